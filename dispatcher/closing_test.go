@@ -49,7 +49,7 @@ func offer(e *enginetest.Engine, key provider.UUID, n int) bool {
 	return err == nil
 }
 
-// Events are sent as fast as possible until the instance has ended. The code has read each accepted event, or it is a
+// Events are sent as fast as possible until the instance has ended. Each accepted event is in the history, or it is a
 // dead letter with a reason.
 func TestHazard04_NoAcceptedEventIsLost(t *testing.T) {
 	t.Parallel()
@@ -73,10 +73,10 @@ func TestHazard04_NoAcceptedEventIsLost(t *testing.T) {
 				synctest.Wait() // lets the node in between
 			}
 		}
-		read := enginetest.Output[int](e, key)
-		dead := letters(e)
-		if read+len(dead) != accepted {
-			e.T.Errorf("%d accepted, %d read, %d in the dead letters", accepted, read, len(dead))
+		enginetest.Output[int](e, key)
+		stored, dead := received(e, key), letters(e)
+		if stored+len(dead) != accepted {
+			e.T.Errorf("%d accepted, %d in the history, %d in the dead letters", accepted, stored, len(dead))
 		}
 		for _, l := range dead {
 			if l.Reason == "" || l.Key != key {
@@ -84,6 +84,17 @@ func TestHazard04_NoAcceptedEventIsLost(t *testing.T) {
 			}
 		}
 	})
+}
+
+// received returns how many events are in the history.
+func received(e *enginetest.Engine, key provider.UUID) (n int) {
+	e.T.Helper()
+	for _, event := range e.History(key, 1) {
+		if event.Body.Kind() == history.KindEventReceived {
+			n++
+		}
+	}
+	return n
 }
 
 // An event that comes between the fetch and the commit of the closing turn makes that turn

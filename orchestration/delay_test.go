@@ -51,7 +51,7 @@ func TestDelayedStartIsCancelledAtOnce(t *testing.T) {
 				if got := kinds(e.History(h.Key(), 1)); got != want {
 					e.T.Errorf("its history is %s", got)
 				}
-				if i.EngineLevel != replay.LevelOfDelay {
+				if i.EngineLevel < replay.LevelOfDelay {
 					e.T.Errorf("its level is %d: nodes of older releases begin its code at once", i.EngineLevel)
 				}
 			})
@@ -83,7 +83,7 @@ func TestDelayedStartTakesEvents(t *testing.T) {
 		if began := enginetest.Output[time.Time](e, h.Key()); began.Sub(created) < delay {
 			e.T.Errorf("began %v after it was created", began.Sub(created))
 		}
-		if got := kinds(e.History(h.Key(), 1)); !strings.HasPrefix(got, "ExecutionStarted TimerCreated ") {
+		if got := kinds(e.History(h.Key(), 1)); !strings.HasPrefix(got, "ExecutionStarted ") || strings.Count(got, "TimerCreated") != 1 {
 			e.T.Errorf("its history is %s", got)
 		}
 	})

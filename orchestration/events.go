@@ -14,9 +14,9 @@ import (
 // Mailbox is the durable queue of external events of one name, first in, first out. An event that arrives before the code waits
 // for it is kept, also over continue-as-new.
 //
-// The code receives events one at a time. When the orchestration's function returns, events that were accepted and not received
-// yet go to the dead letters; see client.DeadLetters. So code that takes all with TryReceive and returns may leave some behind.
-// Continue as new, or wait for an event that says it is the last.
+// Code that takes all events with TryReceive and then returns has taken every event that was accepted before its end was stored. If
+// events come faster than turns can store them, the last ones go to the dead letters; see client.DeadLetters. So they do in instances
+// that releases before level 7 started. An event that was never taken stays in the history, and is counted and logged at the end.
 type Mailbox[T any] struct {
 	name string
 	box  *replay.Mailbox

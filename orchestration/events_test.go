@@ -186,7 +186,7 @@ func TestHazard15_RepeatedEventsAreDropped(t *testing.T) {
 	})
 }
 
-// Messages that came together are applied one by one: what the code sees at the first of
+// Executions that older releases started get messages that came together one by one: what the code sees at the first of
 // them does not depend on the batch.
 func TestHazard06_BatchesAreInvisible(t *testing.T) {
 	t.Parallel()
@@ -207,7 +207,7 @@ func TestHazard06_BatchesAreInvisible(t *testing.T) {
 			}
 			return []int{i}, ctx.Sleep(time.Hour)
 		})
-		key := e.Create("main", "main", none{})
+		key := e.CreateOneByOne("main", "main", none{})
 		e.Raise(key, "a", 1)
 		e.Raise(key, "a", 2)
 		e.Raise(key, "b", 3)

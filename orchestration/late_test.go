@@ -11,7 +11,7 @@ import (
 )
 
 // A due timer and results come in the same batch as the message that makes the code give
-// them up. They are consumed without an event, and nothing stays behind.
+// them up. In an execution of an older release they are consumed without an event, and nothing stays behind.
 func TestHazard37_WhatIsNoLongerAwaitedLeavesNoEvent(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -47,7 +47,7 @@ func TestHazard37_WhatIsNoLongerAwaitedLeavesNoEvent(t *testing.T) {
 					e.T.Fatal(err)
 				}
 				first := e.Start(main)
-				key := e.Create("main", "main", none{})
+				key := e.CreateOneByOne("main", "main", none{})
 				e.Until("it waits", func() bool { return e.Get(key).HistoryLength == 1+c.late })
 				e.Stop(first)
 				e.Raise(key, "give up", none{})

@@ -34,6 +34,15 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// A message that others of its turn follow says so.
+func TestGoldenMore(t *testing.T) {
+	want := Event{ID: 7, At: 1767322800000006, More: true, Body: &EventReceived{Name: "approval"}}
+	got, err := Decode(7, golden(t, "More", Encode(nil, want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
 func TestGoldenOutcome(t *testing.T) {
 	want := Outcome{Output: []byte(`"out"`), Failure: &sampleFailure}
 	got, err := DecodeOutcome(golden(t, "Outcome", EncodeOutcome(want)))
@@ -68,7 +77,7 @@ func TestGoldenFilesAreAllKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(kinds) + 3; len(files) != want { // Outcome, Failure and Retried
+	if want := len(kinds) + 4; len(files) != want { // Outcome, Failure, Retried and More
 		t.Errorf("%d golden files, want %d", len(files), want)
 	}
 }

@@ -23,6 +23,7 @@ func (s *Scope) admit(size int, what string) error {
 func (s *Scope) admitEvent(size int) error {
 	x := s.x
 	if x.events.burst.full(size) {
+		x.events.apart()
 		return x.env.Errors.New(failure.ErrTooLarge, "%d operations with %d bytes begun without waiting; wait for some of them in between",
 			x.events.burst.events, x.events.burst.bytes)
 	}
@@ -31,7 +32,11 @@ func (s *Scope) admitEvent(size int) error {
 
 // admitValue refuses the value of a side effect. The refusal is recorded like the value.
 func (s *Scope) admitValue(size int) error {
-	if int64(size) > s.x.settings.MaxPayload || s.x.events.burst.full(size) {
+	if int64(size) > s.x.settings.MaxPayload {
+		return s.tooLarge(size, "value of a side effect")
+	}
+	if s.x.events.burst.full(size) {
+		s.x.events.apart()
 		return s.tooLarge(size, "value of a side effect")
 	}
 	return s.admitLength(size)

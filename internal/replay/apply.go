@@ -19,7 +19,9 @@ func (x *Execution) Replay(events []history.Event) error {
 			break
 		}
 		x.absorb(e)
-		x.sched.run()
+		if x.held = e.More; !x.held {
+			x.sched.run()
+		}
 	}
 	x.events.goLive()
 	x.warned = x.events.long()
@@ -30,6 +32,15 @@ func (x *Execution) Replay(events []history.Event) error {
 // an event: it repeats a request, or code does not wait for it. The message's At is the storage's time. Deliver resumes
 // code: see the package comment.
 func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
+	if applied, err = x.Absorb(message); err != nil || !applied {
+		return applied, err
+	}
+	return applied, x.Continue(message.At)
+}
+
+// Absorb applies one message live, as Deliver does. The code runs at the next Continue, and sees all messages that were
+// absorbed before. In an execution that was started by an older release it runs at once.
+func (x *Execution) Absorb(message history.Event) (applied bool, err error) {
 	if x.sched.fault != nil {
 		return false, x.sched.fault
 	}
@@ -40,12 +51,50 @@ func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
 	if !x.awaits(message.Body) {
 		return false, nil
 	}
-	message.At = max(message.At, x.now)
-	message = x.events.receive(message)
-	x.absorb(message)
-	x.sched.run()
+	x.receive(message)
+	if !x.Together() {
+		x.held = false
+		x.sched.run()
+	}
 	return true, x.sched.fault
 }
+
+func (x *Execution) receive(message history.Event) {
+	if x.held {
+		x.events.moreFollow()
+	} else {
+		x.events.together = 0
+	}
+	x.events.together++
+	message.At, message.More = max(message.At, x.now), false
+	x.absorb(x.events.receive(message))
+	x.held = true
+}
+
+// Continue runs the code until it blocks, if a message was absorbed since it ran last. If the last one is stored and
+// says that more follow, a message without content follows it. at is the storage's time. Continue resumes code: see the
+// package comment.
+func (x *Execution) Continue(at int64) error {
+	if x.sched.fault != nil || !x.held {
+		return x.sched.fault
+	}
+	if x.events.holds() {
+		x.receive(history.Event{At: at, Body: &history.ExecutionOpened{}})
+	}
+	x.held = false
+	x.sched.run()
+	return x.sched.fault
+}
+
+// Hold ends a turn before the code runs. It continues in a later turn, when that has applied more messages.
+func (x *Execution) Hold() {
+	if x.held {
+		x.events.moreFollow()
+	}
+}
+
+// Together reports whether code continues only after all messages of a turn.
+func (x *Execution) Together() bool { return x.settings.Flags&flagTogether != 0 }
 
 // awaits reports whether a message means anything to the execution in its present state.
 func (x *Execution) awaits(body history.Body) bool {
@@ -83,12 +132,14 @@ func (x *Execution) awaits(body history.Body) bool {
 // absorb changes the execution's state by one message, live or stored.
 func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
-	x.events.begin(e.Body)
+	x.events.begin(e)
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
 		x.begin(b)
 	case *history.ExecutionOpened:
-		x.open()
+		if !x.opened {
+			x.open()
+		}
 	case *history.ActivityCompleted:
 		x.complete(b.Scheduled, b.Output, nil, b)
 	case *history.ActivityFailed:

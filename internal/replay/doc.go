@@ -1,9 +1,10 @@
 // Package replay runs the code of one execution deterministically.
 //
-// Code runs as coroutines, exactly one at a time, in an order that depends only on the history. Messages are applied
-// one by one, and after each the scheduler runs until every coroutine blocks. The commands of the code become events
-// that directly follow the message. On replay the same commands are matched against the stored events, and the first
-// difference is a [NonDeterminismError].
+// Code runs as coroutines, exactly one at a time, in an order that depends only on the history. The messages of a turn
+// are applied, and after the last one the scheduler runs until every coroutine blocks. The commands of the code become
+// events that directly follow that message. Each message before says that more follow, so a replay stops where the turn
+// did. Executions that older releases started run their code after each message. On replay the same commands are matched
+// against the stored events, and the first difference is a [NonDeterminismError].
 //
 // Only one goroutine at a time may use an [Execution]. Every call that can resume code (Replay, Deliver, Close) may
 // end its goroutine. Parked code is unwound with runtime.Goexit, which also ends the goroutine that resumed it. User

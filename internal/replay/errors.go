@@ -45,4 +45,8 @@ func (e *ForeignCallError) Error() string {
 	return fmt.Sprintf("orchestration context used from a foreign goroutine %s at %s: use ctx.Go instead of the go statement", e.When, e.Source)
 }
 
+// ErrApart fails a turn whose code asked for too much after several messages. The turn must be made again, with a
+// Continue after each message.
+var ErrApart = errors.New("the code asks for too much in reaction to the messages of one turn")
+
 var errGoexit = errors.New("orchestration code called runtime.Goexit")

@@ -22,6 +22,7 @@ type Execution struct {
 	started   bool
 	opened    bool
 	warned    bool           // that the history gets long
+	held      bool           // code has not continued since the last message
 	cancelled *history.Event // the first cancel request
 	end       *End
 }

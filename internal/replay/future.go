@@ -11,6 +11,7 @@ type Future struct {
 	x       *core
 	waiting waitList
 	settled bool
+	at      int64 // the last message when it was settled, by event ID
 	output  []byte
 	unread  int              // bytes of a result that code has not read
 	failure *history.Failure // of a remote operation
@@ -27,6 +28,8 @@ type Future struct {
 
 // Ready implements Source.
 func (f *Future) Ready() bool { return f.settled }
+
+func (f *Future) since() int64 { return f.at }
 
 func (f *Future) list() *waitList { return &f.waiting }
 
@@ -79,7 +82,7 @@ func (f *Future) close() {
 }
 
 func (f *Future) settle() {
-	f.settled = true
+	f.settled, f.at = true, f.x.events.message
 	f.close()
 	f.waiting.wakeAll()
 	if f.then != nil {
@@ -148,11 +151,11 @@ func (f *Future) askOnce() {
 // keeps waiting, also in a scope that is over.
 func (f *Future) Ending() bool { return f.asked && !f.settled }
 
-// ending reports whether code waits for one future alone and that future is ending.
-func ending(sources []Source) bool {
+// asked reports whether code waits for one future alone and that future was asked to end.
+func asked(sources []Source) bool {
 	if len(sources) != 1 {
 		return false
 	}
 	f, ok := sources[0].(*Future)
-	return ok && f.Ending()
+	return ok && f.asked
 }

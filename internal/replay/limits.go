@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Code sees these limits as errors, so a replay must judge as the live run did. They belong to FlagsCurrent: a release
+// Code sees these limits as errors, so a replay must judge as the live run did. They belong to the flags: a release
 // that changes one does so under a new flag.
 const (
 	// reservedEvents and reservedBytes of a history are kept for cancelling, cleaning up and ending.
@@ -49,33 +49,35 @@ const (
 const (
 	flagOneByOne = 1 << iota // messages are applied one at a time
 	flagScopes               // a returned coroutine's scope is over; detached scopes may use the reserve
+	flagTogether             // in place of flagOneByOne: the messages of a turn are applied before code continues
 )
-
-// FlagsCurrent are the behaviours that new executions are started with.
-const FlagsCurrent = flagOneByOne | flagScopes
 
 // EngineLevel is the highest level of stored executions that this release can run. A release raises it if older
 // releases must not touch its executions. Level 2: a limit on the bytes of a history. Level 3: what giving up an
 // activity does. Level 4: timeouts and places of activities, and the list of their attempts. Level 5: a delayed start.
-const EngineLevel = 5
+// Level 6: patches. Level 7: the messages of a turn are applied together.
+const EngineLevel = 7
 
 // LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start. Nodes of
 // the release before run all executions but those with a delay.
 const (
 	LowestLevel  = 4
 	LevelOfDelay = 5
+	// LevelOfTogether is that of an execution whose code continues after all messages of a turn.
+	LevelOfTogether = 7
 )
 
 // LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
 // events, and a message that of the event that it becomes.
 func LevelOf(b history.Body) int64 {
-	switch b := b.(type) {
-	case *history.ExecutionStarted:
-		if b.Delay > 0 {
-			return LevelOfDelay
-		}
+	switch b, ok := b.(*history.ExecutionStarted); {
+	case ok && b.Settings.Flags&flagTogether != 0:
+		return LevelOfTogether
+	case ok && b.Delay > 0:
+		return LevelOfDelay
+	default:
+		return LowestLevel
 	}
-	return LowestLevel
 }
 
 // LevelOfMessage returns the level of a message that becomes the event. It is 0 for what every node reads, so that such a
@@ -89,6 +91,10 @@ func LevelOfMessage(b history.Body) int64 {
 
 // SettingsAt returns the settings of new executions on a store that allows a level: the limits, and the behaviours that
 // nodes of this level know.
-func SettingsAt(_ int64) history.Settings {
-	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: FlagsCurrent}
+func SettingsAt(level int64) history.Settings {
+	flags := int64(flagScopes | flagOneByOne)
+	if level >= LevelOfTogether {
+		flags = flagScopes | flagTogether
+	}
+	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: flags}
 }

@@ -211,3 +211,21 @@ func refused(f *replay.Future) error {
 	_, err := f.Result()
 	return err
 }
+
+// A node takes only executions whose events it can apply. What uses nothing new stays open to all.
+func TestLevelsOfEvents(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body history.Body
+		want int64
+	}{
+		"start":               {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay)}, replay.LowestLevel},
+		"delayed start":       {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay), Delay: 1}, replay.LevelOfDelay},
+		"start of this level": {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel), Delay: 1}, replay.LevelOfTogether},
+		"event":               {&history.EventReceived{Name: "e"}, replay.LowestLevel},
+	} {
+		if got := replay.LevelOf(c.body); got != c.want {
+			t.Errorf("%s: level %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -39,6 +39,8 @@ func (x *core) mailbox(name string) *Mailbox {
 // Ready implements Source.
 func (m *Mailbox) Ready() bool { return len(m.unread) > 0 }
 
+func (m *Mailbox) since() int64 { return m.unread[0].ID }
+
 func (m *Mailbox) list() *waitList { return &m.waiting }
 
 // Take removes and returns the oldest event; ok is false if there is none.

@@ -13,8 +13,11 @@ type recorder struct {
 	length     int64           // of the history, with the events that are not confirmed
 	size       int64           // of the history, as history.Size counts
 	fresh      []history.Event // that are not confirmed
+	last       int             // in fresh, of the last message; len(fresh): it is stored
 	freshBytes int             // of the messages in fresh, and of all bursts but the last
 	burst      burst           // what the last message has led to
+	message    int64           // event ID of the last message
+	together   int             // messages that were received since code ran last
 
 	script    []history.Event // on replay: the stored history
 	position  int             // in script, of the next event
@@ -53,14 +56,26 @@ func (r *recorder) next() (e history.Event, ok bool) {
 func (r *recorder) receive(message history.Event) history.Event {
 	r.length++
 	message.ID = r.length
+	r.last = len(r.fresh)
 	r.fresh = append(r.fresh, message)
 	r.freshBytes += r.burst.bytes + made(message.Body)
 	return message
 }
 
+// moreFollow notes on the last message, unless it is stored, that code did not continue after it.
+func (r *recorder) moreFollow() {
+	if !r.holds() {
+		r.fresh[r.last].More = true
+	}
+}
+
+// holds reports whether the last message is stored.
+func (r *recorder) holds() bool { return r.last >= len(r.fresh) }
+
 // begin begins the burst of a message, live or stored.
-func (r *recorder) begin(message history.Body) {
-	r.size += history.Size(message)
+func (r *recorder) begin(message history.Event) {
+	r.message = message.ID
+	r.size += history.Size(message.Body)
 	r.burst.reset()
 	r.effects.Add(1)
 }
@@ -103,8 +118,15 @@ func (r *recorder) recorded(want history.Body) history.Body {
 	return r.script[r.position-1].Body
 }
 
+// apart fails a live turn that asks for too much if its code ran after several messages. It may get them one by one.
+func (r *recorder) apart() {
+	if r.together > 1 && !r.replaying.Load() {
+		r.sched.abort(ErrApart)
+	}
+}
+
 // confirm forgets the events of a turn that is stored.
-func (r *recorder) confirm() { r.fresh, r.freshBytes, r.burst = nil, 0, burst{} }
+func (r *recorder) confirm() { r.fresh, r.last, r.freshBytes, r.burst = nil, 0, 0, burst{} }
 
 // crowded reports whether a turn with the events that are not confirmed should take no further message.
 func (r *recorder) crowded() bool {

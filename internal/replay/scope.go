@@ -48,7 +48,7 @@ func (s *Scope) cancel(reason error) {
 	if s.err != nil {
 		return
 	}
-	s.err = reason
+	s.err, s.at = reason, s.x.events.message
 	s.detach()
 	for e := s.open.Front(); e != nil; e = s.open.Front() {
 		e.Value.(*Future).cancel(reason)
@@ -61,17 +61,23 @@ func (s *Scope) cancel(reason error) {
 
 // Wait blocks the running coroutine until one of the sources is ready and returns its
 // index, the lowest if there are several. If the scope is cancelled first, it returns the scope's error.
-// A single future that is ending is waited for even then.
+// A single future that was asked to end is waited for even then.
+//
+// If several messages came while it blocked, the first one counts, as if the code had run after each.
 func (s *Scope) Wait(sources ...Source) (int, error) {
 	co := s.x.sched.enter()
-	for {
+	for blocked := false; ; blocked = true {
+		first, since := -1, int64(0)
 		for i, src := range sources {
-			if src.Ready() {
-				return i, nil
+			if src.Ready() && (first < 0 || blocked && src.since() < since) {
+				first, since = i, src.since()
 			}
 		}
-		if err := s.over(); err != nil && (s.err == nil || !ending(sources)) {
+		if err := s.over(); err != nil && (s.err == nil || !asked(sources)) && (first < 0 || blocked && s.err != nil && s.at < since) {
 			return -1, err
+		}
+		if first >= 0 {
+			return first, nil
 		}
 		for _, src := range sources {
 			co.waits = append(co.waits, src.list().add(co))

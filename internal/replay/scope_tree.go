@@ -18,6 +18,7 @@ type Scope struct {
 	done     bool // its code has returned
 	detached bool // for cleaning up: it may use the reserve for the end
 	err      error
+	at       int64 // the last message when it was cancelled, by event ID
 }
 
 // over returns why nothing can be begun in the scope any more, or nil.

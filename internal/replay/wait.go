@@ -39,5 +39,7 @@ func (l *waitList) wakeAll() {
 type Source interface {
 	// Ready reports whether a wait for it would end at once.
 	Ready() bool
+	// since returns the message that made it ready, by event ID.
+	since() int64
 	list() *waitList
 }

@@ -57,15 +57,21 @@ type actors struct {
 	maxBytes int
 	toUnpin  []provider.UUID // evicted while they may be pinned
 	cached   chan struct{}   // capacity 1: an execution was cached
-	// rounds counts, by instance, consecutive closing turns that found the inbox not empty. It outlives the actor, which is evicted each
-	// time.
-	rounds map[provider.UUID]int
+	// closings are instances with closing turns that found the inbox not empty. They outlive the actor, which is evicted each time.
+	closings map[provider.UUID]closing
+}
+
+// closing counts what happened to an instance since a commit ended it or it conflicted.
+type closing struct {
+	rounds int  // closing turns that found the inbox not empty
+	held   int  // turns that only stored messages
+	apart  bool // the code gets waiting messages one by one
 }
 
 func newActors(n *core.Node) *actors {
 	return &actors{
 		work:  &n.Work,
-		byKey: make(map[provider.UUID]*actor), rounds: make(map[provider.UUID]int), maxCount: n.Config.CacheCount, maxBytes: n.Config.CacheBytes,
+		byKey: make(map[provider.UUID]*actor), closings: make(map[provider.UUID]closing), maxCount: n.Config.CacheCount, maxBytes: n.Config.CacheBytes,
 		cached: make(chan struct{}, 1),
 	}
 }
@@ -73,21 +79,55 @@ func newActors(n *core.Node) *actors {
 // closingRound counts a closing turn that found the inbox not empty.
 func (as *actors) closingRound(key provider.UUID) {
 	as.mu.Lock()
-	as.rounds[key]++
-	as.mu.Unlock()
+	defer as.mu.Unlock()
+	c := as.closings[key]
+	c.rounds++
+	as.closings[key] = c
 }
 
 // closingRounds returns how many there were since settled.
 func (as *actors) closingRounds(key provider.UUID) int {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	return as.rounds[key]
+	return as.closings[key].rounds
 }
 
-// settled resets the count of closing rounds.
+// setApart sets whether the code gets the messages of an instance one by one.
+func (as *actors) setApart(key provider.UUID, apart bool) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	c := as.closings[key]
+	if c.apart = apart; c == (closing{}) {
+		delete(as.closings, key)
+		return
+	}
+	as.closings[key] = c
+}
+
+// areApart returns what setApart has set.
+func (as *actors) areApart(key provider.UUID) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.closings[key].apart
+}
+
+// mayHold reports whether a turn may only store its messages, as long as more of them wait, and counts it.
+func (as *actors) mayHold(key provider.UUID) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	c := as.closings[key]
+	if c.rounds == 0 || c.held == maxHeldTurns {
+		return false
+	}
+	c.held++
+	as.closings[key] = c
+	return true
+}
+
+// settled forgets what closing turns have found.
 func (as *actors) settled(key provider.UUID) {
 	as.mu.Lock()
-	delete(as.rounds, key)
+	delete(as.closings, key)
 	as.mu.Unlock()
 }
 

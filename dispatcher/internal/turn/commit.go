@@ -19,6 +19,10 @@ import (
 // maxClosingRounds is how often a closing turn is repeated because messages arrived. After that they go to the dead letters.
 const maxClosingRounds = 3
 
+// maxHeldTurns is how many turns of an instance that closes only store messages. Messages that come faster than turns store them would keep
+// its code waiting for ever.
+const maxHeldTurns = 20
+
 // committer stores turns.
 type committer struct {
 	*core.Node

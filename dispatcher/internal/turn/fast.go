@@ -57,17 +57,17 @@ func (ts *Turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 	return ts.takeSlot(working, r, handOffTimeout-time.Since(since))
 }
 
-// deliverResults applies the results one by one.
+// deliverResults applies the results and runs the code.
 func (ts *Turns) deliverResults(a *actor, results []*task.Result) ([]provider.TaskCompletion, error) {
 	now := int64(ts.Clock.Now())
 	completes := make([]provider.TaskCompletion, 0, len(results))
 	for _, res := range results {
-		if _, err := a.x.Deliver(history.Event{At: now, Body: res.Body}); err != nil {
+		if _, err := a.x.Absorb(history.Event{At: now, Body: res.Body}); err != nil {
 			return nil, err
 		}
 		completes = append(completes, provider.TaskCompletion{EventID: res.Attempt.Ref.EventID, Token: res.Attempt.Token})
 	}
-	return completes, nil
+	return completes, a.x.Continue(now)
 }
 
 // commitFast stores a fast turn. If that fails, the execution is evicted and the results go to the inbox. If the turn was stored after all,

@@ -77,6 +77,9 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	if err == nil {
 		d, err = ts.deliverMessages(x, r.turn)
 	}
+	if err == nil {
+		err = ts.runCode(x, r.turn)
+	}
 	if r.ahead {
 		ts.claims.RunDueTurns(working)
 	}
@@ -117,6 +120,9 @@ func (ts *Turns) commitFetched(
 	res, stored, err := ts.committer.commit(working, a, t)
 	if err == nil {
 		a.fast = 0
+		if d.seen == len(d.messages) && !r.turn.More {
+			ts.actors.setApart(a.key, false)
+		}
 		var buried []string
 		if t.req.CloseInbox != "" {
 			buried = buriedEvents(d.messages, t.req.Consumed)
@@ -234,6 +240,7 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 		d.messages = d.messages[:n-1]
 	}
 	d.seen = len(d.messages)
+	apart := ts.actors.areApart(turn.Instance.Key)
 	for i := range d.messages {
 		if x.Crowded() {
 			d.seen = i
@@ -257,7 +264,10 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
 			started.Delay = max(0, started.Delay-(e.At-int64(m.VisibleAt)))
 		}
-		applied, err := x.Deliver(e)
+		applied, err := x.Absorb(e)
+		if apart && applied && err == nil {
+			err = x.Continue(e.At)
+		}
 		if err != nil {
 			return d, err
 		}
@@ -272,6 +282,16 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 	return d, nil
 }
 
+// runCode runs the code on the messages that were delivered. If it would end before others that wait, as a refused commit has shown, the
+// turn only stores its messages. A later one runs the code.
+func (ts *Turns) runCode(x *replay.Execution, turn *provider.Turn) error {
+	if turn.More && ts.actors.mayHold(turn.Instance.Key) {
+		x.Hold()
+		return nil
+	}
+	return x.Continue(int64(ts.Clock.Now()))
+}
+
 // outage reports whether the storage failed and may succeed later. A permanent refusal is a fault of the stored data and blocks the
 // instance.
 func outage(err error) bool {
@@ -284,6 +304,11 @@ func outage(err error) bool {
 func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error) {
 	ts.evictor.evict(a)
 	ts.courier.giveBack(working, r.results)
+	if errors.Is(err, replay.ErrApart) {
+		ts.actors.setApart(a.key, true)
+		ts.blocker.release(working, r, provider.TurnRelease{})
+		return
+	}
 	if r.turn == nil {
 		ts.evictor.unpin(working, a)
 		// The results go to the inbox; the turn of those messages will show the failure.

@@ -165,6 +165,7 @@ func secondFailure(e *engine) {
 	for range 3 {
 		send(e, key, 1, &history.ActivityFailed{Scheduled: 2, Failure: history.Failure{Message: "refused"}})
 	}
+	until(e, "it cleans up", func() bool { return e.Get(key).HistoryLength == 4 })
 	send(e, key, 1, &history.ActivityCompleted{Scheduled: 4, Output: []byte(`"cleaned"`)})
 	want(e, key, "cleaned")
 }

@@ -32,6 +32,12 @@ func (e *Engine) Create(id, name string, input any) provider.UUID {
 	return e.CreateWith(id, name, input, replay.SettingsAt(replay.EngineLevel))
 }
 
+// CreateOneByOne starts an instance as releases before level 7 did: its code runs after each message.
+func (e *Engine) CreateOneByOne(id, name string, input any) provider.UUID {
+	e.T.Helper()
+	return e.CreateWith(id, name, input, replay.SettingsAt(replay.LevelOfTogether-1))
+}
+
 // CreateWith starts an instance with limits of its own.
 func (e *Engine) CreateWith(id, name string, input any, settings history.Settings) provider.UUID {
 	e.T.Helper()
