@@ -45,6 +45,7 @@ func TestReadOnlyRefusesChanges(t *testing.T) {
 		{"cancel idle-1", exitStore, "open for reading only"},
 		{"terminate idle-1", exitStore, "open for reading only"},
 		{"unblock panic-1", exitStore, "open for reading only"},
+		{"drop-message idle-1 2", exitStore, "open for reading only"},
 		{"migrate up --db " + path + ".new", exitStore, "there is no such file"},
 		{"demo", exitUsage, "--read-only"},
 		{"bench", exitUsage, "--read-only"},

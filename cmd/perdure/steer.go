@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -93,6 +94,41 @@ func newUnblock(a *app) *cobra.Command {
 			})
 		},
 	}
+}
+
+func newDropMessage(a *app) *cobra.Command {
+	reason := ""
+	cmd := &cobra.Command{
+		Use:   "drop-message ID NUMBER",
+		Short: "Move the message that blocks an instance to the dead letters",
+		Long: "Drop-message moves one waiting message to the dead letters, so that the instance goes on without it. The text of\n" +
+			"a blocked instance names the message; see 'perdure show'. 'perdure dead-letters' lists it and can put it back.",
+		Example: "  perdure drop-message order-42 17 --reason 'no JSON' --db orders.db",
+		Args:    arguments,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		number, err := strconv.ParseInt(args[1], 10, 64)
+		if err != nil {
+			return fmt.Errorf("drop-message: %w: %q is not the number of a message; 'perdure show' has it", client.ErrInvalid, args[1])
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if err := c.DropMessage(ctx, args[0], number, reason); err != nil {
+				return err
+			}
+			out := dropped{ID: args[0], Action: "drop-message", Message: number, Reason: reason}
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "dropped message %d of %s\n", number, plain(out.ID)) })
+		})
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, stored with the dead letter")
+	return cmd
+}
+
+// dropped is the output of drop-message.
+type dropped struct {
+	ID      string `json:"id"`
+	Action  string `json:"action"`
+	Message int64  `json:"message"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // newEnder completes a command that stops one instance with a reason.

@@ -78,7 +78,9 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 		d, err = ts.deliverMessages(x, r.turn)
 	}
 	if err == nil {
-		err = ts.runCode(x, r.turn)
+		if err = d.failed(ts.runCode(x, r.turn)); err != nil && d.together > 1 {
+			ts.actors.setApart(a.key, true) // so that the next try finds the message at which the code fails
+		}
 	}
 	if r.ahead {
 		ts.claims.RunDueTurns(working)
@@ -227,6 +229,16 @@ type delivered struct {
 	messages []provider.Message // those that were visible when the turn began
 	seen     int                // of these: delivered before the execution ended or reached its limit
 	unbegun  []int64            // cancelled activities that may never have begun
+	last     *provider.Message  // the last one that became an event; nil: none
+	together int                // messages that became events since the code ran
+}
+
+// failed names the message after which the turn failed, if that is known.
+func (d *delivered) failed(err error) error {
+	if err == nil || d.last == nil || d.together > 1 {
+		return err
+	}
+	return fmt.Errorf("message %d (%v): %w", d.last.ID, history.Kind(d.last.Kind), err)
 }
 
 // deliverMessages applies the fetched messages that are visible, one by one. The others wait in the storage.
@@ -264,15 +276,8 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
 			started.Delay = max(0, started.Delay-(e.At-int64(m.VisibleAt)))
 		}
-		applied, err := x.Absorb(e)
-		if apart && applied && err == nil {
-			err = x.Continue(e.At)
-		}
-		if err != nil {
+		if err := ts.deliver(x, &d, m, e, apart); err != nil {
 			return d, err
-		}
-		if !applied {
-			ts.Count.MessagesDropped.Add(1)
 		}
 		if x.Ended() {
 			d.seen = i + 1
@@ -280,6 +285,23 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 		}
 	}
 	return d, nil
+}
+
+// deliver applies one message. If messages go apart, the code runs on it at once.
+func (ts *Turns) deliver(x *replay.Execution, d *delivered, m *provider.Message, e history.Event, apart bool) error {
+	applied, err := x.Absorb(e)
+	switch {
+	case !applied:
+		ts.Count.MessagesDropped.Add(1)
+	case x.Together() && !apart:
+		d.last, d.together = m, d.together+1
+	default:
+		d.last, d.together = m, 1
+	}
+	if apart && applied && err == nil {
+		err = x.Continue(e.At)
+	}
+	return d.failed(err)
 }
 
 // runCode runs the code on the messages that were delivered. If it would end before others that wait, as a refused commit has shown, the

@@ -1,0 +1,66 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// DropMessage moves a waiting message of the instance that the ID names now to the dead letters. See Handle.DropMessage.
+func (c *Client) DropMessage(ctx context.Context, id string, message int64, reason string) error {
+	return c.dropMessage(ctx, target{id: id}, message, reason)
+}
+
+// DropMessage moves one message from the instance's inbox to the dead letters, for a message whose turn fails again and
+// again. The text of a blocked instance names it: "message 17 (EventReceived)". The code never sees it, and everything
+// behind it goes on. DeadLetters lists it, and can put it back. The reason is for people, at most 4 KiB, and may be
+// empty.
+//
+// An instance that waits for its next try keeps waiting; Unblock ends that. Errors are ErrNotFound if the message does not wait there any
+// more, and those of Raise.
+func (h Handle[Out]) DropMessage(ctx context.Context, message int64, reason string) error {
+	if err := h.usable(ctx); err != nil {
+		return err
+	}
+	return h.c.dropMessage(ctx, h.t, message, reason)
+}
+
+func (c *Client) dropMessage(ctx context.Context, t target, message int64, reason string) error {
+	doing := fmt.Sprintf("dropping message %d of %s", message, t)
+	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if message <= 0 {
+		return fmt.Errorf("%s: %w: message numbers begin with 1; the text of a blocked instance has it", doing, ErrInvalid)
+	}
+	res, err := c.store.instance(ctx, t, doing, false)
+	if err != nil {
+		return err
+	}
+	switch {
+	case res.Instance.Status.Ended():
+		return explain(doing, res.Instance.Status, ErrEnded)
+	case message == 1 && res.Instance.HistoryLength == 0:
+		return fmt.Errorf("%s: %w: the message is the start, without which the instance cannot go on; terminate the instance", doing, ErrInvalid)
+	}
+	req := provider.SteerRequest{
+		Key: res.Instance.Key, Action: provider.SteerDrop, Commit: provider.UUID(uuid.New()), RequestID: uuid.NewString(),
+		MessageID: message, Reason: cmp.Or(reason, "dropped by a person"),
+	}
+	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
+		_, err := c.store.Steer(ctx, req)
+		return err
+	})
+	if errors.Is(err, provider.ErrNotFound) {
+		return fmt.Errorf("%s: it does not wait in the inbox: %w", doing, ErrNotFound)
+	}
+	if err != nil {
+		return doubt(explain(doing, 0, err), doubtful, "list the dead letters")
+	}
+	return nil
+}
