@@ -14,6 +14,7 @@ type Stats struct {
 	MessagesDropped   int64 // no longer of use to their execution
 	EventsBuried      int64 // moved to the dead letters, because their instance ended first
 	EventsUnread      int64 // delivered to an instance that ended before its code took them
+	StateRefused      int64 // statuses, values and attributes that could not be stored
 	CacheEvictions    int64
 	EvictionsStuck    int64 // deferred functions did not return within the deadlock limit
 	Cached            int64 // gauge: executions in the cache
@@ -52,7 +53,7 @@ func (d *Dispatcher) Stats() Stats {
 		TurnsFetched: c.TurnsFetched.Load(), TurnsCommitted: c.TurnsCommitted.Load(), TurnsFast: c.TurnsFast.Load(), TurnsEager: c.TurnsEager.Load(),
 		TurnsConflicted: c.TurnsConflicted.Load(), TurnsFailed: c.TurnsFailed.Load(), TurnsStuck: c.TurnsStuck.Load(),
 		TurnsRunning: c.TurnsRunning.Load(), ColdReplays: c.ColdReplays.Load(), MessagesDropped: c.MessagesDropped.Load(),
-		EventsBuried: c.EventsBuried.Load(), EventsUnread: c.EventsUnread.Load(),
+		EventsBuried: c.EventsBuried.Load(), EventsUnread: c.EventsUnread.Load(), StateRefused: c.StateRefused.Load(),
 		CacheEvictions: c.CacheEvictions.Load(), EvictionsStuck: c.EvictionsStuck.Load(), Cached: int64(cached), CachedBytes: int64(bytes),
 		TasksFetched: c.TasksFetched.Load(), TasksHandedOff: c.TasksHandedOff.Load(),
 		AttemptsRunning: c.AttemptsRunning.Load(), AttemptsCompleted: c.AttemptsCompleted.Load(),

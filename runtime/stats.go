@@ -14,6 +14,7 @@ type Stats struct {
 	MessagesDropped   int64 // of no use to their execution any more
 	EventsBuried      int64 // moved to the dead letters: their instance ended before it received them
 	EventsUnread      int64 // received by an instance that ended before its code took them
+	StateRefused      int64 // statuses, values and attributes that could not be stored
 	CacheEvictions    int64
 	EvictionsStuck    int64 // deferred functions did not return within the deadlock limit
 	Cached            int64 // gauge: executions in the cache

@@ -133,6 +133,7 @@ func (x *Execution) awaits(body history.Body) bool {
 func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
 	x.events.begin(e)
+	x.state.begin()
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
 		x.begin(b)

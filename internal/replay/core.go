@@ -62,7 +62,8 @@ type core struct {
 	requests requestIDs
 	lost     lostErrors
 	log      codeLog
-	retained int // bytes of the start event and of results that code has not read
+	state    *state // nil: code has set nothing
+	retained int    // bytes of the start event and of results that code has not read
 }
 
 // logger makes the logger on first use. Most executions never log, and all that sleep would hold one.

@@ -51,7 +51,7 @@ func (x *Execution) Length() int64 { return x.events.length }
 // results, request IDs, pending operations and coroutines. It does not depend on the length of the history, and does
 // not count variables of the code.
 func (x *Execution) Size() int {
-	return x.retained + x.boxes.size() + x.requests.size() +
+	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() +
 		coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
 }
 
@@ -62,7 +62,7 @@ func (x *Execution) Activities() int { return x.pending.activities }
 func (x *Execution) Awaits(id int64) bool { return x.end == nil && x.pending.futures[id] != nil }
 
 // Crowded reports whether the turn has so much to store already that further messages should wait for the next one.
-func (x *Execution) Crowded() bool { return x.events.crowded() }
+func (x *Execution) Crowded() bool { return x.events.crowded() || x.state.crowded() }
 
 // Ended reports whether the execution has ended.
 func (x *Execution) Ended() bool { return x.end != nil }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
 )
 
 // statement is one step of a random program. Programs are data, so that the same code can run
@@ -24,6 +25,7 @@ type statement struct {
 func leaves() []string {
 	return []string{
 		"activity", "local", "local", "child", "timer", "get", "cancel", "select", "receive", "within", "try", "sleep", "effect", "rand", "err",
+		"status", "value", "attribute",
 	}
 }
 
@@ -113,6 +115,13 @@ func (m *machine) step(s *replay.Scope, st statement) {
 	case "effect":
 		value, err := s.SideEffect(func() ([]byte, *history.Failure) { return fmt.Append(nil, len(m.trace)), nil })
 		m.notef("effect %s %v", value, err)
+	case "status":
+		s.SetStatus(m.drawn(st.N))
+	case "value":
+		data, err := m.drawn(st.N)
+		s.SetValue(box, data, err)
+	case "attribute":
+		s.SetAttribute(provider.Attribute{Name: box, Kind: provider.AttributeInt, Number: int64(len(m.trace) % 3)}, nil)
 	case "rand":
 		m.notef("rand %d", s.Rand().Uint64())
 	case "err":
@@ -132,6 +141,18 @@ func (m *machine) step(s *replay.Scope, st statement) {
 		m.notef("detached ended %v", m.run(s.Detached(), st.Body))
 	case "twice":
 		m.notef("twice ended %v", errors.Join(m.run(s, st.Body), m.run(s, st.Body)))
+	}
+}
+
+// drawn returns a value to show: none, one that cannot be stored, or one that depends on what the code saw.
+func (m *machine) drawn(n int) ([]byte, error) {
+	switch n {
+	case 0:
+		return nil, nil
+	case 1:
+		return nil, fmt.Errorf("no value %d", len(m.trace)%3)
+	default:
+		return fmt.Append(nil, len(m.trace)%3), nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -116,8 +117,8 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			if lose(func() { err = again.Replay(want[:length]) }) || err != nil {
 				t.Fatalf("replaying %d events of %s: %v", length, kinds(want), err)
 			}
-			if fresh := again.Turn().Events; len(fresh) != 0 {
-				t.Fatalf("replaying made events: %s", kinds(fresh))
+			if turn := again.Turn(); len(turn.Events) != 0 || turn.State != nil {
+				t.Fatalf("replaying made events: %s, and state: %+v", kinds(turn.Events), turn.State)
 			}
 			for _, message := range messages[min(after+1, len(messages)):] {
 				feed(again, message)
@@ -125,6 +126,9 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			sameEvents(t, want, append(slices.Clone(want[:length]), again.Turn().Events...))
 			if a, b := strings.Join(m.trace, "\n"), strings.Join(seen.trace, "\n"); a != b {
 				t.Fatalf("rebuilt after %d messages, the code saw\n%s\nand not\n%s", after+1, b, a)
+			}
+			if diff := cmp.Diff(x.State(), again.State()); diff != "" {
+				t.Fatalf("rebuilt after %d messages, the code shows something else:\n%s", after+1, diff)
 			}
 			if again.Ended() != x.Ended() || again.Length() != x.Length() {
 				t.Fatalf("ended %v with %d events, want %v, %d", again.Ended(), again.Length(), x.Ended(), x.Length())

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
 // recorder holds the events of an execution. Live it appends messages and commands. On replay it hands out the stored
@@ -132,6 +133,9 @@ func (r *recorder) confirm() { r.fresh, r.last, r.freshBytes, r.burst = nil, 0, 
 func (r *recorder) crowded() bool {
 	return len(r.fresh) >= maxTurn || r.freshBytes+r.burst.bytes >= maxTurnBytes
 }
+
+// room returns how many bytes fit into the commit of the turn with all that was counted.
+func (r *recorder) room() int { return provider.MaxCommitBytes - r.freshBytes - r.burst.bytes }
 
 // long reports whether the history is worth a warning.
 func (r *recorder) long() bool { return r.length >= warnEvents || r.size >= warnBytes }

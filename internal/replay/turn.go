@@ -22,12 +22,13 @@ type Turn struct {
 	End      *End            // nil: the execution continues
 	Children []Child         // with End: children that still run, by event ID
 	Pending  int             // with End: activities that were awaited
+	State    *State          // that code has set to something else than is stored; nil: none
 }
 
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
-	t := Turn{Events: x.events.fresh, End: x.end}
+	t := Turn{Events: x.events.fresh, End: x.end, State: x.state.turn(x.events.room() - stateRoom)}
 	if x.end != nil {
 		t.Children, t.Pending = x.pending.children(), x.pending.activities
 	}
@@ -38,6 +39,9 @@ func (x *Execution) Turn() Turn {
 func (x *Execution) Confirm() {
 	x.events.confirm()
 	x.log.release()
+	if refused := x.state.confirm(); refused != nil {
+		x.tellRefused(refused)
+	}
 	x.warn()
 }
 

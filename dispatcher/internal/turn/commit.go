@@ -60,6 +60,9 @@ func (c *committer) committed(
 	c.Clock.Set(res.Now)
 	c.Count.TurnsCommitted.Add(1)
 	x.Confirm()
+	if turn.State != nil {
+		c.Count.StateRefused.Add(int64(turn.State.Refused))
+	}
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	if t.req.Sticky > 0 {
 		c.actors.notePin(a) // the commit may have taken long

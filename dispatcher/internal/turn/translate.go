@@ -57,6 +57,9 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 		t.req.EngineLevel = max(t.req.EngineLevel, replay.LevelOf(e.Body))
 		tr.command(t, &info, e, data, turn, given)
 	}
+	if s := turn.State; s != nil {
+		t.req.CustomStatus, t.req.Attributes, t.req.Values = s.Status, s.Attributes, s.Values
+	}
 	if turn.End != nil {
 		tr.end(t, &info, turn)
 	}
