@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -52,12 +54,16 @@ type Description struct {
 	CreatedAt     time.Time       `json:"createdAt"`
 	UpdatedAt     time.Time       `json:"updatedAt"`
 	EndedAt       time.Time       `json:"endedAt,omitzero"`
-	ReadyAt       time.Time       `json:"readyAt,omitzero"`     // when the earliest message is due
-	Result        json.RawMessage `json:"result,omitempty"`     // the output, when Completed
-	Failure       *Failure        `json:"failure,omitempty"`    // when it ended in another way
-	Unreadable    string          `json:"unreadable,omitempty"` // why Result and Failure cannot be shown
-	Activities    []Activity      `json:"activities,omitempty"` // pending ones; Describe only
-	AsOf          time.Time       `json:"asOf"`                 // when this was read
+	ReadyAt       time.Time       `json:"readyAt,omitzero"`       // when the earliest message is due
+	Result        json.RawMessage `json:"result,omitempty"`       // the output, when Completed
+	Failure       *Failure        `json:"failure,omitempty"`      // when it ended in another way
+	Unreadable    string          `json:"unreadable,omitempty"`   // why Result and Failure cannot be shown
+	Activities    []Activity      `json:"activities,omitempty"`   // pending ones; Describe only
+	CustomStatus  json.RawMessage `json:"customStatus,omitempty"` // that code has set with SetStatus; see StatusOf
+	NotStored     string          `json:"notStored,omitempty"`    // why the status that code has set last could not be stored
+	Attributes    map[string]any  `json:"attributes,omitempty"`   // string, int64, bool or time.Time
+	Keys          []string        `json:"keys,omitempty"`         // of Value, in order; Describe only
+	AsOf          time.Time       `json:"asOf"`                   // when this was read
 }
 
 // Blocked says why an instance cannot make a turn.
@@ -124,6 +130,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 		return Description{}, err
 	}
 	d := describe(&res.Instance, res.Now)
+	d.showKeys(res.Values)
 	d.DeadLetters = res.DeadLetters
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
@@ -155,10 +162,33 @@ func describeListed(i *provider.Instance, now provider.Time) Description {
 		RequestID: i.RequestID, CreatedAt: i.CreatedAt.Std(), UpdatedAt: i.UpdatedAt.Std(), EndedAt: i.EndedAt.Std(),
 		ReadyAt: i.ReadyAt.Std(), AsOf: now.Std(),
 	}
+	d.show(i)
 	if p := &i.Parent; !p.Key.IsZero() {
 		d.Parent = &Parent{ID: p.ID, Key: p.Key, Execution: p.Execution, EventID: p.EventID}
 	}
 	return d
+}
+
+// show sets what code shows to others.
+func (d *Description) show(i *provider.Instance) {
+	if why, refused := payload.Refused(i.CustomStatus); refused {
+		d.NotStored = why
+	} else {
+		d.CustomStatus = rawJSON(i.CustomStatus)
+	}
+	for j := range i.Attributes {
+		if d.Attributes == nil {
+			d.Attributes = make(map[string]any, len(i.Attributes))
+		}
+		d.Attributes[i.Attributes[j].Name] = bind.AttributeValue(&i.Attributes[j])
+	}
+}
+
+// showKeys sets the keys of the key-values, which are in order.
+func (d *Description) showKeys(values []provider.KeyValue) {
+	for i := range values {
+		d.Keys = append(d.Keys, values[i].Key)
+	}
 }
 
 func blocked(b *provider.Blocked) *Blocked {

@@ -26,6 +26,7 @@ type Filter struct {
 	CreatedAfter  time.Time     // inclusive, by the storage's clock
 	CreatedBefore time.Time     // exclusive
 	Replaced      bool          // also instances whose ID now names a newer one
+	Attributes    []AttributeFilter
 }
 
 // Page selects a part of a list.
@@ -145,6 +146,16 @@ func (f *Filter) stored() (provider.Filter, error) {
 		if !slices.Contains(stored.Statuses, known) {
 			stored.Statuses = append(stored.Statuses, known)
 		}
+	}
+	for i := range f.Attributes {
+		a := &f.Attributes[i]
+		if a.match.Name == "" && a.err == nil {
+			a.value("") // of the zero value
+		}
+		if a.err != nil {
+			return stored, a.err
+		}
+		stored.Matches = append(stored.Matches, a.match)
 	}
 	return stored, nil
 }

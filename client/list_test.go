@@ -3,11 +3,13 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
 
@@ -72,6 +74,63 @@ func TestListFilter(t *testing.T) {
 			n, countErr := w.Count(t.Context(), c.filter)
 			if err := errors.Join(err, countErr); err != nil || int64(len(page.Items)) != c.want || n != c.want {
 				t.Errorf("%s: listed %d, counted %d, want %d: %v", name, len(page.Items), n, c.want, err)
+			}
+		}
+	})
+}
+
+// Attributes are filtered by kind and value, and all conditions must hold.
+func TestListByAttributes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, client.Options{})
+		begin := time.Now()
+		for i := range 10 {
+			h := w.start(
+				client.WithID(fmt.Sprint("i", i)), client.WithAttribute("n", i), client.WithAttribute("even", i%2 == 0),
+				client.WithAttribute("word", fmt.Sprintf("w%d", i%3)), client.WithAttribute("at", begin.Add(time.Duration(i)*time.Hour)),
+				client.WithAttribute("word", fmt.Sprintf("v%d", i%3)))
+			if i == 9 {
+				w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+					req.CustomStatus = []byte(`{"at":9}`)
+					req.Values = []provider.KeyValue{{Key: "k", Value: []byte("1")}}
+				})
+			}
+		}
+		for name, c := range map[string]struct {
+			filters []client.AttributeFilter
+			want    int64
+		}{
+			"equal":      {[]client.AttributeFilter{client.AttributeIs("n", 7)}, 1},
+			"other kind": {[]client.AttributeFilter{client.AttributeIs("n", "7")}, 0},
+			"any of":     {[]client.AttributeFilter{client.AttributeIs("word", "v0", "v2", "w1")}, 7},
+			"bool":       {[]client.AttributeFilter{client.AttributeIs("even", true)}, 5},
+			"range":      {[]client.AttributeFilter{client.AttributeFrom("n", 3), client.AttributeBelow("n", 6)}, 3},
+			"times":      {[]client.AttributeFilter{client.AttributeFrom("at", begin.Add(8*time.Hour))}, 2},
+			"prefix":     {[]client.AttributeFilter{client.AttributePrefix("word", "v")}, 10},
+			"both":       {[]client.AttributeFilter{client.AttributePrefix("word", "v1"), client.AttributeIs("even", false)}, 2},
+			"missing":    {[]client.AttributeFilter{client.AttributePrefix("nothing", "")}, 0},
+		} {
+			filter := client.Filter{Attributes: c.filters}
+			page, err := w.List(t.Context(), filter, client.Page{Size: 1000})
+			n, countErr := w.Count(t.Context(), filter)
+			if err := errors.Join(err, countErr); err != nil || int64(len(page.Items)) != c.want || n != c.want {
+				t.Errorf("%s: listed %d, counted %d, want %d: %v", name, len(page.Items), n, c.want, err)
+			}
+		}
+		page, err := w.List(t.Context(), client.Filter{}, client.Page{Size: 1})
+		if err != nil || string(page.Items[0].CustomStatus) != `{"at":9}` || page.Items[0].Attributes["n"] != int64(9) || page.Items[0].Keys != nil {
+			t.Errorf("listed as %+v, %v", page.Items, err)
+		}
+		for says, f := range map[string]client.AttributeFilter{
+			"is empty":      {},
+			"has 0 values":  client.AttributeIs[int]("n"),
+			"has 513 bytes": client.AttributePrefix(strings.Repeat("n", 513), ""),
+			"NUL byte":      client.AttributeFrom("n", "\x00"),
+			"in the year":   client.AttributeBelow("n", time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)),
+		} {
+			_, err := w.List(t.Context(), client.Filter{Attributes: []client.AttributeFilter{f}}, client.Page{})
+			if !errors.Is(err, client.ErrInvalid) || !strings.Contains(err.Error(), says) {
+				t.Errorf("want %q: %v", says, err)
 			}
 		}
 	})

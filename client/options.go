@@ -59,6 +59,8 @@ type startOptions struct {
 	policy   provider.IDPolicy
 	delay    time.Duration
 	overload *OverloadPolicy // nil: that of the client
+
+	attributes []provider.Attribute
 }
 
 type raiseOptions struct {

@@ -127,7 +127,7 @@ func (o *startOptions) request(name string, in any, opts []StartOption, level fu
 	return provider.CreateRequest{
 		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),
 		Name: name, EngineLevel: replay.LevelOf(started), Policy: o.policy, RequestID: o.requestID,
-		Message: message(started),
+		Message: message(started), Attributes: o.attributes,
 	}, nil
 }
 

@@ -43,12 +43,12 @@ func (s *storage) resolve(ctx context.Context, t target, doing string) (target, 
 	return target{id: t.id, key: res.Instance.Key}, res.Instance.Status, nil
 }
 
-// instance reads what is stored about a target, by its key if it has one.
-func (s *storage) instance(ctx context.Context, t target, doing string, withTasks bool) (res provider.GetResult, err error) {
+// instance reads what is stored about a target, by its key if it has one. all adds tasks and key-values to the row.
+func (s *storage) instance(ctx context.Context, t target, doing string, all bool) (res provider.GetResult, err error) {
 	if err := t.check(); err != nil {
 		return res, fmt.Errorf("%s: %w", doing, err)
 	}
-	res, err = read(ctx, s, doing, s.Get, provider.GetRequest{ID: t.id, Key: t.key, WithTasks: withTasks})
+	res, err = read(ctx, s, doing, s.Get, provider.GetRequest{ID: t.id, Key: t.key, WithTasks: all, WithValues: all})
 	if err != nil {
 		return res, explain(doing, 0, err)
 	}
