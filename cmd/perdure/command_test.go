@@ -64,6 +64,7 @@ var commandLines = []struct{ name, line string }{
 	{"list", "list --db DB"},
 	{"list-json", "list --db DB -o json --name Greet"},
 	{"list-filtered", "list --db DB --status failed,running --limit 3"},
+	{"list-attribute", "list --db DB --attribute letters:int=3 --limit 1"},
 	{"list-blocked", "list --db DB --blocked"},
 	{"list-none", "list --db DB --name Nothing"},
 	{"list-none-json", "list --db DB --name Nothing -o json"},

@@ -21,8 +21,11 @@ import (
 
 func Hello(_ context.Context, name string) (string, error) { return "hello " + name, nil }
 
-// Greet completes after an activity.
+// Greet completes after an activity, and shows what it does.
 func Greet(ctx *orchestration.Context, name string) (string, error) {
+	ctx.SetStatus("greeting")
+	orchestration.SetValue(ctx, "name", name)
+	orchestration.SetAttribute(ctx, "letters", len(name))
 	return orchestration.CallActivity(ctx, Hello, name)
 }
 

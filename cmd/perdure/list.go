@@ -19,13 +19,14 @@ type listed struct {
 
 func newList(a *app) *cobra.Command {
 	var filter client.Filter
-	var statuses []string
+	var statuses, attributes []string
 	var limit int
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List instances, newest first",
-		Example: "  perdure list --status running --status suspended --db orders.db\n  perdure list --blocked -o json --db orders.db",
-		Args:    arguments,
+		Use:   "list",
+		Short: "List instances, newest first",
+		Example: "  perdure list --status running --status suspended --db orders.db\n  perdure list --blocked -o json --db orders.db\n" +
+			"  perdure list --attribute region=eu --attribute total:int=7 --db orders.db",
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
 				return badUsage("flag --limit is %d: it must be 1 or more", limit)
@@ -38,6 +39,9 @@ func newList(a *app) *cobra.Command {
 			}
 			var err error
 			if filter.Statuses, err = parseStatuses(statuses); err != nil {
+				return err
+			}
+			if filter.Attributes, err = parseAttributes(attributes); err != nil {
 				return err
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -62,6 +66,7 @@ func newList(a *app) *cobra.Command {
 	flags.StringSliceVar(&statuses, "status", nil, "only instances with this status, such as running; repeatable")
 	flags.StringVar(&filter.Orchestration, "name", "", "only instances of this orchestration")
 	flags.BoolVar(&filter.Blocked, "blocked", false, "only blocked instances, whose turns fail")
+	flags.StringArrayVar(&attributes, "attribute", nil, "only instances with this attribute, such as region=eu or count:int=7; repeatable")
 	flags.IntVar(&limit, "limit", 100, "maximum number of instances")
 	return cmd
 }

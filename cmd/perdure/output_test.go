@@ -16,7 +16,9 @@ func TestShowOfWorkInProgress(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	d := client.Description{
 		ID: "order\x1b[31m", Orchestration: "Process", CodeVersion: "v2", Status: client.StatusRunning, Execution: 2, CreatedAt: at, UpdatedAt: at,
-		Blocked: &client.Blocked{Reason: "panic", Message: "boom\ngoroutine 1", Count: 3, Since: at, RetryAt: at.Add(time.Minute)},
+		Blocked:      &client.Blocked{Reason: "panic", Message: "boom\ngoroutine 1", Count: 3, Since: at, RetryAt: at.Add(time.Minute)},
+		CustomStatus: json.RawMessage(`{"packed":1}`), Keys: []string{"invoice", "l\x1bist"},
+		Attributes: map[string]any{"region": "e\x1bu", "total": int64(7), "vip": true, "due": at},
 		Activities: []client.Activity{
 			{EventID: 2, Name: "Pack", Queue: "default", State: client.ActivityRunning, Attempt: 1, Deliveries: 2, Owner: "node-1", Heartbeat: json.RawMessage("7")},
 			{

@@ -41,6 +41,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 		message, _, _ := strings.Cut(b.Message, "\n") // after a panic the stack follows
 		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
 	}
+	stateRows(w, d)
 	row(w, "execution", d.Execution)
 	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
 	row(w, "inbox", inboxText(d))
