@@ -84,6 +84,15 @@ func catalogue() []group {
 				"Repeat the call as the text says: with `WithID` and `WithRequestID` nothing is stored twice.",
 			},
 			{
+				[]kind{k("client.ErrNotSet", client.ErrNotSet)},
+				"`StatusOf` or `Value`: the code has set nothing, or has cleared it", "yes, later", "the caller", "Show that nothing is known yet.",
+			},
+			{
+				[]kind{k("client.ErrNotStored", client.ErrNotStored)},
+				"`StatusOf` or `Value`: what the code has set last is too large or cannot be encoded; the text says why", "yes, after the code has set it again",
+				"the author of the orchestration", "Show less, or a reference. See [Show progress](../how-to/show-progress.md).",
+			},
+			{
 				[]kind{k("client.ErrFailed", client.ErrFailed)},
 				"`Wait`: the instance ended without an output; the error wraps the cause", "no", "the author of the orchestration", "Check the cause with `errors.Is` and `errors.As`; a new start is a new instance.",
 			},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 )
 
 var (
+	notSet         = kind{"client.ErrNotSet", client.ErrNotSet}
 	clientInvalid  = kind{"client.ErrInvalid", client.ErrInvalid}
 	clientTooLarge = kind{"client.ErrTooLarge", client.ErrTooLarge}
 	clientNotFound = kind{"client.ErrNotFound", client.ErrNotFound}
@@ -157,6 +159,11 @@ func startingInstances() section {
 				}, overloaded, `starting "Checkout" as instance "second": too much work waits in the store: 1 turns and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`, "Let your own caller retry after the `RetryAfter` of the `*client.OverloadedError`."},
 				{"`WithIDPolicy(9)`", named(1, client.WithIDPolicy(9)), clientInvalid, `starting "Checkout": invalid request: ID policy 9: give Reject, UseExisting or ReplaceEnded`, "Use the constants."},
 				{"`WithDelay(-1)`", named(1, client.WithDelay(-1)), clientInvalid, `starting "Checkout": invalid request: start delay -1ns is negative: give zero or more`, "Check how the delay is computed: a time in the past gives a negative one."},
+				{"`WithAttribute(\"\", 1)`", named(1, client.WithAttribute("", 1)), clientInvalid, `starting "Checkout": invalid request: attribute name is empty: give 1 to 512 bytes of UTF-8`, "If names come from configuration, check that it is set."},
+				{"`WithAttribute` of the engine's", named(1, client.WithAttribute("perdure.patch", 1)), clientInvalid, `starting "Checkout": invalid request: attribute name "perdure.patch" begins with "perdure.", which is reserved: choose another one`, "Use a prefix of your own."},
+				{"`WithAttribute` of 513 bytes", named(1, client.WithAttribute("note", long)), clientInvalid, `starting "Checkout": invalid request: attribute "note" "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Attributes are for finding instances. Longer texts belong into the input, or into a value."},
+				{"`WithAttribute` in the year 10000", named(1, client.WithAttribute("due", time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC))), clientInvalid, `starting "Checkout": invalid request: attribute "due" is in the year 10000: give 1 to 9999`, "Leave the attribute out for no time."},
+				{"101 attributes", named(1, attributes(101)...), clientTooLarge, `starting "Checkout": too large: attribute "100": a start may set 100`, "Set only what lists are filtered on."},
 				{"`WithRequestID` alone", named(1, client.WithRequestID("click-1")), clientInvalid, `starting "Checkout": invalid request: WithRequestID without WithID: a repeat finds the first start by its instance ID; give both`, "Give both."},
 				{"`WithRequestID(\"\")`", named(1, client.WithID("new"), client.WithRequestID("")), clientInvalid, `starting "Checkout": invalid request: request ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out: each call is then a request of its own."},
 				{"`WithRequestID` of 513 bytes", named(1, client.WithID("new"), client.WithRequestID(long)), clientInvalid, `starting "Checkout": invalid request: request ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of the long text."},
@@ -229,6 +236,15 @@ func steeringInstances() section {
 	}
 }
 
+// attributes returns options for so many attributes.
+func attributes(n int) []client.StartOption {
+	opts := make([]client.StartOption, n)
+	for i := range opts {
+		opts[i] = client.WithAttribute(strconv.Itoa(i), i)
+	}
+	return opts
+}
+
 func readingInstances() section {
 	return section{
 		title: "Handles, Describe, History and Wait",
@@ -278,6 +294,22 @@ func readingInstances() section {
 					_, err := client.HandleOf[int](nil, "done", provider.UUID{1}).Describe(ctx)
 					return err
 				}, clientInvalid, `using the handle of instance "done": invalid request: there is no client: make one with client.New`, "Make the client first."},
+				{"`StatusOf` before code has set one", func(ctx context.Context) error {
+					h, err := client.Lookup[string](ctx, c, "done")
+					if err != nil {
+						return err
+					}
+					_, err = client.StatusOf[int](ctx, h)
+					return err
+				}, notSet, `reading the status of instance "done": nothing is set`, "Show that nothing is known yet."},
+				{"`Value` of an empty key", func(ctx context.Context) error {
+					h, err := client.Lookup[string](ctx, c, "done")
+					if err != nil {
+						return err
+					}
+					_, err = client.Value[int](ctx, h, "")
+					return err
+				}, clientInvalid, `reading value "" of instance "done": invalid request: key is empty: give 1 to 512 bytes of UTF-8`, "Give the key that the code sets."},
 				{"`Wait` of a handle with another output type", func(ctx context.Context) error { return waitFor(ctx, "done") }, payloadError, `instance "done" has completed: output of the orchestration: payload cannot be decoded into int, at byte 6 of "\"well\"": json: cannot unmarshal string into Go value of type int: give the handle the output type of ok`, "Give the handle the type that the orchestration returns."},
 				{"`Wait` of an instance that failed", func(ctx context.Context) error { return waitFor(ctx, "failed") }, clientFailed, `instance "failed" ended as Failed: out of stock`, "Check the cause; `errors.Is` finds errors registered with `AddError`."},
 				{"`Wait` with a nil option", func(ctx context.Context) error { return waitFor(ctx, "done", nil) }, clientInvalid, `waiting for instance "done": invalid request: an option is nil: leave it out`, "Build the list of options without holes."},
@@ -321,6 +353,8 @@ func listingInstances() section {
 				{"a prefix that ends within a character", filter(client.Filter{IDPrefix: "caf\xc3"}), clientInvalid, `listing instances: invalid request: filter IDPrefix "caf\xc3" is not valid UTF-8: encode it, as hex for example`, "Cut texts between characters."},
 				{"a name with NUL", filter(client.Filter{Orchestration: "pay\x00"}), clientInvalid, `listing instances: invalid request: filter Orchestration "pay\x00" has a NUL byte: take it out`, "No orchestration has this name."},
 				{"a time in the year 300000", filter(client.Filter{CreatedBefore: time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)}), clientInvalid, "listing instances: invalid request: filter CreatedBefore is in the year 300000: give 1 to 9999", "Leave the field zero for no bound."},
+				{"a zero `AttributeFilter`", filter(client.Filter{Attributes: []client.AttributeFilter{{}}}), clientInvalid, `listing instances: invalid request: filter attribute is empty: give 1 to 512 bytes of UTF-8`, "Take it from `AttributeIs`, `AttributeFrom`, `AttributeBelow` or `AttributePrefix`."},
+				{"`AttributeIs` without values", filter(client.Filter{Attributes: []client.AttributeFilter{client.AttributeIs[string]("region")}}), clientInvalid, `listing instances: invalid request: filter on attribute "region" has 0 values: give 1 to 1000`, "Nothing can match. Leave the list call out, or the condition."},
 				{"`Count` with a bad status", func(ctx context.Context) error {
 					_, err := c.Count(ctx, client.Filter{Statuses: []client.Status{""}})
 					return err

@@ -6,6 +6,7 @@ import "fmt"
 type model struct {
 	lines []string
 	early int
+	shown showings
 }
 
 // predict returns the outcome of a program.
@@ -14,14 +15,14 @@ func predict(p Program) Outcome {
 	scope := "" // the class of the error of the root scope
 	for i, round := range p.Rounds {
 		if thrown := m.block(scope, round.Body); thrown != "" {
-			return Outcome{Status: "Failed", Class: "thrown " + thrown, Executions: int64(i) + 1, Lines: m.lines}
+			return Outcome{Status: "Failed", Class: "thrown " + thrown, Executions: int64(i) + 1, Lines: m.lines, Shown: m.shown.list(i)}
 		}
 		if round.Cancel {
 			scope = "cancelled"
 			m.lines = append(m.lines, "0 cancel: ok", "0 cancel: cancelled")
 		}
 	}
-	o := Outcome{Status: "Completed", Class: "ok", Executions: int64(len(p.Rounds)), Lines: m.lines}
+	o := Outcome{Status: "Completed", Class: "ok", Executions: int64(len(p.Rounds)), Lines: m.lines, Shown: m.shown.list(len(p.Rounds) - 1)}
 	if scope != "" && p.Fails {
 		o.Status, o.Class = "Cancelled", "thrown cancelled"
 	}
@@ -123,6 +124,8 @@ func (m *model) wait(scope string, s *Statement) bool {
 		} else {
 			m.seef(s, "%d ok", s.N)
 		}
+	case doShow:
+		m.shown.show(s)
 	case doOrder:
 	default:
 		return false

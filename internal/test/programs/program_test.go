@@ -58,6 +58,7 @@ const (
 	doEffect = "effect" // side effect, which fails if N is odd
 	doOrder  = "order"  // makes timers from the order of what was seen
 	doThrow  = "throw"
+	doShow   = "show" // sets or deletes a key-value and sets an attribute, both of its own
 
 	doChild  = "child"
 	doTwice  = "twice"  // two children that want the same ID
@@ -95,4 +96,5 @@ type Outcome struct {
 	Class      string // of the error
 	Executions int64
 	Lines      []string // what the code saw, in the order of the program
+	Shown      []string // what others see: status, key-values and attributes
 }

@@ -216,10 +216,8 @@ func (r *run) await(ctx context.Context, h client.Handle[[]string]) (o Outcome, 
 	if thrown, ok := thrownBy(err); ok {
 		lines = thrown.Lines
 	}
-	res, failed := r.store.Get(ctx, provider.GetRequest{Key: h.Key()})
-	return Outcome{
-		Status: res.Instance.Status.String(), Class: class(err), Executions: res.Instance.Execution, Lines: lines,
-	}, failed
+	shown, i, failed := r.shown(ctx, h.Key())
+	return Outcome{Status: i.Status.String(), Class: class(err), Executions: i.Execution, Lines: lines, Shown: shown}, failed
 }
 
 // awaitChildren waits until everything that the program left behind has ended, too.

@@ -88,6 +88,7 @@ func (h *house) execute(ctx *octx, in Input) ([]string, error) {
 	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, noise: h.noise}}
 	program := h.code[in.Code]
 	round := program.Rounds[in.Round]
+	ctx.SetStatus(in.Round)
 	err := t.block(ctx, round.Body)
 	if thrown, ok := errors.AsType[*ThrownError](err); ok {
 		return nil, &ThrownError{What: thrown.What, Lines: t.lines}

@@ -38,6 +38,8 @@ func (t *thread) wait(ctx *octx, s *Statement) bool {
 		})
 		t.w.note(ctx, fmt.Sprint(got.Noise))
 		t.seef(ctx, s, "%d %s", got.N, class(err))
+	case doShow:
+		t.show(ctx, s)
 	case doOrder:
 		t.w.note(ctx, fmt.Sprint(ctx.Rand().Uint64(), ctx.NewUUID()))
 		t.noteOrder(ctx)
