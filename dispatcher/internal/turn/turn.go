@@ -233,9 +233,9 @@ type delivered struct {
 	together int                // messages that became events since the code ran
 }
 
-// failed names the message after which the turn failed, if that is known.
+// failed names the message after which the turn failed, if that is known. A start is not named, because nothing can do without it.
 func (d *delivered) failed(err error) error {
-	if err == nil || d.last == nil || d.together > 1 {
+	if err == nil || d.last == nil || d.together > 1 || d.last.Kind == provider.MessageKind(history.KindExecutionStarted) {
 		return err
 	}
 	return fmt.Errorf("message %d (%v): %w", d.last.ID, history.Kind(d.last.Kind), err)
