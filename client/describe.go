@@ -46,6 +46,7 @@ type Description struct {
 	HistoryLength int64           `json:"historyLength"`      // events of the current execution
 	HistoryBytes  int64           `json:"historyBytes"`
 	EngineLevel   int64           `json:"engineLevel"`           // the least level of a node that may run it
+	NoNode        bool            `json:"noNode,omitempty"`      // it waits: EngineLevel is above that of all nodes; Describe only
 	InboxMessages int64           `json:"inboxMessages"`         // timers, too
 	DeadLetters   int64           `json:"deadLetters,omitempty"` // messages and activities set aside; Describe only
 	Deliveries    int64           `json:"deliveries"`            // turns begun since the last one that was stored
@@ -131,7 +132,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	}
 	d := describe(&res.Instance, res.Now)
 	d.showKeys(res.Values)
-	d.DeadLetters = res.DeadLetters
+	d.DeadLetters, d.NoNode = res.DeadLetters, c.stranded(ctx, &res.Instance)
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}

@@ -28,18 +28,22 @@ func perdure(t *testing.T, stdin string, args ...string) (code exitCode, stdout,
 
 // Parts of the output that differ from run to run. JSON cuts trailing zeros of a time, so the fraction is removed.
 var (
-	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	anyKey  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	anyLag  = regexp.MustCompile(`\+\d\.\d{3}s`)
-	anySize = regexp.MustCompile(`\d+ bytes|"historyBytes": \d+`)
-	digits  = regexp.MustCompile(`\d+`)
+	anyTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	anyKey   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	anyLag   = regexp.MustCompile(`\+\d\.\d{3}s`)
+	anySize  = regexp.MustCompile(`\d+ bytes|"historyBytes": \d+`)
+	anyLevel = regexp.MustCompile(`level \d+|"(level|binary|before)": \d+|\(devel\) +\d+`)
+	digits   = regexp.MustCompile(`\d+`)
 )
 
 func steady(text string) string {
 	text = anyTime.ReplaceAllString(text, "2026-01-02T03:04:05Z")
 	text = anyKey.ReplaceAllString(text, "01234567-0123-0123-0123-0123456789ab")
 	text = anyLag.ReplaceAllString(text, "+0.000s")
-	return anySize.ReplaceAllStringFunc(text, func(s string) string { return digits.ReplaceAllString(s, "N") })
+	for _, figure := range []*regexp.Regexp{anySize, anyLevel} {
+		text = figure.ReplaceAllStringFunc(text, func(s string) string { return digits.ReplaceAllString(s, "N") })
+	}
+	return text
 }
 
 func checkGolden(t *testing.T, name, got string) {
@@ -90,6 +94,10 @@ var commandLines = []struct{ name, line string }{
 	{"doctor-json", "doctor --quiet --db DB -o json"},
 	{"migrate-status", "migrate status --db DB"},
 	{"migrate-up-json", "migrate up --db DB -o json"},
+	{"upgrade-status-json", "upgrade status --db DB -o json"},
+	{"upgrade-finish", "upgrade --finish --db DB"},
+	{"upgrade-finish-json", "upgrade --finish --db DB -o json"},
+	{"help-upgrade", "upgrade --help"},
 	{"help", "help"},
 	{"help-exit-codes", "help exit-codes"},
 	{"help-demo", "demo --help"},
@@ -203,6 +211,9 @@ func TestMistakes(t *testing.T) {
 		{"unblock idle-1 --db DB", exitConflict, []string{"idle-1", "not blocked"}},
 		{"demo --db DB", exitUsage, []string{"fixture.db", "was not made by the demo", "another database"}},
 		{"demo --db FOREIGN", exitUsage, []string{"foreign.db", "was not made by the demo", "another database"}},
+		{"upgrade --force --db DB", exitUsage, []string{"--force", "--finish"}},
+		{"upgrade finish --db DB", exitUsage, []string{"finish"}},
+		{"upgrade status --db MISSING", exitStore, []string{"missing.db", "no such file"}},
 		{"worker --db DB", exitUsage, []string{`unknown command "worker"`}},
 	} {
 		t.Run(c.line, func(t *testing.T) {

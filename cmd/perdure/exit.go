@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -40,7 +41,7 @@ var exitMeanings = []exitMeaning{
 	{exitFailure, "failure: any error without a code of its own, such as a failed demo check, or findings of doctor"},
 	{exitUsage, "usage or bad input: unknown command or flag, wrong JSON, a payload over the limit"},
 	{exitNotFound, "not found: no such instance, execution or history"},
-	{exitConflict, "conflict: the ID is in use, or the instance has ended, is not blocked or has a full inbox"},
+	{exitConflict, "conflict: the ID is in use, or the instance has ended, is not blocked or has a full inbox, or an older node is at work"},
 	{exitStore, "store unusable: no such file or server, not a perdure database, a newer schema, access refused"},
 	{exitInterrupted, "interrupted by SIGINT or SIGTERM"},
 }
@@ -106,7 +107,7 @@ func codeOf(err error) exitCode {
 		return exitInterrupted
 	case is(client.ErrNotFound):
 		return exitNotFound
-	case is(client.ErrExists, client.ErrEnded, client.ErrInboxFull, errNotBlocked, provider.ErrConflict, provider.ErrRunning):
+	case is(client.ErrExists, client.ErrEnded, client.ErrInboxFull, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
 		return exitConflict
 	case is(provider.ErrNotStore, provider.ErrNewerSchema, provider.ErrClosed, history.ErrNewer, history.ErrCorrupt,
 		client.ErrOutcomeUnknown, context.DeadlineExceeded, fs.ErrPermission):

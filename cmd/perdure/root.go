@@ -73,7 +73,7 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
 		newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
-		newDoctor(a), newMigrate(a), newBench(a), newVersion(a), newExitCodes(a),
+		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
 	root.SetHelpCommand(newHelp())
 	return root

@@ -68,6 +68,10 @@ func TestCommandsOnServer(t *testing.T) {
 			checkCommand(t, c.name, c.line, as(cluster, "guarded", copied))
 		})
 	}
+	t.Run("upgrade", func(t *testing.T) {
+		postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE upgraded TEMPLATE fixture OWNER guarded")
+		checkUpgrade(t, as(cluster, "guarded", "upgraded"))
+	})
 }
 
 // Mistakes with a server are reported like mistakes with a file, and no output shows the password.

@@ -42,6 +42,9 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
 	}
 	stateRows(w, d)
+	if d.NoNode {
+		row(w, "waits", fmt.Sprintf("for a newer node: no listed one runs level %d; see 'perdure upgrade status'", d.EngineLevel))
+	}
 	row(w, "execution", d.Execution)
 	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
 	row(w, "inbox", inboxText(d))

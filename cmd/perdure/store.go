@@ -93,7 +93,18 @@ func (a *app) withReader(ctx context.Context, fn func(context.Context, *client.C
 
 type opener = func(database, context.Context, *slog.Logger) (provider.Provider, error)
 
-func (a *app) with(ctx context.Context, open opener, fn func(context.Context, *client.Client) error) (err error) {
+func (a *app) with(ctx context.Context, open opener, fn func(context.Context, *client.Client) error) error {
+	return a.withStore(ctx, open, func(ctx context.Context, store provider.Provider) error {
+		c, err := client.New(store, client.Options{Logger: a.logger})
+		if err != nil {
+			return err
+		}
+		return fn(ctx, c)
+	})
+}
+
+// withStore calls fn with the existing database.
+func (a *app) withStore(ctx context.Context, open opener, fn func(context.Context, provider.Provider) error) (err error) {
 	db, err := a.database()
 	if err != nil {
 		return err
@@ -103,9 +114,5 @@ func (a *app) with(ctx context.Context, open opener, fn func(context.Context, *c
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	c, err := client.New(store, client.Options{Logger: a.logger})
-	if err != nil {
-		return err
-	}
-	return fn(ctx, c)
+	return fn(ctx, store)
 }

@@ -179,7 +179,7 @@ func remove(ctx context.Context, store provider.Keeper, owner string, version in
 // Nodes returns the nodes whose records are not older than an hour, by owner. It removes the other records if the store
 // may be written. now is the time of the store. A store without records returns an error that wraps errors.ErrUnsupported.
 func Nodes(ctx context.Context, store provider.Keeper) (nodes []Node, now provider.Time, err error) {
-	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: nodeSpace, Max: provider.MaxPage}
+	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: nodeSpace, Max: 100}
 	for {
 		res, err := store.Record(ctx, scan)
 		if err != nil {

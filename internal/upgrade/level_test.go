@@ -1,0 +1,178 @@
+package upgrade_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
+)
+
+// counted counts the calls of Record, and fails them on demand.
+type counted struct {
+	*provider.Full
+
+	records, puts atomic.Int64
+	fail          atomic.Bool
+}
+
+func (c *counted) Unwrap() provider.Provider { return c.Full }
+
+var errAway = errors.New("the store is away")
+
+func (c *counted) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	c.records.Add(1)
+	if req.Action == provider.RecordPut {
+		c.puts.Add(1)
+	}
+	if c.fail.Load() {
+		return provider.RecordResult{}, &provider.Error{Op: "record", Retryable: true, Outcome: provider.OutcomeNothing, Err: errAway}
+	}
+	return c.Full.Record(ctx, req)
+}
+
+// bubble runs a test with a store on virtual time.
+func bubble(t *testing.T, test func(t *testing.T, store *counted)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		store := &counted{Full: provider.FullOf(memory.New(memory.Options{}))}
+		defer func() { _ = store.Close() }()
+		test(t, store)
+	})
+}
+
+// full returns the calls of a store.
+func full(store provider.Provider) *provider.Full { return provider.FullOf(store) }
+
+// create stores an instance of an engine level.
+func create(t *testing.T, store provider.Provider, id string, level int64) {
+	t.Helper()
+	_, err := store.Create(t.Context(), provider.CreateRequest{
+		ID: id, Key: provider.NewKey(id), Commit: provider.UUID(uuid.New()), Name: "main", EngineLevel: level,
+		Message: provider.NewMessage{Kind: 1, Payload: []byte("start")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open returns the level of a store for a node.
+func open(t *testing.T, store provider.Provider, own int64) *upgrade.Level {
+	t.Helper()
+	l := upgrade.New(full(store), own)
+	if err := l.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// The first node on an empty store allows the newest level. The next node finds the record.
+func TestEmptyStoreStartsAtTheNewestLevel(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, store *counted) {
+		if got := open(t, store, 9).Allowed(); got != 9 {
+			t.Errorf("the first node may use level %d, want 9", got)
+		}
+		create(t, store, "a", 9)
+		for own, want := range map[int64]int64{9: 9, 7: 7, 12: 9} {
+			if got := open(t, store, own).Allowed(); got != want {
+				t.Errorf("a node of level %d may use level %d, want %d", own, got, want)
+			}
+		}
+	})
+}
+
+// A store with data and without a record allows what releases before the record can run. No node changes that.
+func TestHazard80_AStoreWithDataKeepsItsLevel(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, store *counted) {
+		create(t, store, "a", 4)
+		for range 2 {
+			if got := open(t, store, 9).Allowed(); got != upgrade.Unrecorded {
+				t.Errorf("a node may use level %d, want %d", got, upgrade.Unrecorded)
+			}
+		}
+		if n := store.puts.Load(); n != 0 {
+			t.Errorf("nodes wrote %d records, want none", n)
+		}
+		// Time alone allows nothing.
+		l := upgrade.New(full(store), 9)
+		for range 3 {
+			time.Sleep(48 * time.Hour)
+			if got := l.Current(t.Context()); got != upgrade.Unrecorded {
+				t.Errorf("after days a client may use level %d", got)
+			}
+		}
+	})
+}
+
+// A process reads the record once a minute at most, on use, and never again once the store allows all that it can use.
+func TestReadsOnceAMinute(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, store *counted) {
+		create(t, store, "a", 4)
+		l := upgrade.New(full(store), 9)
+		reads := func(what string, want int64) {
+			t.Helper()
+			before := store.records.Load()
+			for range 5 {
+				l.Current(t.Context())
+			}
+			if got := store.records.Load() - before; got != want {
+				t.Errorf("%s: %d reads, want %d", what, got, want)
+			}
+		}
+		reads("first use", 1)
+		time.Sleep(59 * time.Second)
+		reads("within a minute", 0)
+		time.Sleep(time.Second)
+		store.fail.Store(true)
+		reads("the store is away", 1)
+		store.fail.Store(false)
+		if _, _, err := upgrade.Finish(t.Context(), full(store), 9, false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		reads("the upgrade is finished", 1)
+		if l.Allowed() != 9 {
+			t.Errorf("level %d, want 9", l.Allowed())
+		}
+		time.Sleep(time.Hour)
+		reads("nothing newer can come", 0)
+	})
+}
+
+// bare is a store with the core alone.
+type bare struct{ provider.Provider }
+
+// A store that keeps no records allows the level of before for ever, and lists no nodes.
+func TestStoreWithoutRecords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		defer func() { _ = store.Close() }()
+		l := open(t, bare{store}, 9)
+		m, err := upgrade.Join(t.Context(), l, "node", nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Run(t.Context()) // returns at once: there is nothing to do
+		if got := l.Current(t.Context()); got != upgrade.Unrecorded {
+			t.Errorf("level %d, want %d", got, upgrade.Unrecorded)
+		}
+		if _, _, err := upgrade.Nodes(t.Context(), full(bare{store})); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("listing nodes: %v, want ErrUnsupported", err)
+		}
+		if _, _, err := upgrade.Finish(t.Context(), full(bare{store}), 9, true); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("finishing: %v, want ErrUnsupported", err)
+		}
+	})
+}
