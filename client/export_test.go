@@ -1,5 +1,7 @@
 package client
 
+import "github.com/perdure/perdure/internal/upgrade"
+
 // Filled returns the options of a client with the defaults filled in.
 func (c *Client) Filled() Options {
 	o := Options{Logger: c.store.logger, CallTimeout: c.store.timeout, Overload: c.policy}
@@ -8,3 +10,6 @@ func (c *Client) Filled() Options {
 	}
 	return o
 }
+
+// OfLevel makes c a client of a release that runs executions up to a level.
+func OfLevel(c *Client, level int64) { c.level = upgrade.New(c.store.Full, level) }

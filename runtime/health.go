@@ -13,11 +13,12 @@ import (
 // Unserved is work that waits in the store and that this node cannot do. Another node may do it; if none can, it waits for
 // ever.
 type Unserved struct {
-	Kind   string // "orchestration" or "activity"
-	Name   string
-	Queue  string // of an activity
-	Count  int64
-	Oldest time.Duration // how long the oldest waits
+	Kind        string // "orchestration" or "activity"
+	Name        string
+	Queue       string // of an activity
+	EngineLevel int64  // of an orchestration: the node may be too old for it; see client.NodeInfo
+	Count       int64
+	Oldest      time.Duration // how long the oldest waits
 }
 
 // Health is the state of the node and its store.
@@ -62,9 +63,9 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 	}
 	h.Blocked, h.DeadLetters = stats.Blocked, stats.DeadLetters
 	for _, w := range stats.Turns {
-		if !rt.can.orchestrations[w.Capability] {
+		if !rt.can.orchestrations[w.Capability] || w.EngineLevel > rt.dispatcher.Level().Own() {
 			h.Unserved = append(h.Unserved, Unserved{
-				Kind: "orchestration", Name: w.Name, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
+				Kind: "orchestration", Name: w.Name, EngineLevel: w.EngineLevel, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
 			})
 		}
 	}

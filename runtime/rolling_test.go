@@ -36,7 +36,7 @@ func TestRollingUpgrade(t *testing.T) {
 		for by, v := range versions {
 			t.Run(store+"/"+by, func(t *testing.T) {
 				t.Parallel()
-				upgrade(t, open(t), v[0], v[1])
+				rollOut(t, open(t), v[0], v[1])
 			})
 		}
 	}
@@ -89,7 +89,7 @@ type rollout struct {
 	ordered map[provider.UUID]provider.Capability
 }
 
-func upgrade(t *testing.T, open func() provider.Provider, v1, v2 provider.Capability) {
+func rollOut(t *testing.T, open func() provider.Provider, v1, v2 provider.Capability) {
 	t.Helper()
 	const some = 8
 	store := open()

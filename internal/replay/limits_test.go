@@ -229,3 +229,26 @@ func TestLevelsOfEvents(t *testing.T) {
 		}
 	}
 }
+
+// The settings that a level allows never need a newer node.
+func TestHazard80_SettingsFitTheirLevel(t *testing.T) {
+	t.Parallel()
+	for level := int64(replay.LowestLevel); level <= replay.EngineLevel; level++ {
+		if got := replay.LevelOf(&history.ExecutionStarted{Name: "a", Settings: replay.SettingsAt(level)}); got > level {
+			t.Errorf("an execution with the settings of level %d needs level %d", level, got)
+		}
+	}
+}
+
+// A message names its level if it needs a newer node than the oldest that share a store.
+func TestHazard62_MessagesNameTheirLevel(t *testing.T) {
+	t.Parallel()
+	for want, body := range map[int64]history.Body{
+		0:                   &history.EventReceived{Name: "a"},
+		replay.LevelOfDelay: &history.ExecutionStarted{Name: "a", Delay: 1},
+	} {
+		if got := replay.LevelOfMessage(body); got != want {
+			t.Errorf("%v names level %d, want %d", body.Kind(), got, want)
+		}
+	}
+}
