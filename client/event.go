@@ -15,7 +15,7 @@ type HistoryEvent struct {
 	ID   int64     `json:"id"`
 	Time time.Time `json:"time,omitzero"` // by the storage's clock; a command has that of the message before it
 	Kind string    `json:"kind"`          // such as "ActivityScheduled"
-	// Name of the orchestration, activity or event.
+	// Name of the orchestration, activity or event, or the ID of a patch.
 	Name        string `json:"name,omitempty"`
 	CodeVersion string `json:"codeVersion,omitempty"`
 	// Ref is the event that this one is the result of, or cancels, such as the ActivityScheduled of an ActivityCompleted.
@@ -107,6 +107,8 @@ func (h *HistoryEvent) describeCommand(body history.Body) bool {
 		h.Instance, h.InstanceKey = b.ID, b.Key
 	case *history.ChildCancelRequested:
 		h.Ref, h.InstanceKey = b.Started, b.Key
+	case *history.PatchMarked:
+		h.Name = b.ID
 	case *history.SideEffectRecorded:
 		h.Output, h.Failure = rawJSON(b.Value), describeFailure(b.Failure)
 	default:

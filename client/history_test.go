@@ -86,6 +86,7 @@ var kinds = []struct {
 		`"kind":"ChildCancelRequested","ref":11,"instanceKey":"` + keyText + `"`,
 	},
 	{&history.CancelRequested{Reason: "why", RequestID: "r"}, `"kind":"CancelRequested","reason":"why","requestId":"r"`},
+	{&history.PatchMarked{ID: "p"}, `"kind":"PatchMarked","name":"p"`},
 	{&history.SideEffectRecorded{Value: []byte("3")}, `"kind":"SideEffectRecorded","output":3`},
 	{
 		&history.SideEffectRecorded{Failure: &history.Failure{Type: "*x.E", Message: "no", NonRetryable: true}},

@@ -31,6 +31,7 @@ const (
 	KindChildStarted            Kind = 36
 	KindChildCancelRequested    Kind = 37
 	KindSideEffectRecorded      Kind = 38
+	KindPatchMarked             Kind = 39
 
 	// Ends.
 	KindExecutionCompleted  Kind = 64
@@ -69,6 +70,7 @@ var kinds = map[Kind]struct {
 	KindChildStarted:            {"ChildStarted", func() Body { return new(ChildStarted) }},
 	KindChildCancelRequested:    {"ChildCancelRequested", func() Body { return new(ChildCancelRequested) }},
 	KindSideEffectRecorded:      {"SideEffectRecorded", func() Body { return new(SideEffectRecorded) }},
+	KindPatchMarked:             {"PatchMarked", func() Body { return new(PatchMarked) }},
 	KindExecutionCompleted:      {"ExecutionCompleted", func() Body { return new(ExecutionCompleted) }},
 	KindExecutionFailed:         {"ExecutionFailed", func() Body { return new(ExecutionFailed) }},
 	KindExecutionCancelled:      {"ExecutionCancelled", func() Body { return new(ExecutionCancelled) }},

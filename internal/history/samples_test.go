@@ -50,6 +50,7 @@ var samples = []Event{
 	{Body: &ChildStarted{Name: "Ship", CodeVersion: "v1", ID: "ship-1", Key: [16]byte{16, 15: 1}, Explicit: true, Input: []byte("7")}},
 	{Body: &ChildCancelRequested{Started: 10, Key: [16]byte{16, 15: 1}}},
 	{Body: &SideEffectRecorded{Value: []byte(`"value"`), Failure: &sampleFailure}},
+	{Body: &PatchMarked{ID: "parallel-checks"}},
 	{Body: &ExecutionCompleted{Output: []byte(`{"receipt":1}`)}},
 	{Body: &ExecutionFailed{Failure: sampleFailure}},
 	{Body: &ExecutionCancelled{Failure: sampleFailure}},

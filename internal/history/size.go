@@ -32,6 +32,8 @@ func Size(b Body) int64 {
 		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input))
 	case *SideEffectRecorded:
 		return frame + int64(len(b.Value)) + failureSize(b.Failure)
+	case *PatchMarked:
+		return frame + int64(len(b.ID))
 	default: // ends, and events that only have a few numbers
 		return frame
 	}

@@ -71,6 +71,8 @@ func describe(b history.Body) string {
 		return fmt.Sprintf("%v of event %d", b.Kind(), b.Timer)
 	case *history.ChildCancelRequested:
 		return fmt.Sprintf("%v of event %d", b.Kind(), b.Started)
+	case *history.PatchMarked:
+		return fmt.Sprintf("%v of %q", b.Kind(), b.ID)
 	default:
 		return b.Kind().String()
 	}

@@ -11,6 +11,7 @@ type NonDeterminismError struct {
 	History string // what the history holds at that event
 	Code    string // what the code did
 	Source  string // file:line of the code; "" if it did nothing
+	Patch   string // a patch of the history that the code has not asked for; "" for none
 }
 
 // Error implements error.
@@ -18,6 +19,10 @@ func (e *NonDeterminismError) Error() string {
 	at := ""
 	if e.Source != "" {
 		at = " at " + e.Source
+	}
+	if e.Patch != "" {
+		return fmt.Sprintf("code does not match history at event %d: history holds %s, the code did %s%s: "+
+			"the history has the patch %q, which this code does not know: run the code that has it", e.EventID, e.History, e.Code, at, e.Patch)
 	}
 	return fmt.Sprintf("code does not match history at event %d: history holds %s, the code did %s%s: "+
 		"run the code that wrote this history, or register the changed code under another name", e.EventID, e.History, e.Code, at)

@@ -51,7 +51,7 @@ func (x *Execution) Length() int64 { return x.events.length }
 // results, request IDs, pending operations and coroutines. It does not depend on the length of the history, and does
 // not count variables of the code.
 func (x *Execution) Size() int {
-	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() +
+	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() + namedBytes*len(x.events.patches) +
 		coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
 }
 

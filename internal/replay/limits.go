@@ -58,11 +58,12 @@ const (
 // Level 6: patches. Level 7: the messages of a turn are applied together.
 const EngineLevel = 7
 
-// LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start. Nodes of
-// the release before run all executions but those with a delay.
+// LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start, and
+// LevelOfPatch that of the marker of a patch.
 const (
 	LowestLevel  = 4
 	LevelOfDelay = 5
+	LevelOfPatch = 6
 	// LevelOfTogether is that of an execution whose code continues after all messages of a turn.
 	LevelOfTogether = 7
 )
@@ -70,14 +71,18 @@ const (
 // LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
 // events, and a message that of the event that it becomes.
 func LevelOf(b history.Body) int64 {
-	switch b, ok := b.(*history.ExecutionStarted); {
-	case ok && b.Settings.Flags&flagTogether != 0:
-		return LevelOfTogether
-	case ok && b.Delay > 0:
-		return LevelOfDelay
-	default:
-		return LowestLevel
+	switch b := b.(type) {
+	case *history.ExecutionStarted:
+		switch {
+		case b.Settings.Flags&flagTogether != 0:
+			return LevelOfTogether
+		case b.Delay > 0:
+			return LevelOfDelay
+		}
+	case *history.PatchMarked:
+		return LevelOfPatch
 	}
+	return LowestLevel
 }
 
 // LevelOfMessage returns the level of a message that becomes the event. It is 0 for what every node reads, so that such a

@@ -26,6 +26,7 @@ func leaves() []string {
 	return []string{
 		"activity", "local", "local", "child", "timer", "get", "cancel", "select", "receive", "within", "try", "sleep", "effect", "rand", "err",
 		"status", "value", "attribute",
+		"patched", "deprecate",
 	}
 }
 
@@ -122,6 +123,13 @@ func (m *machine) step(s *replay.Scope, st statement) {
 		s.SetValue(box, data, err)
 	case "attribute":
 		s.SetAttribute(provider.Attribute{Name: box, Kind: provider.AttributeInt, Number: int64(len(m.trace) % 3)}, nil)
+	case "patched":
+		if s.Patched(box) {
+			m.open = append(m.open, s.Activity(activity(box)))
+			m.notef("patched")
+		}
+	case "deprecate":
+		s.DeprecatePatch(box)
 	case "rand":
 		m.notef("rand %d", s.Rand().Uint64())
 	case "err":

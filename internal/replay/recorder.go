@@ -24,6 +24,7 @@ type recorder struct {
 	position  int             // in script, of the next event
 	replaying atomic.Bool     // code may log from any goroutine
 	effects   atomic.Int64    // see Execution.Effects
+	patches   patches
 }
 
 // replay begins the replay of a stored history.
@@ -38,14 +39,18 @@ func (r *recorder) goLive() {
 	r.replaying.Store(false)
 }
 
-// next returns the next message of the stored history, false at its end. A command in its place is a fault.
+// next returns the next message of the stored history, false at its end. A command in its place is a fault, except for
+// the marker of a patch.
 func (r *recorder) next() (e history.Event, ok bool) {
+	r.skipAll()
 	if r.position == len(r.script) {
 		return history.Event{}, false
 	}
 	e = r.script[r.position]
 	if !e.Body.Kind().IsMessage() {
-		r.sched.fail(&NonDeterminismError{EventID: e.ID, History: describe(e.Body), Code: "nothing (it waits or has ended)"})
+		r.sched.fail(&NonDeterminismError{
+			EventID: e.ID, History: describe(e.Body), Code: "nothing (it waits or has ended)", Patch: r.patches.unknown(),
+		})
 		return history.Event{}, false
 	}
 	r.position++
@@ -92,21 +97,27 @@ func (r *recorder) emit(want history.Body) int64 {
 		r.fresh = append(r.fresh, history.Event{ID: r.length, Body: want})
 		return r.length
 	}
-	if r.position < len(r.script) {
+	for r.position < len(r.script) {
 		stored := r.script[r.position]
 		if difference(stored.Body, want) == "" {
 			r.burst.add(stored.Body)
 			r.size += history.Size(stored.Body)
 			r.position++
-			r.length = stored.ID
+			r.length++
 			return stored.ID
+		}
+		if r.skip(stored) {
+			continue
 		}
 		r.sched.abort(&NonDeterminismError{
 			EventID: stored.ID, History: describe(stored.Body), Code: describe(want), Source: r.sched.source(),
+			Patch: r.patches.unknown(),
 		})
+		return 0
 	}
 	r.sched.abort(&NonDeterminismError{
 		EventID: r.length + 1, History: "nothing (the history ends here)", Code: describe(want), Source: r.sched.source(),
+		Patch: r.patches.unknown(),
 	})
 	return 0
 }

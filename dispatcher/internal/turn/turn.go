@@ -336,6 +336,10 @@ func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error
 		// The results go to the inbox; the turn of those messages will show the failure.
 		return
 	}
+	if ts.olderCode(r, err) {
+		ts.evictor.unpin(working, a)
+		err = errors.Join(err, history.ErrNewer)
+	}
 	if outage(err) || errors.Is(err, history.ErrNewer) {
 		ts.Config.Logger.Warn("turn given back", "instance", r.turn.Instance.ID, "err", err)
 		ts.blocker.release(working, r, provider.TurnRelease{Delay: storage.Backoff(5)})
