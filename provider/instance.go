@@ -74,7 +74,7 @@ type Parent struct {
 // Blocked is the visible flag of an instance that cannot make a turn.
 type Blocked struct {
 	Reason  string // short and machine-readable, such as "panic"
-	Message string // the last error in full
+	Message string // the last error in full; any bytes, which a JSON string would change
 	Count   int64  // failed turns in a row
 	Since   Time
 	RetryAt Time // 0: held until Unblock
