@@ -71,9 +71,9 @@ func TestStartReadsTheLevelOnceAMinute(t *testing.T) {
 		store.fail.Store(true)
 		starts("the record cannot be read", 1)
 		store.fail.Store(false)
-		time.Sleep(59 * time.Second)
+		time.Sleep(59 * time.Second) //nolint:forbidigo // in a bubble
 		starts("within a minute", 0)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) //nolint:forbidigo // in a bubble
 		starts("in a transaction, after a minute", 0, tx)
 		starts("after a minute", 1)
 		res, err := store.Full.Record(t.Context(), provider.RecordRequest{Action: provider.RecordScan, Namespace: "perdure"})

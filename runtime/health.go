@@ -16,7 +16,7 @@ type Unserved struct {
 	Kind        string // "orchestration" or "activity"
 	Name        string
 	Queue       string // of an activity
-	EngineLevel int64  // of an orchestration: the node may be too old for it; see client.NodeInfo
+	EngineLevel int64  // of instances that need a newer node; 0: that is not why. See client.NodeInfo
 	Count       int64
 	Oldest      time.Duration // how long the oldest waits
 }
@@ -63,9 +63,13 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 	}
 	h.Blocked, h.DeadLetters = stats.Blocked, stats.DeadLetters
 	for _, w := range stats.Turns {
-		if !rt.can.orchestrations[w.Capability] || w.EngineLevel > rt.dispatcher.Level().Own() {
+		level := w.EngineLevel
+		if level <= rt.dispatcher.Level().Own() {
+			level = 0
+		}
+		if !rt.can.orchestrations[w.Capability] || level > 0 {
 			h.Unserved = append(h.Unserved, Unserved{
-				Kind: "orchestration", Name: w.Name, EngineLevel: w.EngineLevel, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
+				Kind: "orchestration", Name: w.Name, EngineLevel: level, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
 			})
 		}
 	}

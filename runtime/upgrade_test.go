@@ -121,13 +121,13 @@ func TestHazard80_HalfOfTheFleetGoesBack(t *testing.T) {
 			})
 			f.Stop(fresh) // back
 
-			rest := append(before[some/2:], during...)
+			rest := slices.Concat(before[some/2:], during)
 			for _, key := range rest {
 				if level := f.Get(key).EngineLevel; level != replay.LowestLevel {
 					t.Errorf("an instance that uses nothing newer has level %d", level)
 				}
 			}
-			f.release(append(rest, newer...)...)
+			f.release(slices.Concat(rest, newer)...)
 			f.ended(rest...)
 			f.waits(newer)
 			f.node(f.Store, replay.EngineLevel)
@@ -147,6 +147,61 @@ func (f *fleet) waits(keys []provider.UUID) {
 	s, err := upgrade.Look(f.T.Context(), f.Store)
 	if err != nil || s.Above(replay.LowestLevel) != int64(len(keys)) || s.Allowed != upgrade.Unrecorded {
 		f.T.Errorf("%+v, %v: %d instances must be above the old node", s, err, len(keys))
+	}
+}
+
+// New executions, children too, use what the newest release brought on a store that began with it. On a store with data they
+// do so only after the upgrade was finished, and without a restart.
+func TestHazard80_FinishAllowsWhatIsNewer(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]bool{"empty": false, "with data": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+				f := newFleet(e)
+				var keys []provider.UUID
+				if data {
+					keys = f.start(1, client.Node{})
+				}
+				rt := f.node(f.Store, replay.EngineLevel)
+				level := func(node client.Node) int64 {
+					key := f.start(1, node)[0]
+					f.release(key)
+					f.ended(key)
+					res, err := f.Store.List(f.T.Context(), provider.ListRequest{Filter: provider.Filter{ParentKey: key}})
+					if err != nil || len(res.Instances) != 3 {
+						f.T.Fatalf("%+v, %v", res, err)
+					}
+					for _, child := range res.Instances {
+						if child.EngineLevel != f.Get(key).EngineLevel {
+							f.T.Errorf("a child has level %d, its parent %d", child.EngineLevel, f.Get(key).EngineLevel)
+						}
+					}
+					return f.Get(key).EngineLevel
+				}
+				newest := replay.LevelOf(&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel)})
+				want := newest
+				if data {
+					want = replay.LowestLevel
+				}
+				for _, node := range []client.Node{{}, rt.Node()} {
+					if got := level(node); got != want {
+						f.T.Errorf("before: level %d, want %d", got, want)
+					}
+				}
+				if _, _, err := upgrade.Finish(f.T.Context(), f.Store, replay.EngineLevel, false); err != nil {
+					f.T.Fatal(err)
+				}
+				time.Sleep(61 * time.Second) //nolint:forbidigo // in a bubble
+				for _, node := range []client.Node{{}, rt.Node()} {
+					if got := level(node); got != newest {
+						f.T.Errorf("after: level %d, want %d", got, newest)
+					}
+				}
+				f.release(keys...)
+				f.ended(keys...)
+			})
+		})
 	}
 }
 

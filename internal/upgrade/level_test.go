@@ -49,6 +49,9 @@ func bubble(t *testing.T, test func(t *testing.T, store *counted)) {
 	})
 }
 
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // in a bubble
+
 // full returns the calls of a store.
 func full(store provider.Provider) *provider.Full { return provider.FullOf(store) }
 
@@ -106,7 +109,7 @@ func TestHazard80_AStoreWithDataKeepsItsLevel(t *testing.T) {
 		// Time alone allows nothing.
 		l := upgrade.New(full(store), 9)
 		for range 3 {
-			time.Sleep(48 * time.Hour)
+			pass(48 * time.Hour)
 			if got := l.Current(t.Context()); got != upgrade.Unrecorded {
 				t.Errorf("after days a client may use level %d", got)
 			}
@@ -131,21 +134,21 @@ func TestReadsOnceAMinute(t *testing.T) {
 			}
 		}
 		reads("first use", 1)
-		time.Sleep(59 * time.Second)
+		pass(59 * time.Second)
 		reads("within a minute", 0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		store.fail.Store(true)
 		reads("the store is away", 1)
 		store.fail.Store(false)
 		if _, _, err := upgrade.Finish(t.Context(), full(store), 9, false); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		reads("the upgrade is finished", 1)
 		if l.Allowed() != 9 {
 			t.Errorf("level %d, want 9", l.Allowed())
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		reads("nothing newer can come", 0)
 	})
 }

@@ -78,7 +78,9 @@ type Membership struct {
 // Join writes the record of a node. runs are its orchestrations. The node may fetch work once Join has returned. A store
 // without records lists no nodes.
 func Join(ctx context.Context, level *Level, owner string, runs []provider.Capability, logger *slog.Logger) (*Membership, error) {
-	m := &Membership{level: level, logger: logger, node: Node{Owner: owner, Release: Release(), Level: level.own, Count: len(runs), Started: provider.TimeOf(time.Now())}}
+	m := &Membership{level: level, logger: logger, node: Node{
+		Owner: owner, Release: Release(), Level: level.own, Count: len(runs), Started: provider.TimeOf(time.Now()),
+	}}
 	for _, r := range runs {
 		m.node.Orchestrations = append(m.node.Orchestrations, Orchestration{Name: r.Name, Version: r.CodeVersion})
 	}

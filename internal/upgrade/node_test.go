@@ -78,7 +78,7 @@ func TestIdleNodeWritesFourTimesAnHour(t *testing.T) {
 		stop := join(t, store, "a", 9)
 		before := store.records.Load()
 		for range 24 {
-			time.Sleep(time.Hour)
+			pass(time.Hour)
 			synctest.Wait()
 			if len(nodes(t, store)) != 1 {
 				t.Fatal("a node that runs is not listed")
@@ -102,11 +102,11 @@ func TestDeadNodesGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if len(nodes(t, store)) != 1 {
 			t.Error("the node is gone within an hour")
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if all := nodes(t, store); len(all) != 0 {
 			t.Errorf("after an hour: %+v", all)
 		}
@@ -122,7 +122,7 @@ func TestDeadNodesGo(t *testing.T) {
 			defer close(ended)
 			m.Run(ctx)
 		}()
-		time.Sleep(upgrade.Renewal + time.Second)
+		pass(upgrade.Renewal + time.Second)
 		if len(nodes(t, store)) != 1 {
 			t.Error("the node that runs again is not listed")
 		}
@@ -136,9 +136,9 @@ func TestRenewalOutlivesAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, store *counted) {
 		stop := join(t, store, "a", 9)
 		store.fail.Store(true)
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		store.fail.Store(false)
-		time.Sleep(time.Minute + time.Second)
+		pass(time.Minute + time.Second)
 		if len(nodes(t, store)) != 1 {
 			t.Error("the node is not listed a minute after the outage")
 		}
@@ -165,7 +165,7 @@ func TestNodeSeesTheEndOfAnUpgrade(t *testing.T) {
 		if _, _, err := upgrade.Finish(t.Context(), full(store), 9, false); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(61 * time.Second)
+		pass(61 * time.Second)
 		if l.Allowed() != 9 {
 			t.Errorf("after a minute the node may use level %d, want 9", l.Allowed())
 		}
