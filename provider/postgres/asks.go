@@ -165,7 +165,7 @@ func (c *claims) fetchAsks(ctx context.Context, req provider.FetchAsksRequest) (
 		return provider.FetchAsksResult{}, err
 	}
 	f := &askFetch{c: c, req: req}
-	call := &parked{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, look: f.look, undo: f.undo, due: f.due}
+	call := &parked{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, look: f.look, undo: f.undo, due: f.due, heard: true}
 	err := c.park(ctx, call, req.Wait)
 	return f.res, err
 }

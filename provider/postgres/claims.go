@@ -139,6 +139,9 @@ func (c *claims) sleepOf(ctx context.Context, call *parked) (time.Duration, erro
 	}
 	sleep := fallback - rand.N(fallback/4)
 	if next == relational.Never {
+		if call.heard && c.wake.hears.Load() {
+			return provider.MaxWait, nil
+		}
 		return sleep, nil
 	}
 	if next <= now {

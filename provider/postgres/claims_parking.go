@@ -46,7 +46,7 @@ func (p *parking) hear(in *signal, but *parked) {
 	for call := range p.parked {
 		if call != but {
 			call.hear(in)
-		} else if in.Due > 0 {
+		} else if in.Due > 0 && !call.heard {
 			call.lower(int64(in.Due.Add(-call.lead)))
 		}
 	}
@@ -81,6 +81,7 @@ type parked struct {
 	sooner    chan struct{} // next was moved forward
 	next      atomic.Int64  // when work is due without a commit
 	ride      ride
+	heard     bool          // each change that concerns it is signalled or known from its last look: it need not poll
 	contended time.Duration // the last sleep because others held due work
 	turns     *turnFetch    // the FetchTurns, if it is one
 }
@@ -122,7 +123,7 @@ func (call *parked) hear(in *signal) {
 	switch {
 	case call.wants(in):
 		call.rouse()
-	case in.Due > 0:
+	case in.Due > 0 && !call.heard:
 		call.expect(int64(in.Due.Add(-call.lead)))
 	}
 }

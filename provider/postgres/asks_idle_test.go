@@ -1,0 +1,46 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// A fetch of questions that finds none sleeps until it hears of one, while notifications come. An idle node so costs next to nothing.
+func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
+	p := store(t)
+	listening(t, p)
+	never := func(context.Context) (provider.Time, provider.Time, error) { return 1, relational.Never, nil }
+	sleepOf := func(call *parked) time.Duration {
+		t.Helper()
+		call.due = never
+		sleep, err := p.claims.sleepOf(t.Context(), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sleep
+	}
+	if sleep := sleepOf(&parked{heard: true}); sleep != provider.MaxWait {
+		t.Errorf("it sleeps %v", sleep)
+	}
+	if sleep := sleepOf(&parked{}); sleep > fallback {
+		t.Errorf("a fetch of turns sleeps %v", sleep)
+	}
+	call := &parked{heard: true, wants: func(s *signal) bool { return s.Asks }, wake: make(chan struct{}, 1), sooner: make(chan struct{}, 1)}
+	call.next.Store(relational.Never)
+	call.hear(&signal{Due: 7})
+	if len(call.sooner)+len(call.wake) != 0 || call.next.Load() != relational.Never {
+		t.Error("a timer wakes it")
+	}
+	call.hear(&signal{Asks: true})
+	if len(call.wake) != 1 {
+		t.Error("a question does not wake it")
+	}
+	p.wake.stop()
+	if sleep := sleepOf(&parked{heard: true}); sleep > fallback {
+		t.Errorf("without notifications it sleeps %v", sleep)
+	}
+}
