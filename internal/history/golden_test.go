@@ -71,13 +71,32 @@ func TestGoldenFailure(t *testing.T) {
 	}
 }
 
+func TestGoldenQuestion(t *testing.T) {
+	want := Question{Name: "cart", Input: []byte("7"), Limit: 2_000_000, EvenBlocked: true, Rebuild: true, After: "r-1"}
+	got, err := DecodeQuestion(golden(t, "Question", EncodeQuestion(want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
+func TestGoldenAnswer(t *testing.T) {
+	want := Answer{
+		Outcome: AnswerBlocked, Output: []byte(`"out"`), Failure: &sampleFailure, Message: "why", Names: [][]byte{[]byte("cart"), []byte("stack")},
+		Blocked: &Held{Reason: "panic", Message: "boom", Count: 3, Since: 1767322800000001, RetryAt: 1767322800000002},
+	}
+	got, err := DecodeAnswer(golden(t, "Answer", EncodeAnswer(want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
 // A golden file without a kind is a kind that this release forgot how to read.
 func TestGoldenFilesAreAllKnown(t *testing.T) {
 	files, err := os.ReadDir(goldenDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(kinds) + 4; len(files) != want { // Outcome, Failure, Retried and More
+	if want := len(kinds) + 6; len(files) != want { // Outcome, Failure, Retried, More, Question and Answer
 		t.Errorf("%d golden files, want %d", len(files), want)
 	}
 }

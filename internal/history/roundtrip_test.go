@@ -107,6 +107,21 @@ func TestRoundTripOfEdges(t *testing.T) {
 	}
 }
 
+func TestRoundTripOfQuestions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q Question
+		fill(t, reflect.ValueOf(&q).Elem(), 0)
+		if got, err := DecodeQuestion(EncodeQuestion(q)); err != nil || !reflect.DeepEqual(got, q) {
+			t.Fatalf("got %+v, %v; want %+v", got, err, q)
+		}
+		var a Answer
+		fill(t, reflect.ValueOf(&a).Elem(), 0)
+		if got, err := DecodeAnswer(EncodeAnswer(a)); err != nil || !reflect.DeepEqual(got, a) {
+			t.Fatalf("got %+v, %v; want %+v", got, err, a)
+		}
+	})
+}
+
 func TestRoundTripOfOutcome(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want Outcome

@@ -190,6 +190,7 @@ func (x *Execution) open() {
 			x.finish(r)
 			return
 		}
+		x.begun = true
 		x.finish(x.main(x.root))
 	})
 }

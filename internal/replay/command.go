@@ -94,13 +94,18 @@ func callerOutside() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		frame, more := frames.Next()
-		if frame.Function != "" && !strings.HasPrefix(frame.Function, module+"orchestration.") &&
-			!strings.HasPrefix(frame.Function, module+"internal/replay.") && !strings.HasPrefix(frame.Function, module+"internal/bind.") &&
-			!strings.HasPrefix(frame.Function, "runtime.") && !strings.HasPrefix(frame.Function, "iter.") {
+		if ofCode(&frame) {
 			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 		}
 		if !more {
 			return ""
 		}
 	}
+}
+
+// ofCode reports whether a frame is of user code.
+func ofCode(frame *runtime.Frame) bool {
+	f := frame.Function
+	return f != "" && !strings.HasPrefix(f, module+"orchestration.") && !strings.HasPrefix(f, module+"internal/replay.") &&
+		!strings.HasPrefix(f, module+"internal/bind.") && !strings.HasPrefix(f, "runtime.") && !strings.HasPrefix(f, "iter.")
 }

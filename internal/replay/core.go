@@ -60,6 +60,7 @@ type core struct {
 	locals   localCalls
 	boxes    mailboxes
 	requests requestIDs
+	handlers queryHandlers
 	lost     lostErrors
 	log      codeLog
 	state    *state // nil: code has set nothing

@@ -17,7 +17,28 @@ import (
 // run makes an execution of a program. The caller closes it.
 func run(code []statement) (*replay.Execution, *machine) {
 	m := &machine{}
-	return newExecution(func(s *replay.Scope) error { return m.run(s, code) }), m
+	return newExecution(func(s *replay.Scope) error {
+		s.HandleQuery("trace", func([]byte) ([]byte, error) {
+			s.Now()
+			s.Info()
+			_ = s.Err()
+			return []byte(strings.Join(m.trace, "\n")), nil
+		})
+		s.HandleQuery("spoil", func([]byte) ([]byte, error) {
+			s.Timer(1)
+			return nil, nil
+		})
+		return m.run(s, code)
+	}), m
+}
+
+// ask asks an execution for what its code has seen.
+func ask(t *rapid.T, x *replay.Execution, name string) replay.Query {
+	q := replay.Query{Name: name}
+	if lost := lose(func() { x.Ask(&q) }); lost != (name == "spoil") || lost != q.Spoiled {
+		t.Fatalf("query %s: ended its goroutine %v, spoiled %v", name, lost, q.Spoiled)
+	}
+	return q
 }
 
 // nextMessage draws the next message: mostly the outcome of a pending operation, sometimes an
@@ -95,6 +116,7 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			if lose(func() { applied, err = deliver(message) }) || err != nil {
 				t.Fatalf("delivering %+v: %v", message.Body, err)
 			}
+			ask(t, x, "trace")
 			return applied
 		}
 		messages := []history.Event{started()}
@@ -129,6 +151,12 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			}
 			if diff := cmp.Diff(x.State(), again.State()); diff != "" {
 				t.Fatalf("rebuilt after %d messages, the code shows something else:\n%s", after+1, diff)
+			}
+			if q := ask(t, again, "trace"); string(q.Answer.Output) != strings.Join(m.trace, "\n") {
+				t.Fatalf("rebuilt, it answers %+v", q.Answer)
+			}
+			if q := ask(t, again, "spoil"); q.Answer.Outcome != history.AnswerRefused || again.Fault() != nil {
+				t.Fatalf("a handler that does more than read: %+v, fault %v", q.Answer, again.Fault())
 			}
 			if again.Ended() != x.Ended() || again.Length() != x.Length() {
 				t.Fatalf("ended %v with %d events, want %v, %d", again.Ended(), again.Length(), x.Ended(), x.Length())

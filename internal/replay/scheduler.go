@@ -27,6 +27,9 @@ type scheduler struct {
 	unwound   atomic.Bool
 	progress  atomic.Int64 // see Execution.Progress
 	violation atomic.Pointer[ForeignCallError]
+	answering atomic.Pointer[answering] // the query whose handler runs; nil: none
+
+	callers map[*coroutine][]uintptr // see NoteCallers; nil: not kept
 }
 
 // spawn makes a coroutine that will run body and puts it into the ready queue.
@@ -108,7 +111,7 @@ func (s *scheduler) enter() *coroutine {
 	return co
 }
 
-// look begins every call from code that only reads. It returns the running coroutine. A call from a closed execution
+// look begins every call from code that leaves no trace. It returns the running coroutine. A call from a closed execution
 // or a foreign goroutine never returns. It must not touch the state, and a panic there could kill the process.
 func (s *scheduler) look() *coroutine {
 	if s.closed.Load() {
@@ -116,6 +119,7 @@ func (s *scheduler) look() *coroutine {
 	}
 	co := s.current.Load()
 	if co == nil {
+		s.refuse()
 		s.violate("while no code of it was running")
 	}
 	if !co.home.here() {
@@ -123,6 +127,14 @@ func (s *scheduler) look() *coroutine {
 	}
 	s.progress.Add(1)
 	return co
+}
+
+// read begins every call that a handler of a query may make, too. It touches no state.
+func (s *scheduler) read() {
+	if a := s.answering.Load(); a != nil && a.home.here() && !s.closed.Load() {
+		return
+	}
+	s.look()
 }
 
 func (s *scheduler) violate(when string) {

@@ -7,7 +7,7 @@ func (s *Scope) Env() *Env { return s.x.env }
 
 // Info returns what identifies the execution.
 func (s *Scope) Info() Info {
-	s.x.sched.look()
+	s.x.sched.read()
 	return s.x.info
 }
 
@@ -16,7 +16,7 @@ func (s *Scope) Input() []byte { return s.x.startEvent.Input }
 
 // Err is nil until the scope is over, then the reason.
 func (s *Scope) Err() error {
-	s.x.sched.look()
+	s.x.sched.read()
 	return s.over()
 }
 
@@ -83,6 +83,7 @@ func (s *Scope) Wait(sources ...Source) (int, error) {
 			co.waits = append(co.waits, src.list().add(co))
 		}
 		co.waits = append(co.waits, s.waiting.add(co))
+		s.x.sched.note(co)
 		co.park()
 		for _, w := range co.waits {
 			w.leave()
