@@ -8,9 +8,11 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/local"
+	"github.com/perdure/perdure/dispatcher/internal/query"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/dispatcher/internal/turn"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -19,9 +21,10 @@ import (
 type Dispatcher struct {
 	node *core.Node
 
-	turns  *turn.Turns
-	worker *task.Worker
-	locals *local.Worker
+	turns   *turn.Turns
+	worker  *task.Worker
+	locals  *local.Worker
+	queries *query.Queries
 
 	stopFetching context.CancelFunc
 	stopWorking  context.CancelFunc
@@ -54,6 +57,7 @@ func Start(cfg core.Config) *Dispatcher {
 	d.locals = local.New(d.worker)
 	d.turns = turn.New(n, d.worker, d.locals)
 	d.worker.Connect(d.turns)
+	d.queries = query.New(n, d.turns)
 	go d.endOnOverrun(working)
 	if cfg.Alongside != nil {
 		d.loops.Go(func() { cfg.Alongside(working) })
@@ -80,6 +84,7 @@ func undeclared(f provider.Features) (off fastpath.Set) {
 func (d *Dispatcher) run(fetching context.Context) {
 	if len(d.node.Config.Orchestrations) > 0 {
 		d.node.Fetch(func() { d.turns.Loop(fetching, d.node.Working) })
+		d.node.Fetch(func() { d.queries.Loop(fetching, d.node.Working) })
 		if d.node.Config.DeadlockLimit > 0 {
 			d.loops.Go(func() { d.turns.WatchStuck(d.node.Working) })
 		}
@@ -106,6 +111,18 @@ func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateReques
 
 // Level returns the level that the node's store allows.
 func (d *Dispatcher) Level() *upgrade.Level { return d.node.Config.Level }
+
+// AskHere answers a question from the execution that this node has in memory, with one read of the store and no write. If ok is false, it
+// has none, or an outdated one. The caller then asks through the store.
+func (d *Dispatcher) AskHere(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool) {
+	return d.queries.Here(ctx, key, q)
+}
+
+// LeakedQuery is a query whose handler should have returned and has not.
+type LeakedQuery = query.Leaked
+
+// LeakedQueries returns the queries that were given up and still run, the oldest first.
+func (d *Dispatcher) LeakedQueries() []LeakedQuery { return d.queries.Leaked() }
 
 // NewKey returns a unique key for an instance with the given ID. Keys sort by age.
 func NewKey(id string) [16]byte { return provider.NewKey(id) }

@@ -38,6 +38,10 @@ type Stats struct {
 	SuspectsDelayed   int64 // suspects released to run one at a time
 	LeasesLost        int64
 	StorageErrors     int64
+	QueriesAnswered   int64
+	QueriesCold       int64 // of these and of leaked ones: from an execution rebuilt for them
+	QueriesLeaked     int64 // given up: their handlers did not return in time
+	QueriesRunning    int64 // gauge, of these: still running
 	LeaksWatched      int64 // gauge: code that should return, within the grace period
 	LeaksRunning      int64 // gauge: leaked code that still runs; it does not hold a slot
 	LeaksGivenUp      int64 // gauge, of these: no longer interrupted
@@ -65,6 +69,8 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsLocal: c.AttemptsLocal.Load(), LocalsQueued: c.LocalsQueued.Load(),
 		SuspectsDelayed: c.SuspectsDelayed.Load(), LeasesLost: d.node.Store.LeasesLost.Load(), StorageErrors: d.node.Store.Errors.Load(),
 	}
+	stats.QueriesAnswered, stats.QueriesCold = c.QueriesAnswered.Load(), c.QueriesCold.Load()
+	stats.QueriesLeaked, stats.QueriesRunning = d.queries.Leaks()
 	leaks := d.node.Watchdog.Figures()
 	stats.LeaksWatched, stats.LeaksRunning, stats.LeaksGivenUp = leaks.Watched, leaks.Running, leaks.GivenUp
 	stats.LeaksRecovered, stats.LeakedInstances = leaks.Recovered, leaks.Instances

@@ -66,3 +66,26 @@ func leakedWork(w *dispatcher.LeakedWork) LeakedWork {
 		Cause: w.Cause, Since: w.Since, Interrupts: w.Interrupts, Stack: w.Stack,
 	}
 }
+
+// LeakedQuery is a query whose handler, or whose replay of the orchestration, should have returned within 2 s and has not. Leaked queries
+// do not count toward Options.Leaks.MaxInstances, and never end a node.
+type LeakedQuery struct {
+	Orchestration string
+	CodeVersion   string
+	Query         string
+	InstanceID    string
+	Execution     int64
+	Since         time.Time // when it was given up
+	Stack         string    // of its goroutine; "" if the goroutine has just ended
+}
+
+// LeakedQueries returns the queries of this node that were given up and still run, the oldest first. If there are any, the call stops the
+// world for a moment to take the stacks.
+func (rt *Runtime) LeakedQueries() []LeakedQuery {
+	found := rt.dispatcher.LeakedQueries()
+	all := make([]LeakedQuery, len(found))
+	for i := range found {
+		all[i] = LeakedQuery(found[i])
+	}
+	return all
+}

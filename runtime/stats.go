@@ -38,6 +38,10 @@ type Stats struct {
 	SuspectsDelayed   int64 // suspected crashers that wait to run one at a time
 	LeasesLost        int64
 	StorageErrors     int64
+	QueriesAnswered   int64
+	QueriesCold       int64 // of these and of leaked ones: from an execution rebuilt for them
+	QueriesLeaked     int64 // given up: their handlers did not return in time
+	QueriesRunning    int64 // gauge, of these: still running
 	LeaksWatched      int64 // gauge: code that should return, within the grace period
 	LeaksRunning      int64 // gauge: code past the grace period; it holds no slot
 	LeaksGivenUp      int64 // gauge, of these: no longer interrupted

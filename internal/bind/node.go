@@ -3,6 +3,7 @@ package bind
 import (
 	"context"
 
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -14,6 +15,11 @@ type Starter interface {
 	StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
 	// Level returns the level that the store of the node allows.
 	Level() *upgrade.Level
+}
+
+// Asker answers a question to an instance from memory. If ok is false, it could not, and the caller asks through the store.
+type Asker interface {
+	AskHere(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool)
 }
 
 // Node is embedded in client.Node.

@@ -12,5 +12,6 @@ type Counters struct {
 	AttemptsRetried, AttemptsDiscarded, AttemptsLeaked, AttemptsReleased, AttemptsPoisoned          atomic.Int64
 	AttemptsCancelled                                                                               atomic.Int64
 	AttemptsLocal, LocalsQueued                                                                     atomic.Int64
+	QueriesAnswered, QueriesCold                                                                    atomic.Int64
 	SuspectsDelayed, ResultsLate, AttemptsPending, AttemptsParked                                   atomic.Int64
 }

@@ -19,7 +19,9 @@ type actor struct {
 	// Guarded by actors.mu.
 	waiting   []job
 	busy      bool
-	idle      *list.Element // in actors.lru, while it is cached and not busy
+	idle      *list.Element // in actors.lru, while it is cached and not busy, or lent
+	lent      bool          // busy because a query has the execution
+	queries   []chan *Loan  // that wait for it
 	rested    time.Time     // since when
 	size      int
 	gone      bool      // removed; jobs must find another
@@ -171,11 +173,7 @@ func (as *actors) enlist(key provider.UUID, j job, create bool) (taken bool, idl
 		return true, nil
 	}
 	a.busy = true
-	if a.idle != nil {
-		as.lru.Remove(a.idle)
-		as.bytes -= a.size
-		a.idle = nil
-	}
+	as.unlist(a)
 	as.work.Add()
 	return true, a
 }
@@ -187,10 +185,11 @@ func (as *actors) next(a *actor) (jobs []job, evict []*replay.Execution) {
 	defer as.mu.Unlock()
 	if len(a.waiting) == 0 {
 		a.busy = false
-		if a.gone {
-			return nil, nil
+		if !a.gone {
+			evict = as.rest(a)
 		}
-		return nil, as.rest(a)
+		as.lendNext(a)
+		return nil, evict
 	}
 	n := 1
 	if a.waiting[0].turn == nil {
@@ -224,14 +223,17 @@ func (as *actors) rest(a *actor) (evict []*replay.Execution) {
 	return evict
 }
 
+// remove evicts an idle actor and returns its execution. The execution of a lent one is closed at the end of the loan.
 func (as *actors) remove(a *actor) *replay.Execution {
-	as.lru.Remove(a.idle)
-	as.bytes -= a.size
-	a.idle, a.gone = nil, true
-	delete(as.byKey, a.key)
+	as.unlist(a)
 	if a.forgetPin() {
 		as.toUnpin = append(as.toUnpin, a.key)
 	}
+	if a.lent {
+		return nil
+	}
+	a.gone = true
+	delete(as.byKey, a.key)
 	x := a.x
 	a.x = nil
 	return x
@@ -245,6 +247,7 @@ func (as *actors) abandon(a *actor) []job {
 	if as.byKey[a.key] == a {
 		delete(as.byKey, a.key)
 	}
+	a.refuseQueries()
 	jobs := a.waiting
 	a.waiting = nil
 	return jobs

@@ -169,9 +169,7 @@ func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execut
 	if err != nil {
 		return nil, err
 	}
-	x := replay.New(ts.Config.Env, replay.Info{
-		ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion,
-	}, body)
+	x := replay.New(ts.Config.Env, infoOf(inst), body)
 	a.x, a.version = x, inst.Version
 	ts.begin(r, x)
 	if len(events) > 0 {
@@ -181,6 +179,11 @@ func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execut
 		}
 	}
 	return x, nil
+}
+
+// infoOf returns what identifies the current execution of an instance.
+func infoOf(inst *provider.Instance) replay.Info {
+	return replay.Info{ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion}
 }
 
 // historian reads histories.

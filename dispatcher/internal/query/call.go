@@ -1,0 +1,136 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/platform/goroutine"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// call is one run of a handler on a goroutine of its own. For a rebuilt execution, that replays the history first.
+type call struct {
+	code
+
+	queries *Queries
+	x       *replay.Execution
+	events  []history.Event // to replay first
+	query   replay.Query
+	err     error // of the replay
+	late    bool  // wait has given it up
+}
+
+// code is user code that a query runs on a goroutine of its own.
+type code struct {
+	inst  *provider.Instance
+	query string
+	done  chan struct{} // closed when the goroutine has left user code
+	left  atomic.Bool   // by the goroutine, or by those who wait for it, who were first then
+	id    atomic.Uint64 // of the goroutine
+}
+
+// start runs the handler.
+func (qs *Queries) start(inst *provider.Instance, q *history.Question, x *replay.Execution, events []history.Event) *call {
+	c := &call{
+		code:    code{inst: inst, query: q.Name, done: make(chan struct{})},
+		queries: qs, x: x, events: events, query: replay.Query{Name: q.Name, Input: q.Input, After: q.After},
+	}
+	go c.run()
+	return c
+}
+
+// run may be ended by code that calls Goexit.
+func (c *call) run() {
+	replayed := len(c.events) == 0
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			c.query.Spoiled, c.err = true, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack())
+		}
+		if !replayed && c.err == nil {
+			c.err = errors.New("the replay ended by runtime.Goexit")
+			if fault := c.x.Fault(); fault != nil {
+				c.err = fault
+			}
+		}
+		first := c.left.CompareAndSwap(false, true)
+		close(c.done)
+		if !first { // nobody else closes it
+			c.queries.discard(c.inst, c.code.query, c.x)
+		}
+	}()
+	c.id.Store(goroutine.ID())
+	if len(c.events) > 0 {
+		if c.query.Name == replay.QueryStack {
+			c.x.NoteCallers()
+		}
+		c.err = c.x.Replay(c.events)
+		replayed = true
+	}
+	if c.err == nil {
+		c.x.Ask(&c.query)
+	}
+}
+
+// wait waits for the answer until ctx is done, at most for the time of a query. If it returns false, the execution belongs to the
+// goroutine, which may run for ever, and is on the list of leaks.
+func (c *call) wait(ctx context.Context) bool {
+	timer := time.NewTimer(maxTime)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if !c.left.CompareAndSwap(false, true) {
+		<-c.done
+		return true
+	}
+	c.late = true
+	c.x.Abandon()
+	c.queries.leaks.add(&c.code)
+	return false
+}
+
+// answer returns the answer. It is called after wait.
+func (c *call) answer() history.Answer {
+	switch {
+	case c.late:
+		return history.Answer{Outcome: history.AnswerTooSlow, Message: fmt.Sprintf("it runs for at most %v, or as long as the client waits", maxTime)}
+	case c.err != nil:
+		return history.Answer{Outcome: history.AnswerNotReplay, Message: c.err.Error()}
+	}
+	return c.query.Answer
+}
+
+// discard unwinds an execution that nothing uses any more, in the background, because its deferred functions are user code. If they do not
+// return in time, they are leaks of a query, and not of the node.
+func (qs *Queries) discard(inst *provider.Instance, query string, x *replay.Execution) {
+	if !x.Parked() {
+		x.Close()
+		return
+	}
+	c := &code{inst: inst, query: query, done: make(chan struct{})}
+	qs.Work.Add()
+	stop := time.AfterFunc(maxTime, func() {
+		if c.left.CompareAndSwap(false, true) {
+			c.id.Store(x.Goroutine())
+			qs.leaks.add(c)
+			qs.Work.Done()
+		}
+	}).Stop
+	go func() {
+		x.Close()
+		stop()
+		close(c.done)
+		if c.left.CompareAndSwap(false, true) {
+			qs.Work.Done()
+		}
+	}()
+}

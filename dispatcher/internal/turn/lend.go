@@ -1,0 +1,73 @@
+package turn
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// Loan is the cached execution of an instance, lent to a query. Meanwhile no turn of the instance begins here.
+type Loan struct {
+	X       *replay.Execution
+	Version provider.UUID // of its last commit
+
+	a *actor
+}
+
+// Holds reports whether this node has an actor of the instance, which may have its execution.
+func (ts *Turns) Holds(key provider.UUID) bool { return ts.actors.holds(key) }
+
+// Lend lends the cached execution of an instance as soon as no turn is waiting or in progress. It returns nil if there is none, or
+// none until ctx is done. A loan leaves the place in the cache, the idle clock and the pin as they are.
+func (ts *Turns) Lend(ctx context.Context, key provider.UUID) *Loan {
+	l, later := ts.actors.lend(key)
+	if later == nil {
+		return l
+	}
+	select {
+	case l = <-later:
+		return l
+	case <-ctx.Done():
+	}
+	if !ts.actors.leaveQueue(key, later) {
+		if l = <-later; l != nil {
+			ts.Return(l)
+		}
+	}
+	return nil
+}
+
+// Return ends a loan. Turns that came meanwhile go first, before the next query.
+func (ts *Turns) Return(l *Loan) { ts.endLoan(l, true) }
+
+// Keep ends a loan whose execution is spoiled: the instance continues without it. The caller closes the execution.
+func (ts *Turns) Keep(l *Loan) {
+	ts.Count.CacheEvictions.Add(1)
+	ts.endLoan(l, false)
+}
+
+func (ts *Turns) endLoan(l *Loan, back bool) {
+	drive, closing := ts.actors.takeBack(l.a, back)
+	ts.evictor.close(closing)
+	if drive {
+		go ts.drive(ts.Working, l.a, nil)
+		return
+	}
+	ts.Work.Done()
+}
+
+// Rebuild returns an execution that has not replayed the events of the instance yet. It is not cached. The result is false if the
+// orchestration is not registered on this node.
+func (ts *Turns) Rebuild(ctx context.Context, inst *provider.Instance) (x *replay.Execution, events []history.Event, ok bool, err error) {
+	body, ok := ts.Config.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
+	if !ok {
+		return nil, nil, false, nil
+	}
+	events, err = ts.historian.read(ctx, inst)
+	if err != nil {
+		return nil, nil, true, err
+	}
+	return replay.New(ts.Config.Env, infoOf(inst), body), events, true, nil
+}
