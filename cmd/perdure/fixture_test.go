@@ -49,10 +49,14 @@ func Panic(*orchestration.Context, orchestration.None) (orchestration.None, erro
 
 // Family completes after an event, a child and a timer.
 func Family(ctx *orchestration.Context, name string) (string, error) {
-	word, err := orchestration.Events[string](ctx, "word").Receive(ctx)
+	word := ""
+	orchestration.HandleQuery(ctx, "word", func(orchestration.None) (string, error) { return word, nil })
+	orchestration.HandleQuery(ctx, "shout", func(end string) (string, error) { return word + end, nil })
+	got, err := orchestration.Events[string](ctx, "word").Receive(ctx)
 	if err != nil {
 		return "", err
 	}
+	word = got
 	greeting, err := orchestration.CallOrchestration(ctx, Greet, name, orchestration.WithInstanceID("family-child"))
 	return greeting + ", " + word, errors.Join(err, ctx.Sleep(10*time.Millisecond))
 }
@@ -105,10 +109,7 @@ func startIdle(ctx context.Context, c *client.Client) error {
 
 // runInstances starts instances one after another, so that their order is always the same.
 func runInstances(ctx context.Context, store provider.Provider, c *client.Client) error {
-	reg := runtime.NewRegistry()
-	err := errors.Join(
-		runtime.AddActivity(reg, Hello), runtime.AddOrchestration(reg, Greet), runtime.AddOrchestration(reg, Count),
-		runtime.AddOrchestration(reg, Break), runtime.AddOrchestration(reg, Panic), runtime.AddOrchestration(reg, Family))
+	reg, err := fixtureRegistry() //nolint:contextcheck // registration takes none
 	if err != nil {
 		return err
 	}
@@ -127,6 +128,13 @@ func runInstances(ctx context.Context, store provider.Provider, c *client.Client
 		ran(ctx, c, Family, "bob", "family-1", nil),
 		ran(ctx, c, Panic, orchestration.None{}, "panic-1", client.ErrBlocked))
 	return errors.Join(err, rt.Shutdown(ctx), noLeases(ctx, store))
+}
+
+func fixtureRegistry() (*runtime.Registry, error) {
+	reg := runtime.NewRegistry()
+	return reg, errors.Join(
+		runtime.AddActivity(reg, Hello), runtime.AddOrchestration(reg, Greet), runtime.AddOrchestration(reg, Count),
+		runtime.AddOrchestration(reg, Break), runtime.AddOrchestration(reg, Panic), runtime.AddOrchestration(reg, Family))
 }
 
 func noLeases(ctx context.Context, store provider.Provider) error {
