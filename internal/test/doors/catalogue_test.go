@@ -102,6 +102,34 @@ func catalogue() []group {
 				"Deploy fixed code; `perdure unblock` skips the delay. See [Release blocked instances](../how-to/release-blocked-instances.md).",
 			},
 			{
+				[]kind{k("client.ErrUnknownQuery", client.ErrUnknownQuery)},
+				"`Query`: the orchestration has registered no handler of that name; the error is a `*client.UnknownQueryError` with the names that there are", "no, unless the code registers it later", "the caller, or the author of the orchestration", "Use a name that the error lists, or register the handler before the code first waits. See [Ask a running orchestration](../how-to/ask-a-running-orchestration.md).",
+			},
+			{
+				[]kind{k("client.ErrUnserved", client.ErrUnserved)},
+				"`Query`: no node has answered while the caller waited: none runs the orchestration, all are busy, or the code has not begun", "yes, later", "the operator", "Check that a node runs the orchestration; wait longer.",
+			},
+			{
+				[]kind{k("client.ErrQueryFailed", client.ErrQueryFailed)},
+				"`Query`: the handler returned an error, which the error wraps", "as the cause says", "the caller", "Check the cause with `errors.Is` and `errors.As`.",
+			},
+			{
+				[]kind{k("client.ErrQueryRefused", client.ErrQueryRefused)},
+				"`Query`: the handler called what none may call, or took too long three times within a minute", "too long: after a minute", "the author of the orchestration", "Let the handler only read variables, and call `Now`, `Info`, `Err` and `Logger`.",
+			},
+			{
+				[]kind{k("client.ErrQueryPanicked", client.ErrQueryPanicked)},
+				"`Query`: the handler panicked; the text has the stack, and the instance is not affected", "no", "the author of the orchestration", "Fix the handler.",
+			},
+			{
+				[]kind{k("client.ErrQueryTimeout", client.ErrQueryTimeout)},
+				"`Query`: the handler did not return within 2 s or while the caller waited; the instance is not affected", "maybe", "the author of the orchestration", "Let the handler return at once: it must not wait for anything. `Runtime.LeakedQueries` shows where it is.",
+			},
+			{
+				[]kind{k("client.ErrNotReplayed", client.ErrNotReplayed)},
+				"`Query`: the answer needs a replay of the history, and the code of the node does not match it", "no", "the author of the orchestration", "Deploy the code that wrote the history. A handler that changes variables causes this, too.",
+			},
+			{
 				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},
 				"the store was closed", "no", "the author of the service", "Close the store last.",
 			},

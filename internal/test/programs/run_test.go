@@ -2,6 +2,7 @@ package programs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,13 +72,16 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 		defer close(ended)
 		o, err = r.await(ctx, handle)
 	}()
+	asker := rand.New(rand.NewPCG(r.Uint64(), 1))
+	var wrong error
+	sender.Go(func() { wrong = r.ask(ctx, handle, ended, asker) })
 	failed := r.live(ctx, ended)
 	if failed != nil {
 		cancel()
 	}
 	<-ended
 	sender.Wait()
-	err = errors.Join(err, failed)
+	err = errors.Join(err, failed, wrong)
 	if err == nil {
 		err = r.awaitChildren(ctx)
 	}
@@ -187,6 +191,29 @@ func (r *run) sendEarly(ctx context.Context, h client.Handle[[]string], n int, c
 			raise(1 + chance.IntN(i+1)) // as a client whose reply was lost
 		}
 	}
+}
+
+// ask asks the program until it has ended, also what its handlers must not do. The answers do not count: the program must end as if
+// nobody had asked.
+func (r *run) ask(ctx context.Context, h client.Handle[[]string], ended <-chan struct{}, chance *rand.Rand) error {
+	for pause(ctx, time.Duration(chance.IntN(20))*r.moment+time.Millisecond) {
+		name := []string{"lines", "lines", "refused", "panic", "stack"}[chance.IntN(5)]
+		brief, cancel := context.WithTimeout(ctx, r.lease)
+		_, err := client.Query[json.RawMessage](brief, h, name, nil)
+		cancel()
+		switch {
+		case err == nil:
+			r.sum.answers.Add(1)
+		case errors.Is(err, client.ErrNotReplayed):
+			return err
+		}
+		select {
+		case <-ended:
+			return nil
+		default:
+		}
+	}
+	return nil
 }
 
 // fail lets the storage fail several times, for as long as two leases, until the program has ended.

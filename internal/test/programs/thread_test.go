@@ -86,6 +86,7 @@ type Input struct {
 // execute is the orchestration that walks programs.
 func (h *house) execute(ctx *octx, in Input) ([]string, error) {
 	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, noise: h.noise}}
+	t.answer(ctx)
 	program := h.code[in.Code]
 	round := program.Rounds[in.Round]
 	ctx.SetStatus(in.Round)
@@ -107,6 +108,19 @@ func (h *house) execute(ctx *octx, in Input) ([]string, error) {
 		return nil, errors.Join(err, &ThrownError{What: "cancelled", Lines: t.lines})
 	}
 	return t.lines, nil
+}
+
+// answer registers queries: one that only reads, and two that must not hurt the program.
+func (t *thread) answer(ctx *octx) {
+	orchestration.HandleQuery(ctx, "lines", func(none) (int, error) { return len(t.lines), nil })
+	orchestration.HandleQuery(ctx, "refused", func(none) (none, error) {
+		t.lines = append(t.lines, "half")
+		return none{}, ctx.Sleep(time.Hour)
+	})
+	orchestration.HandleQuery(ctx, "panic", func(none) (none, error) {
+		t.lines = append(t.lines, "half")
+		panic("in a query")
+	})
 }
 
 // haveCancelled has the instance cancelled from outside.
