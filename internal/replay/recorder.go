@@ -190,3 +190,55 @@ func weight(body history.Body) int {
 		return 0
 	}
 }
+
+// marked reports whether the marker of a patch was passed or written, or is among the commands that directly follow the
+// message being applied. There it counts from now on, as it did when it was written: code may see a limit between the
+// call and the command before which the marker is skipped.
+func (r *recorder) marked(id string, p *patch) bool {
+	if p.event != 0 {
+		return true
+	}
+	if r.position >= len(r.script) {
+		return false // on new ground
+	}
+	for _, e := range r.script[r.position:] {
+		if e.Body.Kind().IsMessage() {
+			break
+		}
+		if m, ok := e.Body.(*history.PatchMarked); ok && m.ID == id {
+			r.count(e, p)
+			return true
+		}
+	}
+	return false
+}
+
+// skipAll passes the markers at the present position.
+func (r *recorder) skipAll() {
+	for r.position < len(r.script) && r.skip(r.script[r.position]) {
+		continue
+	}
+}
+
+// skip passes a stored event if it is the marker of a patch, and reports whether it did. It is never compared: code
+// that no longer asks for the patch replays.
+func (r *recorder) skip(e history.Event) bool {
+	m, ok := e.Body.(*history.PatchMarked)
+	if !ok {
+		return false
+	}
+	if p := r.patches.of(m.ID); p.event != e.ID {
+		r.count(e, p)
+	}
+	r.position++
+	return true
+}
+
+// count counts a stored marker towards the limits.
+func (r *recorder) count(e history.Event, p *patch) {
+	p.event = e.ID
+	r.effects.Add(1)
+	r.burst.add(e.Body)
+	r.size += history.Size(e.Body)
+	r.length++
+}
