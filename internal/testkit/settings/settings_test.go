@@ -23,6 +23,7 @@ func kinds() []kind {
 		{"client", "Options", "options.md", "client.Options", "option"},
 		{"client", "StartOption", "options.md", "Starts", "option"},
 		{"client", "RaiseOption", "options.md", "Events", "option"},
+		{"client", "QueryOption", "options.md", "Queries", "option"},
 		{"client", "WaitOption", "options.md", "Waiting for the end", "option"},
 		{"provider/sqlite", "Options", "options.md", "sqlite.Options", "option"},
 		{"provider/postgres", "Options", "options.md", "postgres.Options", "option"},
