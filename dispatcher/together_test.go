@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -112,6 +113,45 @@ func TestDrainedMailboxHasMoreThanOneFetch(t *testing.T) {
 		}
 		rt := e.Start(reg)
 		drained(e, rt, key, sent)
+	})
+}
+
+// An instance that an older release started runs on after each message. Its next execution has the behaviours of this release.
+func TestNextExecutionRunsTogether(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		const sent = 5
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "again", func(ctx *octx, n int) (int, error) {
+			box := orchestration.Events[int](ctx, "box")
+			if _, err := box.Receive(ctx); err != nil {
+				return 0, err
+			}
+			if n == 0 {
+				return 0, orchestration.ContinueAsNew(ctx, 1)
+			}
+			for {
+				if _, ok, err := box.TryReceive(); err != nil || !ok {
+					return n, err
+				}
+				n++
+			}
+		})
+		e.Stop(e.Start(reg)) // the first node on an empty store allows the newest level
+		key := e.CreateOneByOne("again", "again", 0)
+		for n := range sent {
+			e.Raise(key, "box", n)
+		}
+		e.Start(reg)
+		if got := enginetest.Output[int](e, key); got != sent-1 {
+			e.T.Errorf("the next execution took %d events of %d", got, sent-1)
+		}
+		for execution, want := range []int64{replay.LevelOfTogether - 1, replay.LevelOfTogether} {
+			started := e.History(key, int64(execution)+1)[0].Body.(*history.ExecutionStarted)
+			if diff := cmp.Diff(replay.SettingsAt(want), started.Settings); diff != "" {
+				e.T.Errorf("settings of execution %d: %s", execution+1, diff)
+			}
+		}
 	})
 }
 

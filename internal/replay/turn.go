@@ -105,7 +105,7 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 	events := append([]history.Event{{At: x.now, Body: started}}, carried...)
 	for i := range events {
 		events[i].ID = int64(i) + 1
-		events[i].At = x.now
+		events[i].At, events[i].More = x.now, false
 	}
 	return events
 }

@@ -214,7 +214,7 @@ func (tr *translator) end(t *translation, info *replay.Info, turn replay.Turn) {
 		}
 	}
 	if end.Next != nil {
-		t.req.Next = nextExecution(end.Next)
+		t.req.Next = tr.nextExecution(end.Next)
 		return
 	}
 	t.req.Status = provider.StatusCompleted
@@ -239,8 +239,12 @@ func childOutcome(event int64, end *replay.End) history.Body {
 	return &history.ChildCompleted{Started: event, Output: end.Output}
 }
 
-func nextExecution(events []history.Event) *provider.NextExecution {
+// nextExecution returns the execution that continues. It keeps its limits, and gets the behaviours that the store allows by now.
+func (tr *translator) nextExecution(events []history.Event) *provider.NextExecution {
 	started := events[0].Body.(*history.ExecutionStarted)
+	if now := tr.Config.Settings().Flags; now > started.Settings.Flags { // later behaviours have higher bits
+		started.Settings.Flags = now
+	}
 	next := &provider.NextExecution{
 		Name: started.Name, CodeVersion: started.CodeVersion, EngineLevel: replay.LowestLevel,
 		Message: new(core.Message(&history.ExecutionOpened{}, 0, 0)),
