@@ -104,7 +104,7 @@ func TestDrainedMailboxHasWhatCameBeforeTheCommit(t *testing.T) {
 // The same holds if the events are more than one fetch brings.
 func TestDrainedMailboxHasMoreThanOneFetch(t *testing.T) {
 	t.Parallel()
-	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
 		const sent = 2_500
 		reg := draining(e)
 		key := e.Create("drain", "drain", none{})

@@ -93,6 +93,9 @@ func (x *Execution) Hold() {
 	}
 }
 
+// Held reports whether messages were applied after which the code has not run.
+func (x *Execution) Held() bool { return x.held }
+
 // Together reports whether code continues only after all messages of a turn.
 func (x *Execution) Together() bool { return x.settings.Flags&flagTogether != 0 }
 

@@ -88,12 +88,13 @@ func (x *Execution) settleLocal(b history.Body, number int64, name string) *Loca
 	switch {
 	case local == nil:
 		x.sched.fail(&NonDeterminismError{
-			EventID: x.events.length, History: describe(b), Code: "nothing (it waits for no such call)",
+			EventID: x.events.length, History: describe(b), Code: "nothing (it waits for no such call)", Patch: x.events.patches.unknown(),
 		})
 		return nil
 	case local.Call.Name != name:
 		x.sched.fail(&NonDeterminismError{
 			EventID: x.events.length, History: describe(b), Code: fmt.Sprintf("local call %d of %q", number, local.Call.Name),
+			Patch: x.events.patches.unknown(),
 		})
 		return nil
 	}

@@ -70,7 +70,7 @@ func (x *Execution) Ask(q *Query) {
 	switch handler := x.handlers.byName[q.Name]; {
 	case !x.begun:
 		q.Answer = history.Answer{Outcome: history.AnswerNotBegun}
-	case q.After != "" && !x.requests.repeats(q.After):
+	case q.After != "" && (x.held || !x.requests.repeats(q.After)):
 		q.Answer = history.Answer{Outcome: history.AnswerNotYet}
 	case q.Name == QueryNames:
 		q.answer(x.handlers.names())

@@ -84,7 +84,8 @@ func (as *actors) closingRound(key provider.UUID) {
 	defer as.mu.Unlock()
 	c := as.closings[key]
 	c.rounds++
-	as.closings[key] = c
+	c.apart = false // the next turn has to give the code all messages
+	as.keep(key, c)
 }
 
 // closingRounds returns how many there were since settled.
@@ -103,7 +104,27 @@ func (as *actors) setApart(key provider.UUID, apart bool) {
 		delete(as.closings, key)
 		return
 	}
+	as.keep(key, c)
+}
+
+// keep stores what is known of an instance's closings. Of instances that other nodes end nothing is heard, so all is forgotten when it gets
+// too much.
+func (as *actors) keep(key provider.UUID, c closing) {
+	if len(as.closings) >= maxClosings {
+		clear(as.closings)
+	}
 	as.closings[key] = c
+}
+
+// wentOn forgets the refused ends of an instance whose code goes on. If it was given all messages, they need not come one by one any more.
+func (as *actors) wentOn(key provider.UUID, all bool) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if c := as.closings[key]; !c.apart || all {
+		delete(as.closings, key)
+	} else {
+		as.closings[key] = closing{apart: true}
+	}
 }
 
 // areApart returns what setApart has set.

@@ -78,7 +78,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 		d, err = ts.deliverMessages(x, r.turn)
 	}
 	if err == nil {
-		if err = d.failed(ts.runCode(x, r.turn)); err != nil && d.together > 1 {
+		if err = d.failed(ts.runCode(x, r.turn, &d)); err != nil && d.together > 1 {
 			ts.actors.setApart(a.key, true) // so that the next try finds the message at which the code fails
 		}
 	}
@@ -113,17 +113,28 @@ func (ts *Turns) commitFetched(
 	ts.translator.translate(t, a, x, turn)
 	t.req.Lease, t.req.Ahead = r.token, r.ahead
 	t.req.Consumed = consumed(r, d, turn.End)
+	unread := len(t.req.Consumed) < len(d.messages)
+	if turn.End != nil && turn.End.Next == nil && unread && x.Together() && ts.actors.closingRounds(a.key) < maxClosingRounds {
+		ts.again(working, a, r) // the store would refuse the end
+		return nil
+	}
 	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // messages after the end that are not events
 	if turn.End != nil && turn.End.Next == nil &&
-		(ts.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(d.messages)) {
+		(ts.actors.closingRounds(a.key) >= maxClosingRounds || unread) {
 		t.req.CloseInbox = "the instance ended before it read the message"
+	}
+	if x.Held() { // what still waits may be gone by then, and code that was held must run
+		t.req.Timers = append(t.req.Timers, provider.Timer{
+			EventID: x.Length(), Kind: provider.MessageKind(history.KindExecutionOpened), Due: ts.Clock.Now(),
+			Payload: history.Encode(nil, history.Event{Body: &history.ExecutionOpened{}}),
+		})
 	}
 	stored = true // until commit returns: the provider may panic
 	res, stored, err := ts.committer.commit(working, a, t)
 	if err == nil {
 		a.fast = 0
-		if d.seen == len(d.messages) && !r.turn.More {
-			ts.actors.setApart(a.key, false)
+		if turn.End == nil && !x.Held() {
+			ts.actors.wentOn(a.key, d.seen == len(d.messages) && !r.turn.More)
 		}
 		var buried []string
 		if t.req.CloseInbox != "" {
@@ -139,15 +150,20 @@ func (ts *Turns) commitFetched(
 		ts.evictor.evict(a)
 		ts.blocker.release(working, r, provider.TurnRelease{})
 	case errors.Is(err, provider.ErrInboxNotEmpty):
-		ts.actors.closingRound(a.key)
-		ts.evictor.evict(a)
-		ts.blocker.release(working, r, provider.TurnRelease{})
+		ts.again(working, a, r)
 	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
 		ts.turnFailed(working, a, r, err)
 	default:
 		ts.turnFailed(working, a, r, &core.StorageError{Err: err})
 	}
 	return nil
+}
+
+// again throws away a turn in which the code ended before it was given all messages. The next turn has them.
+func (ts *Turns) again(working context.Context, a *actor, r *run) {
+	ts.actors.closingRound(a.key)
+	ts.evictor.evict(a)
+	ts.blocker.release(working, r, provider.TurnRelease{})
 }
 
 // load returns the execution of the turn: the cached one if it is at the stored version, else one rebuilt from the history.
@@ -234,11 +250,12 @@ type delivered struct {
 	unbegun  []int64            // cancelled activities that may never have begun
 	last     *provider.Message  // the last one that became an event; nil: none
 	together int                // messages that became events since the code ran
+	held     bool               // the code has not run on the messages of the turn before
 }
 
 // failed names the message after which the turn failed, if that is known. A start is not named, because nothing can do without it.
 func (d *delivered) failed(err error) error {
-	if err == nil || d.last == nil || d.together > 1 || d.last.Kind == provider.MessageKind(history.KindExecutionStarted) {
+	if err == nil || d.last == nil || d.together > 1 || d.held || d.last.Kind == provider.MessageKind(history.KindExecutionStarted) {
 		return err
 	}
 	return fmt.Errorf("message %d (%v): %w", d.last.ID, history.Kind(d.last.Kind), err)
@@ -255,6 +272,7 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 		d.messages = d.messages[:n-1]
 	}
 	d.seen = len(d.messages)
+	d.held = x.Held()
 	apart := ts.actors.areApart(turn.Instance.Key)
 	for i := range d.messages {
 		if x.Crowded() {
@@ -302,15 +320,17 @@ func (ts *Turns) deliver(x *replay.Execution, d *delivered, m *provider.Message,
 		d.last, d.together = m, 1
 	}
 	if apart && applied && err == nil {
-		err = x.Continue(e.At)
+		if err = x.Continue(e.At); err == nil {
+			d.held = false
+		}
 	}
 	return d.failed(err)
 }
 
 // runCode runs the code on the messages that were delivered. If it would end before others that wait, as a refused commit has shown, the
 // turn only stores its messages. A later one runs the code.
-func (ts *Turns) runCode(x *replay.Execution, turn *provider.Turn) error {
-	if turn.More && ts.actors.mayHold(turn.Instance.Key) {
+func (ts *Turns) runCode(x *replay.Execution, turn *provider.Turn, d *delivered) error {
+	if d.together > 0 && (turn.More || d.seen < len(d.messages)) && x.Together() && ts.actors.mayHold(turn.Instance.Key) {
 		x.Hold()
 		return nil
 	}
