@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -21,8 +22,9 @@ func (c *Client) DropMessage(ctx context.Context, id string, message int64, reas
 // behind it goes on. DeadLetters lists it, and can put it back. The reason is for people, at most 4 KiB, and may be
 // empty.
 //
-// An instance that waits for its next try keeps waiting; Unblock ends that. Errors are ErrNotFound if the message does not wait there any
-// more, and those of Raise.
+// An instance that waits for its next try keeps waiting; Unblock ends that. The result of an activity, timer or child can be dropped, too:
+// the code then waits for it for ever, unless it gives it up. Errors are ErrInvalid for the start of an execution, ErrNotFound if the
+// message does not wait there any more, and those of Raise.
 func (h Handle[Out]) DropMessage(ctx context.Context, message int64, reason string) error {
 	if err := h.usable(ctx); err != nil {
 		return err
@@ -45,8 +47,9 @@ func (c *Client) dropMessage(ctx context.Context, t target, message int64, reaso
 	switch {
 	case res.Instance.Status.Ended():
 		return explain(doing, res.Instance.Status, ErrEnded)
-	case message == 1 && res.Instance.HistoryLength == 0:
-		return fmt.Errorf("%s: %w: the message is the start, without which the instance cannot go on; terminate the instance", doing, ErrInvalid)
+	}
+	if err := c.mayDrop(ctx, res.Instance.Key, message); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	req := provider.SteerRequest{
 		Key: res.Instance.Key, Action: provider.SteerDrop, Commit: provider.UUID(uuid.New()), RequestID: uuid.NewString(),
@@ -63,4 +66,30 @@ func (c *Client) dropMessage(ctx context.Context, t target, message int64, reaso
 		return doubt(explain(doing, 0, err), doubtful, "list the dead letters")
 	}
 	return nil
+}
+
+// mayDrop refuses the start of an execution, if the store can show its inbox. Nothing else would make the code run.
+func (c *Client) mayDrop(ctx context.Context, key provider.UUID, message int64) error {
+	inspector, ok := provider.As[provider.Inspector](c.store.Provider)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := c.store.bound(ctx)
+	defer cancel()
+	req := provider.InspectRequest{Kind: provider.InspectMessages, Key: key}
+	for {
+		res, err := inspector.Inspect(ctx, req)
+		if err != nil {
+			return fmt.Errorf("looking at its inbox: %w", err)
+		}
+		for i := range res.Messages {
+			kind := history.Kind(res.Messages[i].Kind)
+			if res.Messages[i].ID == message && (kind == history.KindExecutionStarted || kind == history.KindExecutionOpened) {
+				return fmt.Errorf("%w: the message is the start, without which the instance cannot go on; terminate the instance", ErrInvalid)
+			}
+		}
+		if req.Cursor = res.Cursor; req.Cursor == "" {
+			return nil
+		}
+	}
 }

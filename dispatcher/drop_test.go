@@ -82,3 +82,41 @@ func TestHazard54_OneMessageIsDropped(t *testing.T) {
 		})
 	}
 }
+
+// The message that makes an execution begin cannot be dropped: the first one, and that of an execution which continues another one.
+func TestHazard54_StartsAreNotDropped(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "next", func(ctx *octx, n int) (int, error) {
+			if n < 1 {
+				return 0, orchestration.ContinueAsNew(ctx, n+1)
+			}
+			panic("always")
+		})
+		e.Start(reg)
+		key := e.Create("next", "next", 0)
+		idle := e.Create("idle", "idle", none{}) // nobody serves it
+		e.Until("it is blocked", func() bool { return e.Get(key).Blocked != nil })
+		c := e.Client(client.Options{})
+		for id, last := range map[string]int64{"next": e.Get(key).HistoryLength + 3, "idle": e.Get(idle).HistoryLength + 3} {
+			refused := 0
+			for n := range last {
+				switch err := c.DropMessage(e.T.Context(), id, n+1, ""); {
+				case errors.Is(err, client.ErrInvalid):
+					refused++
+				case !errors.Is(err, client.ErrNotFound):
+					e.T.Errorf("message %d of %s: %v", n+1, id, err)
+				}
+			}
+			if refused != 1 {
+				e.T.Errorf("%d messages of %s are refused, want its start", refused, id)
+			}
+		}
+		for _, key := range []provider.UUID{key, idle} {
+			if err := c.Terminate(e.T.Context(), e.Get(key).ID, ""); err != nil {
+				e.T.Error(err)
+			}
+		}
+	})
+}

@@ -91,7 +91,7 @@ func Join(ctx context.Context, level *Level, owner string, runs []provider.Capab
 	return m, m.write(ctx)
 }
 
-// Run renews the record until ctx is done, and then removes it. It reads the level of the store once a minute while that
+// Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes. It reads the level of the store once a minute while that
 // is lower than the level of the node.
 func (m *Membership) Run(ctx context.Context) {
 	next := Renewal
@@ -120,6 +120,7 @@ func (m *Membership) Run(ctx context.Context) {
 				m.logger.Warn("the record of this node is not renewed: trying again in a minute", "err", err)
 				next = reread
 			}
+			m.prune(ctx)
 			renew.Reset(next)
 		}
 	}
@@ -166,6 +167,16 @@ func (m *Membership) stored(ctx context.Context) (int64, error) {
 	return res.Records[0].Version, nil
 }
 
+// prune removes the records of nodes that were killed. It is no matter if that fails: they are not listed.
+func (m *Membership) prune(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaving)
+	defer cancel()
+	_, dead, _, _ := records(ctx, m.level.store)
+	for _, r := range dead {
+		_ = remove(ctx, m.level.store, r.Key, r.Version)
+	}
+}
+
 // leave removes the record.
 func (m *Membership) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
@@ -178,29 +189,35 @@ func remove(ctx context.Context, store provider.Keeper, owner string, version in
 	return err
 }
 
-// Nodes returns the nodes whose records are not older than an hour, by owner. It removes the other records if the store
-// may be written. now is the time of the store. A store without records returns an error that wraps errors.ErrUnsupported.
+// Nodes returns the nodes whose records are not older than an hour, by owner. now is the time of the store. A store
+// without records returns an error that wraps errors.ErrUnsupported.
 func Nodes(ctx context.Context, store provider.Keeper) (nodes []Node, now provider.Time, err error) {
+	nodes, _, now, err = records(ctx, store)
+	return nodes, now, err
+}
+
+// records returns the nodes, and the records that are older than an hour.
+func records(ctx context.Context, store provider.Keeper) (nodes []Node, dead []provider.Record, now provider.Time, err error) {
 	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: nodeSpace, Max: 100}
 	for {
 		res, err := store.Record(ctx, scan)
 		if err != nil {
-			return nil, 0, fmt.Errorf("listing nodes: %w", err)
+			return nil, nil, 0, fmt.Errorf("listing nodes: %w", err)
 		}
 		now = res.Now
 		for _, r := range res.Records {
 			if now.Sub(r.UpdatedAt) > Dead {
-				_ = remove(ctx, store, r.Key, r.Version) // it is not listed in any case
+				dead = append(dead, r)
 				continue
 			}
 			n := Node{Owner: r.Key, Renewed: r.UpdatedAt}
 			if err := json.Unmarshal(r.Value, &n); err != nil {
-				return nil, 0, fmt.Errorf("listing nodes: record of %q: %w", r.Key, err)
+				return nil, nil, 0, fmt.Errorf("listing nodes: record of %q: %w", r.Key, err)
 			}
 			nodes = append(nodes, n)
 		}
 		if len(res.Records) < scan.Max {
-			return nodes, now, nil
+			return nodes, dead, now, nil
 		}
 		scan.Key = res.Records[len(res.Records)-1].Key
 	}

@@ -92,8 +92,8 @@ func TestIdleNodeWritesFourTimesAnHour(t *testing.T) {
 	})
 }
 
-// The record of a node that was killed counts for an hour. Who lists the nodes then removes it. A node that was only
-// frozen comes back.
+// The record of a node that was killed counts for an hour. A list changes nothing; another node removes the record with its
+// next renewal. A node that was only frozen comes back.
 func TestDeadNodesGo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, store *counted) {
@@ -110,10 +110,32 @@ func TestDeadNodesGo(t *testing.T) {
 		if all := nodes(t, store); len(all) != 0 {
 			t.Errorf("after an hour: %+v", all)
 		}
-		res, err := full(store).Record(t.Context(), provider.RecordRequest{Action: provider.RecordScan, Namespace: "perdure/nodes"})
-		if err != nil || len(res.Records) != 0 {
-			t.Errorf("%d records stay, %v", len(res.Records), err)
+		stored := func() int {
+			res, err := full(store).Record(t.Context(), provider.RecordRequest{Action: provider.RecordScan, Namespace: "perdure/nodes"})
+			if err != nil {
+				t.Error(err)
+			}
+			return len(res.Records)
 		}
+		if n := stored(); n != 1 {
+			t.Errorf("a list has left %d records", n)
+		}
+		other, err := upgrade.Join(t.Context(), l, "other", nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		alive, stop := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			other.Run(alive)
+		}()
+		pass(upgrade.Renewal + time.Second)
+		if n := stored(); n != 1 {
+			t.Errorf("%d records after a renewal, want that of the living node", n)
+		}
+		stop()
+		<-over
 		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Minute) // the node runs again
 		defer cancel()
 		context.AfterFunc(t.Context(), cancel)
