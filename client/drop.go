@@ -44,8 +44,7 @@ func (c *Client) dropMessage(ctx context.Context, t target, message int64, reaso
 	if err != nil {
 		return err
 	}
-	switch {
-	case res.Instance.Status.Ended():
+	if res.Instance.Status.Ended() {
 		return explain(doing, res.Instance.Status, ErrEnded)
 	}
 	if err := c.mayDrop(ctx, res.Instance.Key, message); err != nil {

@@ -176,7 +176,7 @@ func (c *Client) ask(ctx context.Context, t target, doing string, q history.Ques
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
 			return a, fmt.Errorf("%s: %w", doing, why(ctx))
-		case ctx.Err() != nil, unanswered && limited:
+		case ctx.Err() != nil, unanswered && limited && left < provider.MaxWait:
 			return a, unserved(doing, hint)
 		case err != nil && !unanswered:
 			return a, explain(doing, 0, err)

@@ -91,8 +91,8 @@ func Join(ctx context.Context, level *Level, owner string, runs []provider.Capab
 	return m, m.write(ctx)
 }
 
-// Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes. It reads the level of the store once a minute while that
-// is lower than the level of the node.
+// Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
+// It reads the level of the store once a minute while that is lower than the level of the node.
 func (m *Membership) Run(ctx context.Context) {
 	next := Renewal
 	if m.version == 0 {
@@ -171,7 +171,10 @@ func (m *Membership) stored(ctx context.Context) (int64, error) {
 func (m *Membership) prune(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaving)
 	defer cancel()
-	_, dead, _, _ := records(ctx, m.level.store)
+	_, dead, _, err := records(ctx, m.level.store)
+	if err != nil {
+		return
+	}
 	for _, r := range dead {
 		_ = remove(ctx, m.level.store, r.Key, r.Version)
 	}

@@ -91,6 +91,9 @@ func (w *wake) listen(conn *pgx.Conn) error {
 		w.hears.Store(false)
 		w.kinds.stale.Store(true)
 		w.hub.Doubt()
+		if w.ctx.Err() == nil {
+			w.wakeAll() // calls that sleep until they hear of something look now and then from here on
+		}
 	}()
 	w.wakeAll()
 	own := `{"n":"` + w.node + `"` // the prefix of what this process sent
