@@ -11,14 +11,15 @@ import (
 )
 
 // The connection breaks for a second again and again, under calls of every method. No order fails, and a call that
-// succeeded without a reply is not done twice.
+// succeeded without a reply is not done twice. If it was a fetch, its turn may come a second time. In one run of a hundred
+// the node begins such a turn although it is over or leased anew, and the fence of its commit refuses it.
 func TestConnectionBreaksAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inBubbles(t, func(e *enginetest.Engine, plan *faulty.Plan) {
 		rt := e.StartOn(faulty.Wrap(e.Store, plan), orders(e.T), e.Options) // Start itself does not retry
 		plan.Add(faulty.Rule{Kind: faulty.Disconnect, Every: 50, Delay: time.Second})
 		run(e, 50)
-		if s := rt.Stats(); s.TurnsFailed != 0 || s.AttemptsFailed != 0 || s.AttemptsPoisoned != 0 || s.TurnsConflicted != 0 || s.StorageErrors == 0 {
+		if s := rt.Stats(); s.TurnsFailed != 0 || s.AttemptsFailed != 0 || s.AttemptsPoisoned != 0 || s.TurnsConflicted > 3 || s.StorageErrors == 0 {
 			e.T.Errorf("%+v", s)
 		}
 		struck := 0
