@@ -24,7 +24,8 @@ var (
 	ErrUnserved = errors.New("no node has answered the query in time")
 	// ErrQueryFailed: the handler returned an error, which errors.Is and errors.As find.
 	ErrQueryFailed = errors.New("the query failed")
-	// ErrQueryRefused: the handler called what none may call, or took too long so often that the node refuses the query for a minute.
+	// ErrQueryRefused: the handler called what none may call, or took too long so often that the node refuses the query for a minute, and
+	// as long as three of these calls still run.
 	ErrQueryRefused = errors.New("the query was refused")
 	// ErrQueryPanicked: the handler panicked.
 	ErrQueryPanicked = errors.New("the query panicked")

@@ -160,11 +160,18 @@ func TestHazard48_HangingQueriesEndNoNode(t *testing.T) {
 		release := make(chan struct{})
 		opts := e.Options
 		opts.Leaks.OnFatal = func(reason error) { e.T.Errorf("fatal: %v", reason) }
-		rt := askingNode(e, opts, func(int) { <-release })
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "asked", func(ctx *octx, in none) (int, error) {
+			for i := range instances {
+				orchestration.HandleQuery(ctx, fmt.Sprint("hangs", i), func(none) (int, error) { <-release; return i, nil })
+			}
+			return asked(nil)(ctx, in)
+		})
+		rt := e.StartOn(e.Store, reg, opts)
 		for i := range instances {
 			h := askedOf(e, rt, fmt.Sprint(i))
 			began := time.Now()
-			_, err := askN(e.T.Context(), h)
+			_, err := client.Query[int](e.T.Context(), h, fmt.Sprint("hangs", i), none{})
 			if took := time.Since(began); !errors.Is(err, client.ErrQueryTimeout) || took < 2*time.Second || took > 3*time.Second {
 				e.T.Errorf("instance %d: %v after %v", i, err, took)
 			}
@@ -180,7 +187,7 @@ func TestHazard48_HangingQueriesEndNoNode(t *testing.T) {
 			e.T.Errorf("%v, %v", health.Fatal, err)
 		}
 		all := rt.LeakedQueries()
-		if len(all) != instances || all[0].InstanceID != "0" || all[0].Query != "n" || !strings.Contains(all[0].Stack, "query_test.go") {
+		if len(all) != instances || all[0].InstanceID != "0" || all[0].Query != "hangs0" || !strings.Contains(all[0].Stack, "query_test.go") {
 			e.T.Errorf("%d leaked queries, the first is %+v", len(all), all[0])
 		}
 		close(release)
@@ -192,14 +199,20 @@ func TestHazard48_HangingQueriesEndNoNode(t *testing.T) {
 func TestHazard48_HangingQueryIsRefused(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		release := make(chan struct{})
-		rt := askingNode(e, e.Options, func(int) { <-release })
+		var quicker atomic.Bool
+		rt := askingNode(e, e.Options, func(int) {
+			if !quicker.Load() {
+				<-time.After(3 * time.Second)
+			}
+		})
 		h := askedOf(e, rt, "one")
 		for i := range 3 {
 			if _, err := askN(e.T.Context(), h); !errors.Is(err, client.ErrQueryTimeout) {
 				e.T.Errorf("query %d: %v", i, err)
 			}
 		}
+		quicker.Store(true)
+		e.Until("they have returned", func() bool { return rt.Stats().QueriesRunning == 0 })
 		other := askedOf(e, rt, "other")
 		if _, err := askN(e.T.Context(), other); !errors.Is(err, client.ErrQueryRefused) {
 			e.T.Errorf("the fourth: %v", err)
@@ -209,7 +222,6 @@ func TestHazard48_HangingQueryIsRefused(t *testing.T) {
 			e.T.Errorf("%d leaked", s.QueriesLeaked)
 		}
 		<-time.After(time.Minute)
-		close(release)
 		if n, err := askN(e.T.Context(), other); err != nil || n != 0 {
 			e.T.Errorf("a minute later: %d, %v", n, err)
 		}

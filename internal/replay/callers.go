@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 )
 
 // NoteCallers makes the execution keep the callers of each call that blocks, for the query "stack". It must be called
@@ -23,23 +22,42 @@ func (s *scheduler) note(co *coroutine) {
 	s.callers[co] = slices.Clone(pcs[:runtime.Callers(2, pcs[:])])
 }
 
-// stacks says where the coroutines wait, one paragraph for each.
+// maxStacks bounds the text of stacks, in bytes. It fits into an answer, also when it is encoded.
+const maxStacks = 1 << 20
+
+// stacks says where the coroutines wait, one paragraph for each. If they do not fit, the last line says how many are missing.
 func (s *scheduler) stacks() string {
-	var text strings.Builder
+	var text []byte
+	missing := 0
 	for i, co := range s.coroutines {
 		if co.done {
 			continue
 		}
-		fmt.Fprintf(&text, "coroutine %d:\n", i+1)
-		for frames := runtime.CallersFrames(s.callers[co]); ; {
-			frame, more := frames.Next()
-			if ofCode(&frame) {
-				fmt.Fprintf(&text, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)
+		if missing == 0 {
+			end := len(text)
+			if text = s.appendStack(text, i, co); len(text) <= maxStacks {
+				continue
 			}
-			if !more {
-				break
-			}
+			text = text[:end]
+		}
+		missing++
+	}
+	if missing > 0 {
+		text = fmt.Appendf(text, "%d more coroutines wait: at most %d KiB are shown\n", missing, maxStacks>>10)
+	}
+	return string(text)
+}
+
+// appendStack appends the paragraph of a coroutine.
+func (s *scheduler) appendStack(text []byte, i int, co *coroutine) []byte {
+	text = fmt.Appendf(text, "coroutine %d:\n", i+1)
+	for frames := runtime.CallersFrames(s.callers[co]); ; {
+		frame, more := frames.Next()
+		if ofCode(&frame) {
+			text = fmt.Appendf(text, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)
+		}
+		if !more {
+			return text
 		}
 	}
-	return text.String()
 }

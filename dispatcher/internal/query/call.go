@@ -22,8 +22,8 @@ type call struct {
 	x       *replay.Execution
 	events  []history.Event // to replay first
 	query   replay.Query
-	err     error // of the replay
-	late    bool  // wait has given it up
+	err     error  // of the replay
+	late    string // why wait has given it up; "": it has not
 }
 
 // code is user code that a query runs on a goroutine of its own.
@@ -58,11 +58,10 @@ func (c *call) run() {
 				c.err = fault
 			}
 		}
-		first := c.left.CompareAndSwap(false, true)
-		close(c.done)
-		if !first { // nobody else closes it
+		if !c.left.CompareAndSwap(false, true) { // nobody else closes it
 			c.queries.discard(c.inst, c.code.query, c.x)
 		}
+		close(c.done)
 	}()
 	c.id.Store(goroutine.ID())
 	if len(c.events) > 0 {
@@ -78,35 +77,66 @@ func (c *call) run() {
 }
 
 // wait waits for the answer until ctx is done, at most for the time of a query. If it returns false, the execution belongs to the
-// goroutine, which may run for ever, and is on the list of leaks.
-func (c *call) wait(ctx context.Context) bool {
+// goroutine, which may run for ever. wait calls release when the goroutine has left user code or is on the list of leaks.
+func (c *call) wait(ctx context.Context, release func()) bool {
 	timer := time.NewTimer(maxTime)
-	defer timer.Stop()
+	late, leaked := "", false
 	select {
 	case <-c.done:
-		return true
 	case <-timer.C:
+		late, leaked = fmt.Sprintf("it runs for at most %v", maxTime), true
 	case <-ctx.Done():
+		late = "it did not return while the client waited"
 	}
-	if !c.left.CompareAndSwap(false, true) {
+	if late == "" || !c.left.CompareAndSwap(false, true) {
 		<-c.done
+		timer.Stop()
+		release()
 		return true
 	}
-	c.late = true
+	c.late = late
 	c.x.Abandon()
-	c.queries.leaks.add(&c.code)
+	if leaked {
+		c.queries.leaks.add(&c.code)
+		release()
+		return false
+	}
+	c.queries.Work.Add()
+	go c.outlast(timer, release)
 	return false
+}
+
+// outlast waits for a handler whose asker waited no longer. It becomes a leak only when the time of a query is over.
+func (c *call) outlast(timer *time.Timer, release func()) {
+	defer c.queries.Work.Done()
+	defer timer.Stop()
+	defer release()
+	select {
+	case <-c.done:
+	case <-timer.C:
+		c.queries.leaks.add(&c.code)
+	}
 }
 
 // answer returns the answer. It is called after wait.
 func (c *call) answer() history.Answer {
 	switch {
-	case c.late:
-		return history.Answer{Outcome: history.AnswerTooSlow, Message: fmt.Sprintf("it runs for at most %v, or as long as the client waits", maxTime)}
+	case c.late != "":
+		return history.Answer{Outcome: history.AnswerTooSlow, Message: c.late}
 	case c.err != nil:
 		return history.Answer{Outcome: history.AnswerNotReplay, Message: c.err.Error()}
 	}
 	return c.query.Answer
+}
+
+// olderCode reports whether the history has a patch that the code of this node does not know. Nodes with that code are there during a
+// deploy, and answer. It is called after wait.
+func (c *call) olderCode() bool {
+	if c.late != "" { // the goroutine may write the error now
+		return false
+	}
+	deviation, ok := errors.AsType[*replay.NonDeterminismError](c.err)
+	return ok && deviation.Patch != ""
 }
 
 // discard unwinds an execution that nothing uses any more, in the background, because its deferred functions are user code. If they do not

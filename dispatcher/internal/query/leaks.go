@@ -1,18 +1,18 @@
 package query
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
 )
 
-// A kind of query with maxLeaks calls that were given up within leakTime is refused for refuseTime.
+// A kind of query with maxLeaks calls that were given up within leakTime is refused for refuseTime, and as long as maxLeaks of them run.
 const (
 	maxLeaks   = 3
 	leakTime   = time.Minute
@@ -25,8 +25,8 @@ type kind struct {
 	query string
 }
 
-func kindOf(inst *provider.Instance, q *history.Question) kind {
-	return kind{provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}, q.Name}
+func kindOf(inst *provider.Instance, query string) kind {
+	return kind{provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}, query}
 }
 
 // Leaked is a query whose handler should have returned and has not.
@@ -46,21 +46,23 @@ type leaks struct {
 
 	mu      sync.Mutex
 	running map[*code]time.Time
+	still   map[kind]int         // how many of each run
 	recent  map[kind][]time.Time // of the last leaks, at most maxLeaks
 	total   int64
 }
 
 func newLeaks(logger *slog.Logger) leaks {
-	return leaks{logger: logger, running: make(map[*code]time.Time), recent: make(map[kind][]time.Time)}
+	return leaks{logger: logger, running: make(map[*code]time.Time), still: make(map[kind]int), recent: make(map[kind][]time.Time)}
 }
 
 // add lists code that was given up, until it returns.
 func (ls *leaks) add(c *code) {
-	of := kind{provider.Capability{Name: c.inst.Name, CodeVersion: c.inst.CodeVersion}, c.query}
+	of := kindOf(c.inst, c.query)
 	now := time.Now()
 	ls.mu.Lock()
 	ls.total++
 	ls.running[c] = now
+	ls.still[of]++
 	ls.prune(now)
 	ls.recent[of] = append(ls.recent[of], now)
 	if last := ls.recent[of]; len(last) > maxLeaks {
@@ -72,6 +74,9 @@ func (ls *leaks) add(c *code) {
 		<-c.done
 		ls.mu.Lock()
 		delete(ls.running, c)
+		if ls.still[of]--; ls.still[of] == 0 {
+			delete(ls.still, of)
+		}
 		ls.mu.Unlock()
 	}()
 }
@@ -85,16 +90,22 @@ func (ls *leaks) prune(now time.Time) {
 	}
 }
 
-// refuses reports whether queries of the kind are refused now.
-func (ls *leaks) refuses(of kind) bool {
+// refuses returns why queries of the kind are refused now; "": they are not.
+func (ls *leaks) refuses(of kind) string {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	if n := ls.still[of]; n >= maxLeaks {
+		return fmt.Sprintf("%d calls of it that began more than %v ago still run on this node, which refuses others until they return", n, maxTime)
+	}
 	last := ls.recent[of]
 	if len(last) < maxLeaks {
-		return false
+		return ""
 	}
 	newest := last[maxLeaks-1]
-	return newest.Sub(last[0]) <= leakTime && time.Since(newest) < refuseTime
+	if newest.Sub(last[0]) > leakTime || time.Since(newest) >= refuseTime {
+		return ""
+	}
+	return fmt.Sprintf("%d calls of it took longer than %v within a minute on this node, which asks it no more for a minute", maxLeaks, maxTime)
 }
 
 // figures returns how many calls have leaked, and how many of them still run.

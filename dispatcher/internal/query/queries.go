@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
@@ -116,6 +115,11 @@ func (qs *Queries) serve(working context.Context, ask *provider.OpenAsk) {
 		call, cancel := context.WithTimeout(working, storage.CallTimeout)
 		err := qs.Store.Answer(call, req)
 		cancel()
+		if errors.Is(err, provider.ErrTooLarge) && answer.Outcome != history.AnswerTooLarge {
+			answer = history.Answer{Outcome: history.AnswerTooLarge, Message: err.Error()}
+			req.Payload = history.EncodeAnswer(answer)
+			continue
+		}
 		if err == nil || storage.Refused(err) { // the asker has gone, or another node was faster
 			return
 		}
@@ -140,6 +144,9 @@ func (qs *Queries) Here(ctx context.Context, key provider.UUID, q *history.Quest
 	}
 	if answer, ok = qs.before(inst, q); !ok {
 		answer, ok = qs.cached(ctx, inst, q)
+	}
+	if answer.Outcome == history.AnswerTooSlow && errors.Is(ctx.Err(), context.Canceled) {
+		return answer, false // the caller wants no answer any more
 	}
 	if ok {
 		qs.Count.QueriesAnswered.Add(1)
@@ -180,9 +187,8 @@ func (qs *Queries) before(inst *provider.Instance, q *history.Question) (answer 
 	if inst.HistoryLength == 0 {
 		return history.Answer{Outcome: history.AnswerNotBegun}, true
 	}
-	if qs.leaks.refuses(kindOf(inst, q)) {
-		return history.Answer{Outcome: history.AnswerRefused, Message: fmt.Sprintf(
-			"%d calls of it took longer than %v within a minute on this node, which asks it no more for a minute", maxLeaks, maxTime)}, true
+	if why := qs.leaks.refuses(kindOf(inst, q.Name)); why != "" {
+		return history.Answer{Outcome: history.AnswerRefused, Message: why}, true
 	}
 	return answer, false
 }
@@ -221,7 +227,7 @@ func (qs *Queries) cached(ctx context.Context, inst *provider.Instance, q *histo
 func (qs *Queries) lent(ctx context.Context, l *turn.Loan, inst *provider.Instance, q *history.Question) history.Answer {
 	c := qs.start(inst, q, l.X, nil)
 	switch {
-	case !c.wait(ctx):
+	case !c.wait(ctx, func() {}):
 		qs.turns.Keep(l)
 	case c.query.Spoiled:
 		qs.turns.Keep(l)
@@ -248,10 +254,12 @@ func (qs *Queries) rebuilt(ctx context.Context, inst *provider.Instance, q *hist
 	}
 	qs.Count.QueriesCold.Add(1)
 	c := qs.start(inst, q, x, events)
-	if c.wait(ctx) {
+	if c.wait(ctx, release) { // a leak counts no more
 		qs.discard(inst, q.Name, x)
 	}
-	release() // an abandoned one counts no more: it is on the list of leaks
+	if inst.Blocked == nil && c.olderCode() {
+		return answer, false
+	}
 	answer = c.answer()
 	switch ended := inst.Status.Ended(); {
 	case ended && answer.Outcome == history.AnswerNotYet:
