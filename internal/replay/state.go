@@ -33,19 +33,28 @@ const (
 const reserved = "perdure."
 
 // state is what code has set. A later call replaces what an earlier one has set. No call returns anything, because code
-// must not depend on what is stored. A replay finds everything stored.
+// must not depend on what is stored. A replay stores nothing. It does not know what is stored either: a release before
+// may have set something else, or nothing, and a value may be a marker because the commit had no room.
 type state struct {
-	stored  columns // no deleted key-values
-	fresh   columns // set since the last confirmed commit, and different from stored
-	keys    int     // key-values that exist, fresh ones included
-	strange int     // calls that added or deleted a key-value in reaction to the last message
+	stored  columns         // no deleted key-values; includes what a replay set
+	unsure  map[string]bool // of stored: set by a replay, so the next live call writes it even if it is equal
+	fresh   columns         // set since the last confirmed commit, and different from stored
+	keys    int             // key-values that exist, fresh ones included
+	strange int             // calls that added or deleted a key-value in reaction to the last message
 	refused map[string]string
 }
+
+// What code can set, with the key or the name after it.
+const (
+	columnStatus    = "status"
+	columnValue     = "value "
+	columnAttribute = "attribute "
+)
 
 // SetStatus shows data as the status of the instance, or why it could not be encoded. No data clears the status.
 func (s *Scope) SetStatus(data []byte, err error) {
 	st, replaying := s.shown()
-	const what = "status"
+	const what = columnStatus
 	data, why := storable(what, data, maxStatusBytes, err)
 	if data == nil {
 		data = []byte{}
@@ -53,7 +62,8 @@ func (s *Scope) SetStatus(data []byte, err error) {
 	switch {
 	case replaying:
 		st.stored.status = data
-	case st.stored.status != nil && bytes.Equal(data, st.stored.status):
+		st.unsure = with(st.unsure, columnStatus, true)
+	case st.stored.status != nil && !st.unsure[columnStatus] && bytes.Equal(data, st.stored.status):
 		st.fresh.status = nil
 		st.note(what, "")
 	default:
@@ -77,9 +87,11 @@ func (s *Scope) SetValue(key string, data []byte, err error) {
 	switch {
 	case replaying && data == nil:
 		delete(st.stored.values, key)
+		delete(st.unsure, columnValue+key)
 	case replaying:
 		st.stored.values = with(st.stored.values, key, data)
-	case known && data != nil && bytes.Equal(data, before):
+		st.unsure = with(st.unsure, columnValue+key, true)
+	case known && data != nil && !st.unsure[columnValue+key] && bytes.Equal(data, before):
 		delete(st.fresh.values, key)
 		st.note(what, "")
 	default:
@@ -133,7 +145,8 @@ func (s *Scope) SetAttribute(a provider.Attribute, err error) {
 	switch {
 	case replaying:
 		st.stored.attributes = with(st.stored.attributes, a.Name, a)
-	case known && before == a:
+		st.unsure = with(st.unsure, columnAttribute+a.Name, true)
+	case known && before == a && !st.unsure[columnAttribute+a.Name]:
 		delete(st.fresh.attributes, a.Name)
 		st.note(what, "")
 	default:
@@ -238,9 +251,26 @@ func (st *state) confirm() (refused map[string]string) {
 		return nil
 	}
 	st.stored.merge(&st.fresh)
+	st.settle()
 	refused = st.refused
 	st.fresh, st.refused = columns{}, nil
 	return refused
+}
+
+// settle notes that what a commit has stored is known.
+func (st *state) settle() {
+	if len(st.unsure) == 0 {
+		return
+	}
+	if st.fresh.status != nil {
+		delete(st.unsure, columnStatus)
+	}
+	for key := range st.fresh.values {
+		delete(st.unsure, columnValue+key)
+	}
+	for name := range st.fresh.attributes {
+		delete(st.unsure, columnAttribute+name)
+	}
 }
 
 // begin begins what one message leads to.
