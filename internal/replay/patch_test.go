@@ -283,3 +283,28 @@ func TestLevelOfPatches(t *testing.T) {
 		t.Errorf("an activity has level %d", got)
 	}
 }
+
+// A local activity behind a patch that the code does not know is a deviation like any other: the error names the patch.
+func TestHazard79_LocalCallNamesTheUnknownPatch(t *testing.T) {
+	t.Parallel()
+	newer := func(s *replay.Scope) error {
+		if s.Patched("p") {
+			return await(s, s.Local(&history.ActivityScheduled{Name: "new"}))
+		}
+		return await(s, s.Local(&history.ActivityScheduled{Name: "old"}))
+	}
+	x := live(t, newer)
+	deliver(t, x, at(1, &history.LocalEnded{Call: 1, Name: "new", Output: []byte("1"), Attempt: 1}))
+	for name, older := range map[string]func(*replay.Scope) error{
+		"another call": func(s *replay.Scope) error { return await(s, s.Local(&history.ActivityScheduled{Name: "old"})) },
+		"no call": func(s *replay.Scope) error {
+			_, err := s.Wait(s.Mailbox("box"))
+			return err
+		},
+	} {
+		_, err := replayed(t, older, x.Turn().Events)
+		if deviation, ok := errors.AsType[*replay.NonDeterminismError](err); !ok || deviation.Patch != "p" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
