@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
 )
 
 type cart struct {
@@ -401,4 +402,23 @@ func TestHazard85_NoQueryInATransaction(t *testing.T) {
 	if _, ok := any(client.EvenBlocked()).(client.StartOption); ok {
 		t.Error("an option of Query is one of sending")
 	}
+}
+
+// A query that nobody answers waits as long as the caller says.
+func TestQueryWaitsForTheCaller(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		const patience = 10 * time.Minute
+		c := e.Client(client.Options{})
+		h, err := client.StartNamed[int](e.T.Context(), c, "nobody serves it", none{})
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(e.T.Context(), patience)
+		defer cancel()
+		began := time.Now()
+		if _, err := client.Query[int](ctx, h, "n", none{}); !errors.Is(err, client.ErrUnserved) || time.Since(began) < patience {
+			e.T.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
 }
