@@ -107,7 +107,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrUnserved", client.ErrUnserved)},
-				"`Query`: no node has answered while the caller waited: none runs the orchestration, all are busy, or the code has not begun", "yes, later", "the operator", "Check that a node runs the orchestration; wait longer.",
+				"`Query`: no node has answered while the caller waited: none runs the orchestration, all have older code than the history, all are busy, or the code has not begun", "yes, later", "the operator", "Check that a node runs the orchestration; wait longer.",
 			},
 			{
 				[]kind{k("client.ErrQueryFailed", client.ErrQueryFailed)},
@@ -115,7 +115,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrQueryRefused", client.ErrQueryRefused)},
-				"`Query`: the handler called what none may call, or took too long three times within a minute", "too long: after a minute", "the author of the orchestration", "Let the handler only read variables, and call `Now`, `Info`, `Err` and `Logger`.",
+				"`Query`: the handler called what none may call, took too long three times within a minute, or three calls that took too long still run", "too long: after a minute, when they have returned", "the author of the orchestration", "Let the handler only read variables, and call `Now`, `Info`, `Err` and `Logger`.",
 			},
 			{
 				[]kind{k("client.ErrQueryPanicked", client.ErrQueryPanicked)},
