@@ -38,10 +38,8 @@ func TestHeldCodeRunsAlthoughNothingFollows(t *testing.T) {
 			if _, err := box.Receive(ctx); err != nil {
 				return 0, err
 			}
-			for ok := true; ok && err == nil; n++ {
-				_, ok, err = box.TryReceive()
-			}
-			return n, nil
+			n, err = takeAll(box)
+			return n + 1, err
 		})
 		rt := e.Start(reg)
 		key := e.Create("drain", "drain", none{})
@@ -72,10 +70,8 @@ func TestDrainedMailboxHasAllAfterAFailedTurn(t *testing.T) {
 			if failed.CompareAndSwap(false, true) {
 				panic("once")
 			}
-			for ok := true; ok && err == nil; n++ {
-				_, ok, err = box.TryReceive()
-			}
-			return n, err
+			n, err = takeAll(box)
+			return n + 1, err
 		})
 		key := e.Create("drain", "drain", none{})
 		for n := range sent {
@@ -98,10 +94,8 @@ func TestRefusedEndsAreForgottenOnceTheCodeGoesOn(t *testing.T) {
 				if _, err := box.Receive(ctx); err != nil {
 					return 0, err
 				}
-				n = 0
-				for ok := true; ok && err == nil; n++ {
-					_, ok, err = box.TryReceive()
-				}
+				n, err = takeAll(box)
+				n++
 			}
 			return all, err
 		})

@@ -61,7 +61,8 @@ func (e *ExecutionStarted) fields(c *codec) {
 	c.integer(10, &e.Delay)
 }
 
-// ExecutionOpened lets the code of a continued execution begin.
+// ExecutionOpened lets the code of a continued execution begin. Later in a history it has no effect: it stands where code
+// ran that a turn before had held, and no other message came.
 type ExecutionOpened struct{}
 
 // Kind implements Body.

@@ -95,15 +95,12 @@ func (as *actors) closingRounds(key provider.UUID) int {
 	return as.closings[key].rounds
 }
 
-// setApart sets whether the code gets the messages of an instance one by one.
-func (as *actors) setApart(key provider.UUID, apart bool) {
+// setApart makes the code get the messages that wait for an instance one by one.
+func (as *actors) setApart(key provider.UUID) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	c := as.closings[key]
-	if c.apart = apart; c == (closing{}) {
-		delete(as.closings, key)
-		return
-	}
+	c.apart = true
 	as.keep(key, c)
 }
 
@@ -127,7 +124,7 @@ func (as *actors) wentOn(key provider.UUID, all bool) {
 	}
 }
 
-// areApart returns what setApart has set.
+// areApart reports whether setApart holds for an instance.
 func (as *actors) areApart(key provider.UUID) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()

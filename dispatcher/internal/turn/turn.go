@@ -79,7 +79,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	}
 	if err == nil {
 		if err = d.failed(ts.runCode(x, r.turn, &d)); err != nil && d.together > 1 {
-			ts.actors.setApart(a.key, true) // so that the next try finds the message at which the code fails
+			ts.actors.setApart(a.key) // so that the next try finds the message at which the code fails
 		}
 	}
 	if r.ahead {
@@ -114,16 +114,16 @@ func (ts *Turns) commitFetched(
 	t.req.Lease, t.req.Ahead = r.token, r.ahead
 	t.req.Consumed = consumed(r, d, turn.End)
 	unread := len(t.req.Consumed) < len(d.messages)
-	if turn.End != nil && turn.End.Next == nil && unread && x.Together() && ts.actors.closingRounds(a.key) < maxClosingRounds {
-		ts.again(working, a, r) // the store would refuse the end
+	switch {
+	case turn.End == nil, turn.End.Next != nil:
+	case ts.actors.closingRounds(a.key) >= maxClosingRounds, unread && !x.Together():
+		t.req.CloseInbox = "the instance ended before it read the message"
+	case unread: // the store would refuse the end
+		ts.again(working, a, r)
 		return nil
 	}
 	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // messages after the end that are not events
-	if turn.End != nil && turn.End.Next == nil &&
-		(ts.actors.closingRounds(a.key) >= maxClosingRounds || unread) {
-		t.req.CloseInbox = "the instance ended before it read the message"
-	}
-	if x.Held() { // what still waits may be gone by then, and code that was held must run
+	if x.Held() {                                                     // what still waits may be gone by then, and code that was held must run
 		t.req.Timers = append(t.req.Timers, provider.Timer{
 			EventID: x.Length(), Kind: provider.MessageKind(history.KindExecutionOpened), Due: ts.Clock.Now(),
 			Payload: history.Encode(nil, history.Event{Body: &history.ExecutionOpened{}}),
@@ -350,7 +350,7 @@ func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error
 	ts.evictor.evict(a)
 	ts.courier.giveBack(working, r.results)
 	if errors.Is(err, replay.ErrApart) {
-		ts.actors.setApart(a.key, true)
+		ts.actors.setApart(a.key)
 		ts.blocker.release(working, r, provider.TurnRelease{})
 		return
 	}

@@ -50,6 +50,9 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// lookShare is the share of the time that looks may take: one part in so many.
 	lookShare = 50
+	// lookAtMost is the longest time between two looks all the same. Far from its server a look takes long, and changes must be seen within
+	// a second.
+	lookAtMost = 500 * time.Millisecond
 )
 
 func newFollowers() *followers {
@@ -153,7 +156,7 @@ func (f *followers) look(ctx context.Context, from *Source) {
 	took := time.Since(began)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.next = time.Now().Add(max(lookEvery, lookShare*took))
+	f.next = time.Now().Add(max(lookEvery, min(lookShare*took, lookAtMost)))
 	first := err != nil && !f.failed && ctx.Err() == nil
 	f.failed = err != nil
 	if first {

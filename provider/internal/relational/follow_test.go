@@ -176,21 +176,27 @@ func TestHazard83_FollowersArePaced(t *testing.T) {
 	})
 }
 
-// Slow looks are rare.
+// Looks that take longer are rarer, but so that a change is seen within a second.
 func TestLooksTakeAShare(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		t.Helper()
-		h, s := NewHub(), newFakeStore()
-		s.slow = 100 * time.Millisecond
-		req := provider.GetRequest{Value: "v", WaitValue: true, Wait: 20 * time.Second}
-		if _, err := h.Await(t.Context(), nil, &req, provider.UUID{1}, s.source()); err != nil {
-			t.Error(err)
-		}
-		if looks := s.looks.Load(); looks != 4 {
-			t.Errorf("%d looks of %v in 20 s, want one each 5 s", looks, s.slow)
-		}
-	})
+	for slow, want := range map[time.Duration]int64{
+		time.Millisecond:       20_000 / (250 + 1),
+		8 * time.Millisecond:   20_000 / (50*8 + 8),
+		100 * time.Millisecond: 20_000 / (500 + 100),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			t.Helper()
+			h, s := NewHub(), newFakeStore()
+			s.slow = slow
+			req := provider.GetRequest{Value: "v", WaitValue: true, Wait: 20 * time.Second}
+			if _, err := h.Await(t.Context(), nil, &req, provider.UUID{1}, s.source()); err != nil {
+				t.Error(err)
+			}
+			if looks := s.looks.Load(); looks < want-1 || looks > want+1 {
+				t.Errorf("%d looks of %v in 20 s, want %d", looks, s.slow, want)
+			}
+		})
+	}
 }
 
 // An answer wakes its asker, who reads what it does not say.
