@@ -107,6 +107,11 @@ func (h *HistoryEvent) describeCommand(body history.Body) bool {
 		h.Instance, h.InstanceKey = b.ID, b.Key
 	case *history.ChildCancelRequested:
 		h.Ref, h.InstanceKey = b.Started, b.Key
+	case *history.MainReturned:
+		h.Output, h.Failure, h.Duration = rawJSON(b.Output), describeFailure(b.Failure), micros(b.Grace)
+		if n := b.Next; n != nil {
+			h.Name, h.CodeVersion, h.Input = n.Name, n.CodeVersion, rawJSON(n.Input)
+		}
 	case *history.PatchMarked:
 		h.Name = b.ID
 	case *history.SideEffectRecorded:

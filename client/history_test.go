@@ -92,6 +92,11 @@ var kinds = []struct {
 		&history.SideEffectRecorded{Failure: &history.Failure{Type: "*x.E", Message: "no", NonRetryable: true}},
 		`"kind":"SideEffectRecorded","failure":{"type":"*x.E","message":"no","nonRetryable":true}`,
 	},
+	{&history.MainReturned{Output: []byte("3"), Grace: 1_000_000}, `"kind":"MainReturned","output":3,"durationNanos":1000000000`},
+	{
+		&history.MainReturned{Next: &history.ContinuedAsNew{Name: "Next", Input: []byte("5")}, Grace: 1_000},
+		`"kind":"MainReturned","name":"Next","input":5,"durationNanos":1000000`,
+	},
 	{&history.ExecutionCompleted{Output: []byte("4")}, `"kind":"ExecutionCompleted","output":4`},
 	{&history.ExecutionFailed{Failure: history.Failure{Message: "no"}}, `"kind":"ExecutionFailed","failure":{"message":"no"}`},
 	{&history.ExecutionCancelled{Failure: history.Failure{Message: "no"}}, `"kind":"ExecutionCancelled","failure":{"message":"no"}`},

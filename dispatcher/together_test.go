@@ -151,7 +151,7 @@ func TestNextExecutionRunsTogether(t *testing.T) {
 		if got := enginetest.Output[int](e, key); got != sent-2 { // each execution has received one before
 			e.T.Errorf("the next execution took %d events of %d", got, sent-2)
 		}
-		for execution, want := range []int64{replay.LevelOfTogether - 1, replay.LevelOfTogether} {
+		for execution, want := range []int64{replay.LevelOfTogether - 1, replay.EngineLevel} {
 			started := e.History(key, int64(execution)+1)[0].Body.(*history.ExecutionStarted)
 			if diff := cmp.Diff(replay.SettingsAt(want), started.Settings); diff != "" {
 				e.T.Errorf("settings of execution %d: %s", execution+1, diff)

@@ -32,6 +32,7 @@ const (
 	KindChildCancelRequested    Kind = 37
 	KindSideEffectRecorded      Kind = 38
 	KindPatchMarked             Kind = 39
+	KindMainReturned            Kind = 40
 
 	// Ends.
 	KindExecutionCompleted  Kind = 64
@@ -71,6 +72,7 @@ var kinds = map[Kind]struct {
 	KindChildCancelRequested:    {"ChildCancelRequested", func() Body { return new(ChildCancelRequested) }},
 	KindSideEffectRecorded:      {"SideEffectRecorded", func() Body { return new(SideEffectRecorded) }},
 	KindPatchMarked:             {"PatchMarked", func() Body { return new(PatchMarked) }},
+	KindMainReturned:            {"MainReturned", func() Body { return new(MainReturned) }},
 	KindExecutionCompleted:      {"ExecutionCompleted", func() Body { return new(ExecutionCompleted) }},
 	KindExecutionFailed:         {"ExecutionFailed", func() Body { return new(ExecutionFailed) }},
 	KindExecutionCancelled:      {"ExecutionCancelled", func() Body { return new(ExecutionCancelled) }},

@@ -51,6 +51,7 @@ var samples = []Event{
 	{Body: &ChildCancelRequested{Started: 10, Key: [16]byte{16, 15: 1}}},
 	{Body: &SideEffectRecorded{Value: []byte(`"value"`), Failure: &sampleFailure}},
 	{Body: &PatchMarked{ID: "parallel-checks"}},
+	{Body: &MainReturned{Output: []byte(`"shipped"`), Failure: &sampleFailure, Cancelled: true, Next: &ContinuedAsNew{Name: "Checkout", CodeVersion: "v3", Input: []byte("[]")}, Grace: 600000000}},
 	{Body: &ExecutionCompleted{Output: []byte(`{"receipt":1}`)}},
 	{Body: &ExecutionFailed{Failure: sampleFailure}},
 	{Body: &ExecutionCancelled{Failure: sampleFailure}},

@@ -32,6 +32,12 @@ func Size(b Body) int64 {
 		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input))
 	case *SideEffectRecorded:
 		return frame + int64(len(b.Value)) + failureSize(b.Failure)
+	case *MainReturned:
+		size := frame + int64(len(b.Output)) + failureSize(b.Failure)
+		if n := b.Next; n != nil {
+			size += int64(len(n.Name) + len(n.CodeVersion) + len(n.Input))
+		}
+		return size
 	case *PatchMarked:
 		return frame + int64(len(b.ID))
 	default: // ends, and events that only have a few numbers

@@ -20,7 +20,7 @@ func (x *Execution) Replay(events []history.Event) error {
 		}
 		x.absorb(e)
 		if x.held = e.More; !x.held {
-			x.sched.run()
+			x.run()
 		}
 	}
 	x.events.goLive()
@@ -54,7 +54,7 @@ func (x *Execution) Absorb(message history.Event) (applied bool, err error) {
 	x.receive(message)
 	if !x.Together() {
 		x.held = false
-		x.sched.run()
+		x.run()
 	}
 	return true, x.sched.fault
 }
@@ -82,7 +82,7 @@ func (x *Execution) Continue(at int64) error {
 		x.receive(history.Event{At: at, Body: &history.ExecutionOpened{}})
 	}
 	x.held = false
-	x.sched.run()
+	x.run()
 	return x.sched.fault
 }
 
@@ -160,11 +160,13 @@ func (x *Execution) absorb(e history.Event) {
 		x.queueLocal(b)
 	case *history.EventReceived:
 		x.requests.remember(b.RequestID)
-		x.mailbox(b.Name).put(e)
+		x.takeEvent(e, b)
 	case *history.CancelRequested:
 		x.requests.remember(b.RequestID)
 		x.cancelled = &e
-		x.root.cancel(x.env.Errors.New(failure.ErrCancelled, "cancelled: %s", b.Reason))
+		reason := x.env.Errors.New(failure.ErrCancelled, "cancelled: %s", b.Reason)
+		x.root.cancel(reason)
+		x.job.cancel(reason)
 	case *history.ExecutionTerminated:
 		x.stop(&End{Terminated: true})
 	default:
@@ -188,7 +190,7 @@ func (x *Execution) begin(b *history.ExecutionStarted) {
 
 func (x *Execution) open() {
 	x.opened = true
-	x.sched.spawn(func() {
+	x.sched.spawn(nil, func() {
 		if r, over := x.root.delay(x.startEvent.Delay); over {
 			x.finish(r)
 			return

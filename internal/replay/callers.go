@@ -30,7 +30,7 @@ func (s *scheduler) stacks() string {
 	var text []byte
 	missing := 0
 	for i, co := range s.coroutines {
-		if co.done {
+		if co.done || co.over {
 			continue
 		}
 		if missing == 0 {

@@ -51,6 +51,7 @@ type core struct {
 	info       Info
 	settings   history.Settings
 	startEvent *history.ExecutionStarted
+	root       *Scope     // of the main function
 	now        int64      // of the event last applied, microseconds UTC
 	random     *rand.Rand // see Scope.Rand
 
@@ -61,6 +62,8 @@ type core struct {
 	boxes    mailboxes
 	requests requestIDs
 	handlers queryHandlers
+	job      handlerJob
+	closing  *closing // nil: the main function has not returned before its handlers
 	lost     lostErrors
 	log      codeLog
 	state    *state // nil: code has set nothing

@@ -18,7 +18,6 @@ type Execution struct {
 	core
 
 	main      Body
-	root      *Scope
 	started   bool
 	opened    bool
 	begun     bool           // its main function has
@@ -52,7 +51,7 @@ func (x *Execution) Length() int64 { return x.events.length }
 // results, request IDs, pending operations and coroutines. It does not depend on the length of the history, and does
 // not count variables of the code.
 func (x *Execution) Size() int {
-	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() + namedBytes*len(x.events.patches) +
+	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() + x.job.size() + namedBytes*len(x.events.patches) +
 		coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
 }
 

@@ -45,10 +45,8 @@ func (x *Execution) Left() *Left {
 	}
 	left := Left{Coroutines: len(x.sched.coroutines)}
 	if x.end.Next == nil {
-		for _, m := range x.boxes.order {
-			for i := range m.unread {
-				left.Unread = append(left.Unread, m.unread[i].Body.(*history.EventReceived).Name)
-			}
+		for _, e := range x.unread() {
+			left.Unread = append(left.Unread, e.Body.(*history.EventReceived).Name)
 		}
 	}
 	for _, e := range x.lost.all {

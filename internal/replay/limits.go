@@ -50,13 +50,14 @@ const (
 	flagOneByOne = 1 << iota // messages are applied one at a time
 	flagScopes               // a returned coroutine's scope is over; detached scopes may use the reserve
 	flagTogether             // in place of flagOneByOne: the messages of a turn are applied before code continues
+	flagHandlers             // handlers go on when the main function has returned
 )
 
 // EngineLevel is the highest level of stored executions that this release can run. A release raises it if older
 // releases must not touch its executions. Level 2: a limit on the bytes of a history. Level 3: what giving up an
 // activity does. Level 4: timeouts and places of activities, and the list of their attempts. Level 5: a delayed start.
-// Level 6: patches. Level 7: the messages of a turn are applied together.
-const EngineLevel = 7
+// Level 6: patches. Level 7: the messages of a turn are applied together. Level 8: see LevelOfHandlers.
+const EngineLevel = 8
 
 // LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start, and
 // LevelOfPatch that of the marker of a patch.
@@ -66,6 +67,8 @@ const (
 	LevelOfPatch = 6
 	// LevelOfTogether is that of an execution whose code continues after all messages of a turn.
 	LevelOfTogether = 7
+	// LevelOfHandlers is that of handlers that go on when the main function has returned: their flag, and MainReturned.
+	LevelOfHandlers = 8
 )
 
 // LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
@@ -74,6 +77,8 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
+		case b.Settings.Flags&flagHandlers != 0:
+			return LevelOfHandlers
 		case b.Settings.Flags&flagTogether != 0:
 			return LevelOfTogether
 		case b.Delay > 0:
@@ -81,6 +86,8 @@ func LevelOf(b history.Body) int64 {
 		}
 	case *history.PatchMarked:
 		return LevelOfPatch
+	case *history.MainReturned:
+		return LevelOfHandlers
 	}
 	return LowestLevel
 }
@@ -100,6 +107,9 @@ func SettingsAt(level int64) history.Settings {
 	flags := int64(flagScopes | flagOneByOne)
 	if level >= LevelOfTogether {
 		flags = flagScopes | flagTogether
+	}
+	if level >= LevelOfHandlers {
+		flags |= flagHandlers
 	}
 	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: flags}
 }

@@ -221,7 +221,9 @@ func TestLevelsOfEvents(t *testing.T) {
 	}{
 		"start":               {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay)}, replay.LowestLevel},
 		"delayed start":       {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay), Delay: 1}, replay.LevelOfDelay},
-		"start of this level": {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel), Delay: 1}, replay.LevelOfTogether},
+		"together":            {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfTogether), Delay: 1}, replay.LevelOfTogether},
+		"start of this level": {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel), Delay: 1}, replay.LevelOfHandlers},
+		"end of main":         {&history.MainReturned{}, replay.LevelOfHandlers},
 		"event":               {&history.EventReceived{Name: "e"}, replay.LowestLevel},
 	} {
 		if got := replay.LevelOf(c.body); got != c.want {

@@ -1,20 +1,40 @@
 package replay
 
-import "github.com/perdure/perdure/internal/history"
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/internal/history"
+)
 
 // mailboxes are those of one execution.
 type mailboxes struct {
 	byName map[string]*Mailbox
-	order  []*Mailbox // of their making
-	bytes  int        // of names and unread events
+	order  []*Mailbox      // of their making
+	late   []history.Event // that came when the main function had returned
+	bytes  int             // of names, unread and late events
 }
 
 func (b *mailboxes) size() int { return b.bytes + namedBytes*len(b.byName) }
+
+// keep keeps an event that no code can take any more.
+func (b *mailboxes) keep(e history.Event) {
+	b.late = append(b.late, e)
+	b.bytes += int(history.Size(e.Body))
+}
+
+// unread returns the events that were received and not taken, by mailbox.
+func (x *core) unread() (events []history.Event) {
+	for _, m := range x.boxes.order {
+		events = append(events, m.unread...)
+	}
+	return append(events, x.boxes.late...)
+}
 
 // Mailbox is the queue of external events of one name, first in, first out. It keeps events
 // that came before code asked for them.
 type Mailbox struct {
 	x       *core
+	asked   bool // by code
 	waiting waitList
 	unread  []history.Event
 }
@@ -22,7 +42,12 @@ type Mailbox struct {
 // Mailbox returns the queue of a name.
 func (s *Scope) Mailbox(name string) *Mailbox {
 	s.x.sched.enter()
-	return s.x.mailbox(name)
+	if s.x.job.events[name] != nil {
+		s.x.sched.abort(fmt.Errorf("%s reads events %q, which have a handler: use the handler or the mailbox of a name, not both", callerOutside(), name))
+	}
+	m := s.x.mailbox(name)
+	m.asked = true
+	return m
 }
 
 func (x *core) mailbox(name string) *Mailbox {
@@ -49,12 +74,17 @@ func (m *Mailbox) Take() (payload []byte, ok bool) {
 	if len(m.unread) == 0 {
 		return nil, false
 	}
+	return m.take().Payload, true
+}
+
+// take removes the oldest event, which exists.
+func (m *Mailbox) take() *history.EventReceived {
 	received := m.unread[0].Body.(*history.EventReceived)
 	m.x.boxes.bytes -= int(history.Size(received))
 	m.unread[0] = history.Event{}
 	m.unread = m.unread[1:]
 	m.x.events.effects.Add(1)
-	return received.Payload, true
+	return received
 }
 
 func (m *Mailbox) put(e history.Event) {

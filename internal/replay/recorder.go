@@ -186,6 +186,11 @@ func weight(body history.Body) int {
 		return 2 * len(b.Input)
 	case *history.SideEffectRecorded:
 		return len(b.Value)
+	case *history.MainReturned:
+		if b.Next != nil {
+			return len(b.Next.Input)
+		}
+		return len(b.Output)
 	default:
 		return 0
 	}

@@ -32,9 +32,11 @@ type scheduler struct {
 	callers map[*coroutine][]uintptr // see NoteCallers; nil: not kept
 }
 
-// spawn makes a coroutine that will run body and puts it into the ready queue.
-func (s *scheduler) spawn(body func()) {
+// spawn makes a coroutine that will run body and puts it into the ready queue. It belongs to the run of a handler, or
+// to the main function if run is nil.
+func (s *scheduler) spawn(run *handlerRun, body func()) {
 	co := newCoroutine(s, body)
+	co.run = run
 	co.index = len(s.coroutines)
 	s.coroutines = append(s.coroutines, co)
 	s.enqueue(co)
@@ -42,7 +44,7 @@ func (s *scheduler) spawn(body func()) {
 
 // enqueue makes a coroutine ready, once.
 func (s *scheduler) enqueue(co *coroutine) {
-	if co.queued || co.done {
+	if co.queued || co.done || co.over {
 		return
 	}
 	co.queued = true
@@ -220,7 +222,9 @@ type coroutine struct {
 	home    home
 	started bool
 	done    bool
-	queued  bool // in the ready queue
+	queued  bool        // in the ready queue
+	over    bool        // its main function has returned, so it never continues
+	run     *handlerRun // nil: of the main function
 	waits   []*wait
 	index   int // in scheduler.coroutines
 }

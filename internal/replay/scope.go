@@ -39,7 +39,7 @@ func (s *Scope) WithCancel() (child *Scope, cancel func()) {
 // Detached makes a scope that no cancellation reaches, for cleaning up.
 func (s *Scope) Detached() *Scope {
 	s.x.sched.look()
-	return &Scope{x: s.x, detached: true}
+	return &Scope{x: s.x, run: s.run, detached: true}
 }
 
 // cancel gives up everything open in the scope, oldest first, and then in its children. It wakes the coroutines that
@@ -98,7 +98,7 @@ func (s *Scope) Go(body func(*Scope) error) *Future {
 	s.x.sched.enter()
 	child := s.newChild()
 	f := &Future{x: s.x, abandon: func() { child.cancel(failure.ErrCancelled) }}
-	s.x.sched.spawn(func() {
+	s.x.sched.spawn(s.run, func() {
 		err := body(child)
 		child.done = true
 		child.leave()

@@ -15,8 +15,9 @@ type Scope struct {
 	open     list.List     // open futures, oldest first
 	children list.List     // open child scopes
 	waiting  waitList
-	done     bool // its code has returned
-	detached bool // for cleaning up: it may use the reserve for the end
+	run      *handlerRun // whose code has it; nil: the main function
+	done     bool        // its code has returned
+	detached bool        // for cleaning up: it may use the reserve for the end
 	err      error
 	at       int64 // the last message when it was cancelled, by event ID
 }
@@ -25,6 +26,10 @@ type Scope struct {
 func (s *Scope) over() error {
 	if s.err != nil {
 		return s.err
+	}
+	if s.run == nil && s.x.closing != nil {
+		return s.x.env.Errors.New(failure.ErrInvalid,
+			"the context of the orchestration is used after its function has returned: use the context of the handler")
 	}
 	return s.returned()
 }
@@ -39,7 +44,7 @@ func (s *Scope) returned() error {
 }
 
 func (s *Scope) newChild() *Scope {
-	child := &Scope{x: s.x, parent: s, detached: s.detached, err: s.over()}
+	child := &Scope{x: s.x, parent: s, run: s.run, detached: s.detached, err: s.over()}
 	if child.err == nil {
 		child.place = s.children.PushBack(child)
 	}

@@ -21,6 +21,7 @@ type Turn struct {
 	Events   []history.Event // in order, messages and commands
 	End      *End            // nil: the execution continues
 	Children []Child         // with End: children that still run, by event ID
+	Failed   int             // handlers of events that ended with an error
 	Pending  int             // with End: activities that were awaited
 	State    *State          // that code has set to something else than is stored; nil: none
 }
@@ -28,7 +29,7 @@ type Turn struct {
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
-	t := Turn{Events: x.events.fresh, End: x.end, State: x.state.turn(x.events.room() - stateRoom)}
+	t := Turn{Events: x.events.fresh, End: x.end, State: x.state.turn(x.events.room() - stateRoom), Failed: x.job.failed}
 	if x.end != nil {
 		t.Children, t.Pending = x.pending.children(), x.pending.activities
 	}
@@ -38,6 +39,7 @@ func (x *Execution) Turn() Turn {
 // Confirm says that the turn is stored.
 func (x *Execution) Confirm() {
 	x.events.confirm()
+	x.job.failed = 0
 	x.log.release()
 	if refused := x.state.confirm(); refused != nil {
 		x.tellRefused(refused)
@@ -63,12 +65,22 @@ func (x *Execution) stop(end *End) { x.end, x.sched.ended = end, true }
 
 // finish records how the main function ended.
 func (x *Execution) finish(r Result) {
+	if r.Continue != nil && r.Continue.Name == "" {
+		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.info.CodeVersion
+	}
+	if x.job.holding > 0 && x.settings.Flags&flagHandlers != 0 {
+		x.mainReturned(r)
+		return
+	}
+	x.conclude(r)
+}
+
+// conclude ends the execution. Handlers that go on are abandoned.
+func (x *Execution) conclude(r Result) {
+	x.abandonRuns()
 	x.stop(&End{})
 	switch {
 	case r.Continue != nil:
-		if r.Continue.Name == "" {
-			r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.info.CodeVersion
-		}
 		x.events.emit(r.Continue)
 		x.end.Next = x.successor(r.Continue)
 	case r.Failure != nil && r.Cancelled:
@@ -93,10 +105,7 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 		Name: next.Name, CodeVersion: next.CodeVersion, Input: next.Input,
 		Settings: x.settings, Parent: x.info.Parent, Continued: true, RequestID: x.startEvent.RequestID,
 	}
-	var carried []history.Event
-	for _, m := range x.boxes.order {
-		carried = append(carried, m.unread...)
-	}
+	carried := x.unread()
 	if x.cancelled != nil {
 		carried = append(carried, *x.cancelled)
 	}

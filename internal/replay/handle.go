@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+)
+
+// runOfEvent is the kind of a run that handles an event.
+const runOfEvent = "event"
+
+// eventHandler starts a run for each event of a name.
+type eventHandler struct {
+	abandon bool
+	body    func(s *Scope, payload []byte) error
+}
+
+// HandleEvent registers the handler of the events of a name. It leaves no event. Each event begins a run of body, those
+// that came before in their order. At most maxRuns go on at a time. A name has one handler or a mailbox, else the turn fails. A run with abandon does not
+// hold the end of the execution.
+func (s *Scope) HandleEvent(name string, abandon bool, body func(s *Scope, payload []byte) error) {
+	x := s.x
+	x.sched.enter()
+	box := x.boxes.byName[name]
+	switch {
+	case x.job.events[name] != nil:
+		x.sched.abort(fmt.Errorf("the events %q have two handlers, the second from %s: register one only", name, callerOutside()))
+	case box != nil && box.asked:
+		x.sched.abort(fmt.Errorf("%s handles events %q, which the code reads as a mailbox: use the handler or the mailbox of a name, not both",
+			callerOutside(), name))
+	}
+	x.job.events = with(x.job.events, name, &eventHandler{abandon, body})
+	x.job.bytes += len(name)
+	if box != nil {
+		x.job.waiting += len(box.unread)
+		x.handleWaiting()
+	}
+}
+
+// handleWaiting begins runs for events that have a handler and wait, oldest first.
+func (x *core) handleWaiting() {
+	for x.job.waiting > 0 && x.job.runs.Len() < maxRuns && x.closing == nil {
+		var oldest *Mailbox
+		name := ""
+		for n := range x.job.events {
+			box := x.boxes.byName[n]
+			if box != nil && len(box.unread) > 0 && (oldest == nil || box.unread[0].ID < oldest.unread[0].ID) {
+				oldest, name = box, n
+			}
+		}
+		x.job.waiting--
+		began := oldest.unread[0].ID
+		x.handleEvent(x.job.events[name], began, oldest.take())
+	}
+}
+
+// takeEvent gives an event to the handler of its name, or keeps it in the mailbox.
+func (x *Execution) takeEvent(e history.Event, b *history.EventReceived) {
+	switch h := x.job.events[b.Name]; {
+	case x.closing != nil:
+		x.boxes.keep(e)
+	case h != nil && x.job.waiting == 0 && x.job.runs.Len() < maxRuns:
+		x.handleEvent(h, e.ID, b)
+	case h != nil:
+		x.mailbox(b.Name).put(e)
+		x.job.waiting++
+	default:
+		x.mailbox(b.Name).put(e)
+	}
+}
+
+func (x *core) handleEvent(h *eventHandler, began int64, b *history.EventReceived) {
+	r := &handlerRun{kind: runOfEvent, name: b.Name, began: began, abandon: h.abandon}
+	r.done = func(err error) { x.eventHandled(r, err) }
+	x.beginRun(r, func(s *Scope) error { return h.body(s, b.Payload) })
+}
+
+// eventHandled logs and counts the error of a run. There is nobody else to tell.
+func (x *core) eventHandled(r *handlerRun, err error) {
+	if err == nil {
+		return
+	}
+	if stored := x.env.Errors.Encode(err); failure.IsCancelled(&stored) {
+		return
+	}
+	if !x.events.replaying.Load() {
+		x.job.failed++
+	}
+	write(func() {
+		x.logger().Warn("the handler of an event failed", "event", r.name, "event_id", r.began, "err", err)
+	})
+}

@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"container/list"
+	"errors"
+)
+
+// maxRuns bounds the runs of event handlers at a time. Later events wait in their order.
+const maxRuns = 1_000
+
+// handlerJob is the tree of handlers that stands next to that of the main function. Its coroutines run in a scope of
+// their own, so that they may go on when the main function has returned.
+type handlerJob struct {
+	scope   *Scope                   // nil: none has begun
+	over    error                    // why it is cancelled, set also before it is made
+	runs    list.List                // of *handlerRun, oldest first
+	holding int                      // of runs: those that hold the end
+	events  map[string]*eventHandler // by event name; nil: none
+	bytes   int                      // of names
+	waiting int                      // events that have a handler and wait in mailboxes, because maxRuns are running
+	grace   int64                    // see Scope.SetHandlerGrace, in microseconds; 0: not set
+	failed  int                      // runs for events that ended with an error since the last confirmed commit
+}
+
+// handlerRun is a run of a handler, from the message that began it until its function returns or the execution ends.
+type handlerRun struct {
+	kind    string // such as runOfEvent
+	name    string
+	began   int64 // event ID of the message
+	abandon bool  // it does not hold the end of the execution
+	// done gets the error of the function, or errAbandoned. It is called once, as part of a turn, and may emit. If the
+	// function has returned, its coroutine makes the call.
+	done  func(err error)
+	place *list.Element // in handlerJob.runs; nil: it has ended
+}
+
+// errAbandoned says that the execution ended before a run of a handler did.
+var errAbandoned = errors.New("the execution ended before the handler returned")
+
+func (j *handlerJob) size() int { return j.bytes + namedBytes*(len(j.events)+j.runs.Len()) }
+
+// beginRun begins a run: body will run as a coroutine of the handlers.
+func (x *core) beginRun(r *handlerRun, body func(*Scope) error) {
+	j := &x.job
+	if j.scope == nil {
+		j.scope = &Scope{x: x, err: j.over}
+	}
+	scope := j.scope.newChild()
+	scope.run = r
+	r.place = j.runs.PushBack(r)
+	if !r.abandon {
+		j.holding++
+	}
+	x.sched.spawn(r, func() {
+		err := body(scope)
+		scope.done = true
+		scope.leave()
+		x.endRun(r, err)
+		x.handleWaiting()
+	})
+}
+
+// endRun ends a run and says so, once.
+func (x *core) endRun(r *handlerRun, err error) {
+	if r.place == nil {
+		return
+	}
+	x.job.runs.Remove(r.place)
+	r.place = nil
+	if !r.abandon {
+		x.job.holding--
+	}
+	r.done(err)
+}
+
+// abandonRuns ends all runs, oldest first, because the execution ends.
+func (x *core) abandonRuns() {
+	for e := x.job.runs.Front(); e != nil && x.sched.fault == nil; e = x.job.runs.Front() {
+		x.endRun(e.Value.(*handlerRun), errAbandoned)
+	}
+}
+
+// cancel cancels the scope of the handlers. Those that begin later find it cancelled.
+func (j *handlerJob) cancel(reason error) {
+	if j.over == nil {
+		j.over = reason
+	}
+	if j.scope != nil {
+		j.scope.cancel(reason)
+	}
+}
