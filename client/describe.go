@@ -64,6 +64,8 @@ type Description struct {
 	NotStored     string          `json:"notStored,omitempty"`    // why the status that code has set last could not be stored
 	Attributes    map[string]any  `json:"attributes,omitempty"`   // string, int64, bool or time.Time
 	Keys          []string        `json:"keys,omitempty"`         // of Value, in order; Describe only
+	Closing       *Closing        `json:"closing,omitempty"`      // nil: its function has not returned; Describe only
+	Unread        map[string]int  `json:"unread,omitempty"`       // of an ended one: events that nobody took, by name; Describe only
 	AsOf          time.Time       `json:"asOf"`                   // when this was read
 }
 
@@ -131,7 +133,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 		return Description{}, err
 	}
 	d := describe(&res.Instance, res.Now)
-	d.showKeys(res.Values)
+	d.showValues(res.Values)
 	d.DeadLetters, d.NoNode = res.DeadLetters, c.stranded(ctx, &res.Instance)
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
@@ -182,13 +184,6 @@ func (d *Description) show(i *provider.Instance) {
 			d.Attributes = make(map[string]any, len(i.Attributes))
 		}
 		d.Attributes[i.Attributes[j].Name] = bind.AttributeValue(&i.Attributes[j])
-	}
-}
-
-// showKeys sets the keys of the key-values, which are in order.
-func (d *Description) showKeys(values []provider.KeyValue) {
-	for i := range values {
-		d.Keys = append(d.Keys, values[i].Key)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -61,6 +62,7 @@ type startOptions struct {
 	overload *OverloadPolicy // nil: that of the client
 
 	attributes []provider.Attribute
+	messages   []history.Body // delivered with the start, or to the existing instance
 }
 
 type raiseOptions struct {

@@ -124,11 +124,16 @@ func (o *startOptions) request(name string, in any, opts []StartOption, level fu
 		Name: name, Input: input, Settings: replay.SettingsAt(level()), RequestID: o.requestID,
 		Delay: roundUp(o.delay),
 	}
-	return provider.CreateRequest{
+	o.nameEvents()
+	req = provider.CreateRequest{
 		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),
 		Name: name, EngineLevel: replay.LevelOf(started), Policy: o.policy, RequestID: o.requestID,
 		Message: message(started), Attributes: o.attributes,
-	}, nil
+	}
+	for _, b := range o.messages {
+		req.Messages = append(req.Messages, message(b))
+	}
+	return req, nil
 }
 
 // allowed returns the level that the store allows. A start inside a transaction of the caller reads nothing: the caller

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -41,6 +44,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 		message, _, _ := strings.Cut(b.Message, "\n") // after a panic the stack follows
 		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
 	}
+	closingRow(w, d)
 	stateRows(w, d)
 	if d.NoNode {
 		row(w, "waits", fmt.Sprintf("for a newer node: no listed one runs level %d; see 'perdure upgrade status'", d.EngineLevel))
@@ -68,6 +72,24 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	for i := range d.Activities {
 		row(w, fmt.Sprintf("activity %d", d.Activities[i].EventID), activityText(&d.Activities[i]))
 		attemptRows(w, d.Activities[i].Attempts)
+	}
+}
+
+// closingRow shows the handlers that the instance waits for, and at its end the events that nobody took.
+func closingRow(w *tabwriter.Writer, d *client.Description) {
+	if c := d.Closing; c != nil {
+		names := make([]string, len(c.Handlers))
+		for i, h := range c.Handlers {
+			names[i] = fmt.Sprintf("%d of %s %s", h.Count, h.Kind, strconv.Quote(h.Name))
+		}
+		row(w, "closing", fmt.Sprintf("since %s, running handlers: %s", instant(c.Since), strings.Join(names, ", ")))
+	}
+	if len(d.Unread) > 0 {
+		names := slices.Sorted(maps.Keys(d.Unread))
+		for i, name := range names {
+			names[i] = fmt.Sprintf("%d of %s", d.Unread[name], strconv.Quote(name))
+		}
+		row(w, "unread events", strings.Join(names, ", "))
 	}
 }
 

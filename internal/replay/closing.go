@@ -20,6 +20,8 @@ const (
 // closing is the time from the return of the main function until the handlers have ended. Nothing new is accepted.
 type closing struct {
 	record    *history.MainReturned
+	since     int64   // microseconds UTC
+	stored    string  // ValueClosing, or "?" if that is not known
 	cancelled bool    // the handlers are, by the engine
 	timer     *Future // that cancels the handlers, or then abandons them; nil: none
 	timerID   int64
@@ -39,7 +41,10 @@ func (x *Execution) mainReturned(r Result) {
 		want.Grace = defaultGrace
 	}
 	x.events.emit(want)
-	x.closing = &closing{record: x.events.recorded(want).(*history.MainReturned)}
+	x.closing = &closing{record: x.events.recorded(want).(*history.MainReturned), since: x.now}
+	if x.events.replaying.Load() {
+		x.closing.stored = "?"
+	}
 	x.sched.endMain()
 	reason := x.env.Errors.New(failure.ErrCancelled, "the function of the orchestration has returned")
 	x.root.cancel(reason)

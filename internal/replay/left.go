@@ -11,14 +11,18 @@ import (
 type Left struct {
 	Unread     []string // names of received events that code did not take; none if it continues as new
 	Coroutines int      // that had not returned
-	Errors     []string // of coroutines whose futures were not read
+	Errors     []string // of coroutines whose futures were not read, at most maxLost
+	Lost       int      // how many such errors there are
 }
 
 // maxLost bounds how many errors are kept for the log.
 const maxLost = 20
 
 // lostErrors are the errors of coroutines whose futures were not read so far.
-type lostErrors struct{ all []lostError }
+type lostErrors struct {
+	all  []lostError
+	more int // that are not in all: code may read some of them later
+}
 
 type lostError struct {
 	of   *Future
@@ -35,6 +39,8 @@ func (l *lostErrors) keep(errs *failure.Set, f *Future) {
 	l.all = slices.DeleteFunc(l.all, func(e lostError) bool { return e.of.read })
 	if len(l.all) < maxLost {
 		l.all = append(l.all, lostError{f, stored.Message})
+	} else {
+		l.more++
 	}
 }
 
@@ -54,6 +60,7 @@ func (x *Execution) Left() *Left {
 			left.Errors = append(left.Errors, e.text)
 		}
 	}
+	left.Lost = len(left.Errors) + x.lost.more
 	if left.Coroutines == 0 && len(left.Unread) == 0 && len(left.Errors) == 0 {
 		return nil
 	}

@@ -18,18 +18,19 @@ type End struct {
 
 // Turn is what happened since the last confirmed commit.
 type Turn struct {
-	Events   []history.Event // in order, messages and commands
-	End      *End            // nil: the execution continues
-	Children []Child         // with End: children that still run, by event ID
-	Failed   int             // handlers of events that ended with an error
-	Pending  int             // with End: activities that were awaited
-	State    *State          // that code has set to something else than is stored; nil: none
+	Events   []history.Event     // in order, messages and commands
+	End      *End                // nil: the execution continues
+	Children []Child             // with End: children that still run, by event ID
+	Values   []provider.KeyValue // the engine's own
+	Failed   int                 // handlers of events that ended with an error
+	Pending  int                 // with End: activities that were awaited
+	State    *State              // that code has set to something else than is stored; nil: none
 }
 
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
-	t := Turn{Events: x.events.fresh, End: x.end, State: x.state.turn(x.events.room() - stateRoom), Failed: x.job.failed}
+	t := Turn{Events: x.events.fresh, End: x.end, State: x.state.turn(x.events.room() - stateRoom), Failed: x.job.failed, Values: x.shown()}
 	if x.end != nil {
 		t.Children, t.Pending = x.pending.children(), x.pending.activities
 	}
@@ -40,6 +41,9 @@ func (x *Execution) Turn() Turn {
 func (x *Execution) Confirm() {
 	x.events.confirm()
 	x.job.failed = 0
+	if x.closing != nil {
+		x.closing.stored = x.showClosing()
+	}
 	x.log.release()
 	if refused := x.state.confirm(); refused != nil {
 		x.tellRefused(refused)

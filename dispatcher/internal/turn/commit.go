@@ -67,6 +67,7 @@ func (c *committer) committed(
 	if turn.State != nil {
 		c.Count.StateRefused.Add(int64(turn.State.Refused))
 	}
+	c.Count.EventHandlersFailed.Add(int64(turn.Failed))
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	if t.req.Sticky > 0 {
 		c.actors.notePin(a) // the commit may have taken long

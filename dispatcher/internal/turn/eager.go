@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
@@ -76,7 +77,7 @@ func (s *starter) canStart(req *provider.CreateRequest) bool {
 	}
 	of := capability(req)
 	return s.Config.Orchestrations[of] != nil && s.Config.DeadlockLimit > 0 && !s.slowStarts.Slow(of) && req.EngineLevel <= s.Config.Level.Own() &&
-		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && len(req.Messages) == 0 && s.Clock.Now() != 0 && !s.Stopping.Load() &&
+		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && onlyEvents(req.Messages) && s.Clock.Now() != 0 && !s.Stopping.Load() &&
 		s.turns.slots.Free() > s.Config.MaxTurns/2 && s.turns.attempts.Room() > 0
 }
 
@@ -152,14 +153,41 @@ func (s *starter) turn(working context.Context, a *actor, e *eager) (o eagerOutc
 	return s.commit(working, a, e)
 }
 
-// deliverStart applies the start message.
+// onlyEvents reports whether all messages are events.
+func onlyEvents(messages []provider.NewMessage) bool {
+	return !slices.ContainsFunc(messages, func(m provider.NewMessage) bool { return history.Kind(m.Kind) != history.KindEventReceived })
+}
+
+// deliverStart applies the start message and the events that come with it.
 func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest) error {
-	started, err := history.Decode(0, req.Message.Payload)
+	now := int64(s.Clock.Now())
+	if err := absorb(x, &req.Message, now); err != nil {
+		return err
+	}
+	for i := range req.Messages {
+		if x.Crowded() {
+			return errNotEager
+		}
+		if err := absorb(x, &req.Messages[i], now); err != nil {
+			return err
+		}
+	}
+	err := x.Continue(now)
+	if err == nil && (x.Ended() || len(x.Locals()) > 0) {
+		err = errNotEager
+	}
+	return err
+}
+
+// absorb applies a message that is not stored yet.
+func absorb(x *replay.Execution, m *provider.NewMessage, now int64) error {
+	e, err := history.Decode(0, m.Payload)
 	if err != nil {
 		return err
 	}
-	started.At = int64(s.Clock.Now())
-	if _, err = x.Deliver(started); err == nil && (x.Ended() || len(x.Locals()) > 0) {
+	e.At = now
+	applied, err := x.Absorb(e)
+	if err == nil && !applied {
 		err = errNotEager
 	}
 	return err

@@ -29,6 +29,7 @@ func (c *committer) reportLeft(x *replay.Execution, buried []string) {
 		c.Config.Logger.Warn("instance ended before its code took all events", append(of,
 			"dead_letters", len(buried), "unread", len(left.Unread), "events", counted(slices.Concat(buried, left.Unread)))...)
 	}
+	c.Count.ErrorsUnread.Add(int64(left.Lost))
 	for _, text := range left.Errors {
 		c.Config.Logger.Warn("error of a coroutine that nobody read", append(of, "err", text)...)
 	}

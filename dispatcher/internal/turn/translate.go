@@ -60,6 +60,7 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 	if s := turn.State; s != nil {
 		t.req.CustomStatus, t.req.Attributes, t.req.Values = s.Status, s.Attributes, s.Values
 	}
+	t.req.Values = append(t.req.Values, turn.Values...)
 	if turn.End != nil {
 		tr.end(t, &info, turn)
 	}
