@@ -32,7 +32,8 @@ func AbandonAtEnd() HandlerOption {
 }
 
 // HandleEvent runs fn for each external event of a name, as a coroutine of its own. Events that came before the call begin it
-// in their order, then each event as it comes. At most 1,000 runs of event handlers go on at a time, and later events wait. Runs
+// in their order, before the orchestration's function waits next, takes an event or returns. Then each event begins it as it
+// comes. At most 1,000 runs of event handlers go on at a time, and later events wait. Runs
 // may overlap where they wait. Coroutines never run at the same time, so fn may share variables with the rest of the code. In
 // may be [None].
 //

@@ -34,12 +34,12 @@ func (s *Scope) HandleEvent(name string, abandon bool, body func(s *Scope, paylo
 	x.job.bytes += len(name)
 	if box != nil {
 		x.job.waiting += len(box.unread)
-		x.handleWaiting()
+		x.handleWaiting(true)
 	}
 }
 
-// handleWaiting begins runs for events that have a handler and wait, oldest first.
-func (x *core) handleWaiting() {
+// handleWaiting begins runs for events that have a handler and wait, oldest first. Fresh ones go before the main function.
+func (x *core) handleWaiting(fresh bool) {
 	for x.job.waiting > 0 && x.job.runs.Len() < maxRuns && x.closing == nil {
 		var oldest *Mailbox
 		name := ""
@@ -51,7 +51,10 @@ func (x *core) handleWaiting() {
 		}
 		x.job.waiting--
 		began := oldest.unread[0].ID
-		x.handleEvent(x.job.events[name], began, oldest.take())
+		r := x.handleEvent(x.job.events[name], began, oldest.take())
+		if r.fresh = fresh; fresh {
+			x.job.fresh++
+		}
 	}
 }
 
@@ -70,10 +73,11 @@ func (x *Execution) takeEvent(e history.Event, b *history.EventReceived) {
 	}
 }
 
-func (x *core) handleEvent(h *eventHandler, began int64, b *history.EventReceived) {
+func (x *core) handleEvent(h *eventHandler, began int64, b *history.EventReceived) *handlerRun {
 	r := &handlerRun{kind: runOfEvent, name: b.Name, began: began, abandon: h.abandon}
 	r.done = func(err error) { x.eventHandled(r, err) }
 	x.beginRun(r, func(s *Scope) error { return h.body(s, b.Payload) })
+	return r
 }
 
 // eventHandled logs and counts the error of a run. There is nobody else to tell.

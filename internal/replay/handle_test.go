@@ -64,6 +64,43 @@ func TestEventsBeginRunsInTheirOrder(t *testing.T) {
 	}
 }
 
+// Events that waited for a handler are handled before the main function takes a later one or returns. What it does before
+// it waits comes first.
+func TestEventsThatWaitedGoFirst(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	for name, next := range map[string]func(s *replay.Scope){
+		"waits":   func(s *replay.Scope) { _, _ = s.Wait(s.Mailbox("stop")) },
+		"takes":   func(s *replay.Scope) { s.Mailbox("stop").Take() },
+		"returns": func(*replay.Scope) {},
+	} {
+		code := func(s *replay.Scope) error {
+			seen = nil
+			if err := await(s, s.Timer(time.Second)); err != nil {
+				return err
+			}
+			s.HandleEvent("add", false, func(_ *replay.Scope, payload []byte) error {
+				seen = append(seen, string(payload))
+				return nil
+			})
+			seen = append(seen, "set")
+			next(s)
+			if name != "returns" {
+				seen = append(seen, "next")
+			}
+			return nil
+		}
+		x := live(t, code, at(1, received("add", "1", "")), at(2, received("stop", "", "")), at(3, &history.TimerFired{Timer: 2}))
+		if got := strings.TrimSuffix(strings.Join(seen, " "), " next"); got != "set 1" || !x.Ended() {
+			t.Errorf("%s: %s", name, got)
+		}
+		const want = "ExecutionStarted TimerCreated EventReceived EventReceived TimerFired ExecutionCompleted"
+		if got := kinds(always(t, x, code)); got != want {
+			t.Errorf("%s: events %s", name, got)
+		}
+	}
+}
+
 // A name has one handler or a mailbox. The turn fails otherwise.
 func TestAnEventNameHasOneReader(t *testing.T) {
 	t.Parallel()

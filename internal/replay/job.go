@@ -17,6 +17,7 @@ type handlerJob struct {
 	holding int                      // of runs: those that hold the end
 	events  map[string]*eventHandler // by event name; nil: none
 	bytes   int                      // of names
+	fresh   int                      // runs for events that waited, which have not run yet
 	waiting int                      // events that have a handler and wait in mailboxes, because maxRuns are running
 	grace   int64                    // see Scope.SetHandlerGrace, in microseconds; 0: not set
 	failed  int                      // runs for events that ended with an error since the last confirmed commit
@@ -31,6 +32,7 @@ type handlerRun struct {
 	// done gets the error of the function, or errAbandoned. It is called once, as part of a turn, and may emit. If the
 	// function has returned, its coroutine makes the call.
 	done  func(err error)
+	fresh bool          // see handlerJob.fresh
 	place *list.Element // in handlerJob.runs; nil: it has ended
 }
 
@@ -52,11 +54,15 @@ func (x *core) beginRun(r *handlerRun, body func(*Scope) error) {
 		j.holding++
 	}
 	x.sched.spawn(r, func() {
+		if r.fresh {
+			r.fresh = false
+			j.fresh--
+		}
 		err := body(scope)
 		scope.done = true
 		scope.leave()
 		x.endRun(r, err)
-		x.handleWaiting()
+		x.handleWaiting(false)
 	})
 }
 
@@ -77,6 +83,15 @@ func (x *core) endRun(r *handlerRun, err error) {
 func (x *core) abandonRuns() {
 	for e := x.job.runs.Front(); e != nil && x.sched.fault == nil; e = x.job.runs.Front() {
 		x.endRun(e.Value.(*handlerRun), errAbandoned)
+	}
+}
+
+// letFreshRun lets the runs go first that HandleEvent has begun for events that waited. The main function calls it before
+// it takes something or returns, so that it cannot pass those events.
+func (x *core) letFreshRun(co *coroutine) {
+	if x.job.fresh > 0 && co.run == nil {
+		x.sched.enqueue(co)
+		co.park()
 	}
 }
 

@@ -70,7 +70,7 @@ func (m *Mailbox) list() *waitList { return &m.waiting }
 
 // Take removes and returns the oldest event; ok is false if there is none.
 func (m *Mailbox) Take() (payload []byte, ok bool) {
-	m.x.sched.enter()
+	m.x.letFreshRun(m.x.sched.enter())
 	if len(m.unread) == 0 {
 		return nil, false
 	}

@@ -66,6 +66,7 @@ func (s *Scope) cancel(reason error) {
 // If several messages came while it blocked, the first one counts, as if the code had run after each.
 func (s *Scope) Wait(sources ...Source) (int, error) {
 	co := s.x.sched.enter()
+	s.x.letFreshRun(co)
 	for blocked := false; ; blocked = true {
 		first, since := -1, int64(0)
 		for i, src := range sources {

@@ -72,6 +72,7 @@ func (x *Execution) finish(r Result) {
 	if r.Continue != nil && r.Continue.Name == "" {
 		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.info.CodeVersion
 	}
+	x.letFreshRun(x.sched.current.Load())
 	if x.job.holding > 0 && x.settings.Flags&flagHandlers != 0 {
 		x.mainReturned(r)
 		return
