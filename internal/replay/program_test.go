@@ -30,7 +30,7 @@ func leaves() []string {
 	}
 }
 
-func nests() []string { return []string{"go", "scope", "timeout", "detached", "twice"} }
+func nests() []string { return []string{"go", "scope", "timeout", "detached", "twice", "handle"} }
 
 // statements draws a program, at most depth levels deep.
 func statements(depth int) *rapid.Generator[[]statement] {
@@ -54,6 +54,7 @@ func statements(depth int) *rapid.Generator[[]statement] {
 type machine struct {
 	trace []string
 	open  []*replay.Future
+	names map[string]bool // of events that have a handler
 }
 
 func (m *machine) notef(format string, args ...any) {
@@ -145,6 +146,21 @@ func (m *machine) step(s *replay.Scope, st statement) {
 		if st.N%2 == 0 {
 			cancel()
 		}
+	case "handle":
+		name := fmt.Sprint("event", st.N)
+		if m.names[name] {
+			return
+		}
+		if m.names == nil {
+			m.names = make(map[string]bool)
+		}
+		m.names[name] = true
+		s.HandleEvent(name, st.N == 3, func(s *replay.Scope, payload []byte) error {
+			m.notef("handles %s", payload)
+			err := m.run(s, st.Body)
+			m.notef("handled %v", err)
+			return err
+		})
 	case "detached":
 		m.notef("detached ended %v", m.run(s.Detached(), st.Body))
 	case "twice":

@@ -53,8 +53,9 @@ func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int6
 	}
 	switch what {
 	case "event":
+		name := rapid.SampledFrom([]string{"box", "event"}).Draw(t, "name")
 		box := rapid.IntRange(0, 3).Draw(t, "box")
-		return at(second, received(fmt.Sprint("box", box), fmt.Sprint(n), fmt.Sprint("request", n)))
+		return at(second, received(fmt.Sprint(name, box), fmt.Sprint(n), fmt.Sprint("request", n)))
 	case "repeat":
 		return at(second, received("box0", "again", fmt.Sprint("request", rapid.Int64Range(0, n).Draw(t, "request"))))
 	case "cancel":
