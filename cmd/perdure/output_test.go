@@ -17,6 +17,8 @@ func TestShowOfWorkInProgress(t *testing.T) {
 	d := client.Description{
 		ID: "order\x1b[31m", Orchestration: "Process", CodeVersion: "v2", Status: client.StatusRunning, Execution: 2, CreatedAt: at, UpdatedAt: at,
 		Blocked:      &client.Blocked{Reason: "panic", Message: "boom\ngoroutine 1", Count: 3, Since: at, RetryAt: at.Add(time.Minute)},
+		Closing:      &client.Closing{Since: at, Handlers: []client.RunningHandler{{Kind: "event", Name: "s\x1bcan", Count: 2}, {Kind: "event", Name: "add", Count: 1}}},
+		Unread:       map[string]int{"stop": 2, "a\x1bdd": 1},
 		CustomStatus: json.RawMessage(`{"packed":1}`), Keys: []string{"invoice", "l\x1bist"},
 		Attributes: map[string]any{"region": "e\x1bu", "total": int64(7), "vip": true, "due": at},
 		Activities: []client.Activity{
