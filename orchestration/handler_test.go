@@ -269,6 +269,9 @@ func TestHazard53_NobodyWaitsForHandlersThatCannotGoOn(t *testing.T) {
 				if i := e.WaitEnded(key); i.EndedAt.Sub(i.CreatedAt) > 30*time.Second {
 					e.T.Errorf("it took %v", i.EndedAt.Sub(i.CreatedAt))
 				}
+				if got := strings.Contains(kinds(e.History(key, 1)), "MainReturned"); got != (opts == nil) {
+					e.T.Errorf("the end of the function is recorded: %v", got)
+				}
 			})
 		})
 	}

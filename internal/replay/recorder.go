@@ -187,10 +187,11 @@ func weight(body history.Body) int {
 	case *history.SideEffectRecorded:
 		return len(b.Value)
 	case *history.MainReturned:
+		size := len(b.Output)
 		if b.Next != nil {
-			return len(b.Next.Input)
+			size += len(b.Next.Input)
 		}
-		return len(b.Output)
+		return size
 	default:
 		return 0
 	}
