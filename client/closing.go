@@ -2,8 +2,11 @@ package client
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
@@ -17,7 +20,7 @@ type Closing struct {
 
 // RunningHandler counts the running handlers of one name. Of many names, a hundred are listed.
 type RunningHandler struct {
-	Kind  string `json:"kind"` // "event"
+	Kind  string `json:"kind"` // "event" or "update"
 	Name  string `json:"name"`
 	Count int    `json:"count"`
 }
@@ -33,10 +36,13 @@ func (d *Description) showValues(values []provider.KeyValue) {
 			if json.Unmarshal(v.Value, &unread) == nil {
 				d.Unread = unread
 			}
+		case strings.HasPrefix(v.Key, history.UpdateKeys):
+			d.showUpdate(v.Value)
 		case !replay.IsReserved(v.Key):
 			d.Keys = append(d.Keys, v.Key)
 		}
 	}
+	slices.SortStableFunc(d.Updates, func(a, b PendingUpdate) int { return a.Since.Compare(b.Since) })
 }
 
 // describeClosing returns nil if a newer release has written the phase in a form that this one cannot read.

@@ -66,6 +66,7 @@ type Description struct {
 	Keys          []string        `json:"keys,omitempty"`         // of Value, in order; Describe only
 	Closing       *Closing        `json:"closing,omitempty"`      // nil: its function has not returned; Describe only
 	Unread        map[string]int  `json:"unread,omitempty"`       // of an ended one: events that nobody took, by name; Describe only
+	Updates       []PendingUpdate `json:"updates,omitempty"`      // without an outcome, the oldest first; Describe only
 	AsOf          time.Time       `json:"asOf"`                   // when this was read
 }
 

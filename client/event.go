@@ -41,7 +41,7 @@ type HistoryEvent struct {
 	InstanceKey provider.UUID `json:"instanceKey,omitzero"`
 	// Parent started this execution as a child.
 	Parent    *Parent `json:"parent,omitempty"`
-	Reason    string  `json:"reason,omitempty"` // of a cancellation or termination
+	Reason    string  `json:"reason,omitempty"` // of a cancellation or termination, or how an update ended, such as "rejected"
 	RequestID string  `json:"requestId,omitempty"`
 	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
 }
@@ -77,6 +77,8 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 		h.Ref = b.Timer
 	case *history.EventReceived:
 		h.Name, h.Input, h.RequestID = b.Name, rawJSON(b.Payload), b.RequestID
+	case *history.UpdateReceived:
+		h.Name, h.Input, h.RequestID = b.Name, rawJSON(b.Input), b.ID
 	case *history.ChildCompleted:
 		h.Ref, h.Output = b.Started, rawJSON(b.Output)
 	case *history.ChildFailed:
@@ -112,6 +114,12 @@ func (h *HistoryEvent) describeCommand(body history.Body) bool {
 		if n := b.Next; n != nil {
 			h.Name, h.CodeVersion, h.Input = n.Name, n.CodeVersion, rawJSON(n.Input)
 		}
+	case *history.UpdateAccepted:
+		h.Ref = b.Received
+	case *history.UpdateRejected:
+		h.Ref, h.Failure, h.Reason = b.Received, describeFailure(b.Failure), updateStage(b.Outcome)
+	case *history.UpdateCompleted:
+		h.Ref, h.Output, h.Failure, h.Reason = b.Received, rawJSON(b.Output), describeFailure(b.Failure), updateStage(b.Outcome)
 	case *history.PatchMarked:
 		h.Name = b.ID
 	case *history.SideEffectRecorded:

@@ -92,6 +92,16 @@ var kinds = []struct {
 		&history.SideEffectRecorded{Failure: &history.Failure{Type: "*x.E", Message: "no", NonRetryable: true}},
 		`"kind":"SideEffectRecorded","failure":{"type":"*x.E","message":"no","nonRetryable":true}`,
 	},
+	{&history.UpdateReceived{Name: "add", ID: "u-1", Input: []byte("7")}, `"kind":"UpdateReceived","name":"add","input":7,"requestId":"u-1"`},
+	{&history.UpdateAccepted{Received: 12}, `"kind":"UpdateAccepted","ref":12`},
+	{
+		&history.UpdateRejected{Received: 12, Outcome: history.UpdateUnknown, Failure: &history.Failure{Message: "no"}},
+		`"kind":"UpdateRejected","ref":12,"failure":{"message":"no"},"reason":"unknown"`,
+	},
+	{
+		&history.UpdateCompleted{Received: 12, Outcome: history.UpdateDone, Output: []byte("2")},
+		`"kind":"UpdateCompleted","ref":12,"output":2,"reason":"completed"`,
+	},
 	{&history.MainReturned{Output: []byte("3"), Grace: 1_000_000}, `"kind":"MainReturned","output":3,"durationNanos":1000000000`},
 	{
 		&history.MainReturned{Next: &history.ContinuedAsNew{Name: "Next", Input: []byte("5")}, Grace: 1_000},

@@ -47,9 +47,9 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 	return Handle[Out]{c: c, t: t}, nil
 }
 
-// start checks the request, stores it and returns the instance with its ID.
-func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
-	var o startOptions
+// start checks the request, stores it and returns the instance with its ID. The messages are delivered with the start.
+func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption, messages ...history.Body) (target, error) {
+	o := startOptions{messages: messages}
 	var req provider.CreateRequest
 	err := c.usable(ctx)
 	if err == nil {

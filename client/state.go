@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -46,6 +47,9 @@ func Value[T, Out any](ctx context.Context, h Handle[Out], key string) (T, error
 	}
 	if err := checkName("key", key); err != nil {
 		return none, fmt.Errorf("%s: %w", doing, err)
+	}
+	if replay.IsReserved(key) {
+		return none, fmt.Errorf("%s: %w: it is a key of the engine; code cannot set it", doing, ErrInvalid)
 	}
 	res, err := h.c.store.shown(ctx, doing, provider.GetRequest{Key: h.t.key, Value: key})
 	if err != nil {

@@ -24,7 +24,7 @@ type WaitOption interface {
 	applyWait(o *waitOptions) error
 }
 
-type waitOptions struct{ blocked bool }
+type waitOptions struct{ blocked, accepted bool }
 
 type waitFunc func(o *waitOptions) error
 
@@ -89,6 +89,9 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 	var o waitOptions
 	if err := bind.Apply(opts, func(opt WaitOption) error { return opt.applyWait(&o) }); err != nil {
 		return none, fmt.Errorf("waiting for %s: %w: %w", h.t, ErrInvalid, err)
+	}
+	if o.accepted {
+		return none, fmt.Errorf("waiting for %s: %w: UntilAccepted is for updates, give it to Update or to UpdateHandle.Wait", h.t, ErrInvalid)
 	}
 	i, err := h.c.store.ended(ctx, h.t, o)
 	if err != nil {

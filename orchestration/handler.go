@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// HandlerOption is an option of a handler, such as [HandleEvent].
+// HandlerOption is an option of a handler: of [HandleEvent] and [HandleUpdate].
 type HandlerOption interface {
+	UpdateOption
 	applyHandler(o *handlerOptions) error
 }
 

@@ -22,6 +22,7 @@ const (
 	KindCancelRequested   Kind = 9
 	KindLocalEnded        Kind = 10
 	KindLocalQueued       Kind = 11
+	KindUpdateReceived    Kind = 12
 
 	// Commands.
 	KindActivityScheduled       Kind = 32
@@ -33,6 +34,9 @@ const (
 	KindSideEffectRecorded      Kind = 38
 	KindPatchMarked             Kind = 39
 	KindMainReturned            Kind = 40
+	KindUpdateAccepted          Kind = 44
+	KindUpdateRejected          Kind = 45
+	KindUpdateCompleted         Kind = 46
 
 	// Ends.
 	KindExecutionCompleted  Kind = 64
@@ -71,6 +75,10 @@ var kinds = map[Kind]struct {
 	KindChildStarted:            {"ChildStarted", func() Body { return new(ChildStarted) }},
 	KindChildCancelRequested:    {"ChildCancelRequested", func() Body { return new(ChildCancelRequested) }},
 	KindSideEffectRecorded:      {"SideEffectRecorded", func() Body { return new(SideEffectRecorded) }},
+	KindUpdateReceived:          {"UpdateReceived", func() Body { return new(UpdateReceived) }},
+	KindUpdateAccepted:          {"UpdateAccepted", func() Body { return new(UpdateAccepted) }},
+	KindUpdateRejected:          {"UpdateRejected", func() Body { return new(UpdateRejected) }},
+	KindUpdateCompleted:         {"UpdateCompleted", func() Body { return new(UpdateCompleted) }},
 	KindPatchMarked:             {"PatchMarked", func() Body { return new(PatchMarked) }},
 	KindMainReturned:            {"MainReturned", func() Body { return new(MainReturned) }},
 	KindExecutionCompleted:      {"ExecutionCompleted", func() Body { return new(ExecutionCompleted) }},

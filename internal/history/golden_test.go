@@ -90,13 +90,24 @@ func TestGoldenAnswer(t *testing.T) {
 	}
 }
 
+func TestGoldenUpdateState(t *testing.T) {
+	want := UpdateState{
+		Outcome: UpdateUnknown, Name: "add", ID: "u-1", Input: []byte("7"), Sum: []byte{1, 2}, At: 1767322800000001, Ended: 1767322800000002,
+		Output: []byte(`"out"`), Failure: &sampleFailure, Names: [][]byte{[]byte("put")},
+	}
+	got, err := DecodeUpdateState(golden(t, "UpdateState", EncodeUpdateState(want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
 // A golden file without a kind is a kind that this release forgot how to read.
 func TestGoldenFilesAreAllKnown(t *testing.T) {
 	files, err := os.ReadDir(goldenDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(kinds) + 6; len(files) != want { // Outcome, Failure, Retried, More, Question and Answer
+	if want := len(kinds) + 7; len(files) != want { // Outcome, Failure, Retried, More, Question, Answer and UpdateState
 		t.Errorf("%d golden files, want %d", len(files), want)
 	}
 }

@@ -43,7 +43,8 @@ type ExecutionStarted struct {
 	Continued   bool
 	Seen        [][]byte // request IDs already consumed by earlier executions
 	RequestID   string
-	Delay       int64 // microseconds before the code begins; 0: none, which older releases can read
+	Delay       int64  // microseconds before the code begins; 0: none, which older releases can read
+	Updates     []byte // hashes of the IDs of updates that earlier executions took, 16 bytes each
 }
 
 // Kind implements Body.
@@ -59,6 +60,7 @@ func (e *ExecutionStarted) fields(c *codec) {
 	c.list(8, &e.Seen)
 	c.text(9, &e.RequestID)
 	c.integer(10, &e.Delay)
+	c.payload(16, &e.Updates)
 }
 
 // ExecutionOpened lets the code of a continued execution begin. Later in a history it has no effect: it stands where code

@@ -9,7 +9,7 @@ const frame = 32
 func Size(b Body) int64 {
 	switch b := b.(type) {
 	case *ExecutionStarted:
-		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.Input)+len(b.Parent.ID)+len(b.RequestID)) + listSize(b.Seen)
+		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.Input)+len(b.Parent.ID)+len(b.RequestID)+len(b.Updates)) + listSize(b.Seen)
 	case *ActivityCompleted:
 		return frame + int64(len(b.Output)) + attemptsSize(b.Attempts)
 	case *ActivityFailed:
@@ -38,6 +38,12 @@ func Size(b Body) int64 {
 			size += int64(len(n.Name) + len(n.CodeVersion) + len(n.Input))
 		}
 		return size
+	case *UpdateReceived:
+		return frame + int64(len(b.Name)+len(b.ID)+len(b.Input))
+	case *UpdateRejected:
+		return frame + failureSize(b.Failure)
+	case *UpdateCompleted:
+		return frame + int64(len(b.Output)) + failureSize(b.Failure)
 	case *PatchMarked:
 		return frame + int64(len(b.ID))
 	default: // ends, and events that only have a few numbers

@@ -3,6 +3,7 @@ package invariant
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -107,6 +108,9 @@ func (t *trace) apply(e history.Event) (wrong string) {
 		for _, id := range b.Seen {
 			t.remember(string(id))
 		}
+		for hash := range slices.Chunk(b.Updates, 16) {
+			t.remember(updateID([16]byte(hash)))
+		}
 	case *history.ExecutionOpened:
 		t.opened = true
 	case *history.ActivityScheduled, *history.TimerCreated:
@@ -135,12 +139,17 @@ func (t *trace) apply(e history.Event) (wrong string) {
 		return t.answer(b.Started, history.KindChildStarted)
 	case *history.EventReceived:
 		return t.remember(b.RequestID)
+	case *history.UpdateReceived:
+		return t.remember(updateID(history.UpdateHash(b.ID)))
 	case *history.CancelRequested:
 		t.asked = true
 		return t.remember(b.RequestID)
 	}
 	return ""
 }
+
+// updateID is an update's ID among those of requests.
+func updateID(hash [16]byte) string { return fmt.Sprintf("update %x", hash) }
 
 // giveUpActivity gives up an activity, which remains pending if its end is awaited.
 func (t *trace) giveUpActivity(b *history.ActivityCancelRequested) {

@@ -84,6 +84,8 @@ func (s *Scope) AdmitSuccessor(size int) error {
 			bytes += len(m.unread[i].Body.(*history.EventReceived).Payload)
 		}
 	}
+	updates, updateBytes := x.updates.pendingBytes()
+	count, bytes = count+updates, bytes+updateBytes
 	if count > maxUnread || x.events.burst.bytes+bytes > maxBurstBytes {
 		return x.env.Errors.New(failure.ErrTooLarge,
 			"continuing as new with %d unread events and %d bytes: read more of them first", count, bytes)

@@ -24,6 +24,7 @@ func (x *Execution) Replay(events []history.Event) error {
 		}
 	}
 	x.events.goLive()
+	x.updates.forget()
 	x.warned = x.events.long()
 	return x.sched.fault
 }
@@ -48,8 +49,8 @@ func (x *Execution) Absorb(message history.Event) (applied bool, err error) {
 		x.sched.fail(fmt.Errorf("cannot deliver a %v: %w", kind, history.ErrCorrupt))
 		return false, x.sched.fault
 	}
-	if !x.awaits(message.Body) {
-		return false, nil
+	if !x.awaits(message) {
+		return false, x.sched.fault
 	}
 	x.receive(message)
 	if !x.Together() {
@@ -100,11 +101,11 @@ func (x *Execution) Held() bool { return x.held }
 func (x *Execution) Together() bool { return x.settings.Flags&flagTogether != 0 }
 
 // awaits reports whether a message means anything to the execution in its present state.
-func (x *Execution) awaits(body history.Body) bool {
+func (x *Execution) awaits(message history.Event) bool {
 	if x.end != nil {
 		return false
 	}
-	switch b := body.(type) {
+	switch b := message.Body.(type) {
 	case *history.ExecutionStarted:
 		return !x.started
 	case *history.ExecutionOpened:
@@ -125,6 +126,8 @@ func (x *Execution) awaits(body history.Body) bool {
 		return x.locals.find(b.Call) != nil
 	case *history.EventReceived:
 		return !x.requests.repeats(b.RequestID)
+	case *history.UpdateReceived:
+		return x.takesUpdate(b, max(message.At, x.now))
 	case *history.CancelRequested:
 		return x.cancelled == nil && !x.requests.repeats(b.RequestID)
 	default:
@@ -161,6 +164,8 @@ func (x *Execution) absorb(e history.Event) {
 	case *history.EventReceived:
 		x.requests.remember(b.RequestID)
 		x.takeEvent(e, b)
+	case *history.UpdateReceived:
+		x.receiveUpdate(e, b)
 	case *history.CancelRequested:
 		x.requests.remember(b.RequestID)
 		x.cancelled = &e
@@ -182,6 +187,9 @@ func (x *Execution) begin(b *history.ExecutionStarted) {
 	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent
 	for _, id := range b.Seen {
 		x.requests.remember(string(id))
+	}
+	if len(b.Updates) > 0 {
+		x.wantUpdates().known.rememberAll(b.Updates)
 	}
 	if !b.Continued {
 		x.open()

@@ -82,6 +82,9 @@ func (s *scheduler) endMain() {
 // run resumes code until all of it is blocked. If the main function has returned, it goes on with the end.
 func (x *Execution) run() {
 	x.sched.run()
+	if x.decideRest() {
+		x.sched.run()
+	}
 	for x.closing != nil && x.end == nil && x.sched.fault == nil && x.closeStep() {
 		x.sched.run()
 	}

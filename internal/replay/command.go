@@ -33,6 +33,18 @@ func difference(stored, want history.Body) string {
 		if s.Explicit != w.Explicit || s.Explicit && s.ID != w.ID {
 			return "ID"
 		}
+	case *history.UpdateAccepted:
+		if s.Received != want.(*history.UpdateAccepted).Received {
+			return "update"
+		}
+	case *history.UpdateRejected:
+		if s.Received != want.(*history.UpdateRejected).Received {
+			return "update"
+		}
+	case *history.UpdateCompleted:
+		if s.Received != want.(*history.UpdateCompleted).Received {
+			return "update"
+		}
 	case *history.ActivityCancelRequested:
 		if s.Scheduled != want.(*history.ActivityCancelRequested).Scheduled {
 			return "activity"
@@ -71,6 +83,14 @@ func describe(b history.Body) string {
 		return fmt.Sprintf("%v of event %d", b.Kind(), b.Timer)
 	case *history.ChildCancelRequested:
 		return fmt.Sprintf("%v of event %d", b.Kind(), b.Started)
+	case *history.UpdateReceived:
+		return fmt.Sprintf("%v %q with ID %q", b.Kind(), b.Name, b.ID)
+	case *history.UpdateAccepted:
+		return fmt.Sprintf("%v of event %d", b.Kind(), b.Received)
+	case *history.UpdateRejected:
+		return fmt.Sprintf("%v of event %d", b.Kind(), b.Received)
+	case *history.UpdateCompleted:
+		return fmt.Sprintf("%v of event %d", b.Kind(), b.Received)
 	case *history.PatchMarked:
 		return fmt.Sprintf("%v of %q", b.Kind(), b.ID)
 	default:

@@ -63,6 +63,8 @@ type core struct {
 	requests requestIDs
 	handlers queryHandlers
 	job      handlerJob
+	updates  *updates // nil: none came, and code handles none
+	turns    int64    // confirmed so far
 	closing  *closing // nil: the main function has not returned before its handlers
 	lost     lostErrors
 	log      codeLog

@@ -21,6 +21,7 @@ type Execution struct {
 	started   bool
 	opened    bool
 	begun     bool           // its main function has
+	blocked   bool           // its main function has begun, and all code has blocked since
 	warned    bool           // that the history gets long
 	held      bool           // code has not continued since the last message
 	cancelled *history.Event // the first cancel request
@@ -51,7 +52,7 @@ func (x *Execution) Length() int64 { return x.events.length }
 // results, request IDs, pending operations and coroutines. It does not depend on the length of the history, and does
 // not count variables of the code.
 func (x *Execution) Size() int {
-	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() + x.job.size() + namedBytes*len(x.events.patches) +
+	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() + x.job.size() + x.updates.size() + namedBytes*len(x.events.patches) +
 		coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
 }
 
@@ -62,10 +63,18 @@ func (x *Execution) Activities() int { return x.pending.activities }
 func (x *Execution) Awaits(id int64) bool { return x.end == nil && x.pending.futures[id] != nil }
 
 // Crowded reports whether the turn has so much to store already that further messages should wait for the next one.
-func (x *Execution) Crowded() bool { return x.events.crowded() || x.state.crowded() }
+func (x *Execution) Crowded() bool {
+	return x.events.crowded() || x.state.crowded() || x.updates.crowded()
+}
 
 // Ended reports whether the execution has ended.
 func (x *Execution) Ended() bool { return x.end != nil }
+
+// End returns how the execution ended, nil if it has not.
+func (x *Execution) End() *End { return x.end }
+
+// Stored returns how many of the events are stored.
+func (x *Execution) Stored() int64 { return x.events.length - int64(len(x.events.fresh)) }
 
 // Fault returns why the execution can no longer be used, or nil.
 func (x *Execution) Fault() error { return x.sched.fault }

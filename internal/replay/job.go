@@ -3,6 +3,7 @@ package replay
 import (
 	"container/list"
 	"errors"
+	"runtime/debug"
 )
 
 // maxRuns bounds the runs of event handlers at a time. Later events wait in their order.
@@ -17,7 +18,7 @@ type handlerJob struct {
 	holding int                      // of runs: those that hold the end
 	events  map[string]*eventHandler // by event name; nil: none
 	bytes   int                      // of names
-	fresh   int                      // runs for events that waited, which have not run yet
+	fresh   int                      // runs for events and updates that waited, which have not run yet
 	waiting int                      // events that have a handler and wait in mailboxes, because maxRuns are running
 	grace   int64                    // see Scope.SetHandlerGrace, in microseconds; 0: not set
 	failed  int                      // runs for events that ended with an error since the last confirmed commit
@@ -31,13 +32,27 @@ type handlerRun struct {
 	abandon bool  // it does not hold the end of the execution
 	// done gets the error of the function, or errAbandoned. It is called once, as part of a turn, and may emit. If the
 	// function has returned, its coroutine makes the call.
-	done  func(err error)
-	fresh bool          // see handlerJob.fresh
-	place *list.Element // in handlerJob.runs; nil: it has ended
+	done func(err error)
+	// panicked returns the fault of the turn if code of the run panics. nil, or the result nil: a *PanicError.
+	panicked func(value, stack string) error
+	fresh    bool          // see handlerJob.fresh
+	place    *list.Element // in handlerJob.runs; nil: it has ended
 }
 
 // errAbandoned says that the execution ended before a run of a handler did.
 var errAbandoned = errors.New("the execution ended before the handler returned")
+
+// fault notes the fault of a run whose code ended in another way than by returning, and reports whether there is one.
+func (r *handlerRun) fault(s *scheduler, value string) bool {
+	if r == nil || r.panicked == nil {
+		return false
+	}
+	err := r.panicked(value, string(debug.Stack()))
+	if err != nil {
+		s.fail(err)
+	}
+	return err != nil
+}
 
 func (j *handlerJob) size() int { return j.bytes + namedBytes*(len(j.events)+j.runs.Len()) }
 
@@ -86,8 +101,8 @@ func (x *core) abandonRuns() {
 	}
 }
 
-// letFreshRun lets the runs go first that HandleEvent has begun for events that waited. The main function calls it before
-// it takes something or returns, so that it cannot pass those events.
+// letFreshRun lets the runs go first that HandleEvent and HandleUpdate have begun for what waited. The main function
+// calls it before it takes something or returns, so that it cannot pass those.
 func (x *core) letFreshRun(co *coroutine) {
 	if x.job.fresh > 0 && co.run == nil {
 		x.sched.enqueue(co)

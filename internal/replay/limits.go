@@ -77,7 +77,7 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
-		case b.Settings.Flags&flagHandlers != 0:
+		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0:
 			return LevelOfHandlers
 		case b.Settings.Flags&flagTogether != 0:
 			return LevelOfTogether
@@ -86,7 +86,7 @@ func LevelOf(b history.Body) int64 {
 		}
 	case *history.PatchMarked:
 		return LevelOfPatch
-	case *history.MainReturned:
+	case *history.MainReturned, *history.UpdateReceived, *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted:
 		return LevelOfHandlers
 	}
 	return LowestLevel

@@ -130,6 +130,16 @@ func (r *recorder) recorded(want history.Body) history.Body {
 	return r.script[r.position-1].Body
 }
 
+// peek returns the next event of the stored history that is no marker of a patch; nil at its end.
+func (r *recorder) peek() history.Body {
+	for _, e := range r.script[min(r.position, len(r.script)):] {
+		if e.Body.Kind() != history.KindPatchMarked {
+			return e.Body
+		}
+	}
+	return nil
+}
+
 // apart fails a live turn that asks for too much if its code ran after several messages. It may get them one by one.
 func (r *recorder) apart() {
 	if r.together > 1 && !r.replaying.Load() {
@@ -192,6 +202,8 @@ func weight(body history.Body) int {
 			size += len(b.Next.Input)
 		}
 		return size
+	case *history.UpdateCompleted: // it is shown, too
+		return 2 * len(b.Output)
 	default:
 		return 0
 	}

@@ -113,6 +113,21 @@ func (s *scheduler) enter() *coroutine {
 	return co
 }
 
+// within runs fn where code may run, so that the watch of turns sees it.
+func (s *scheduler) within(fn func()) {
+	if s.current.Load() != nil {
+		fn()
+		return
+	}
+	co := newCoroutine(s, fn)
+	co.index = len(s.coroutines)
+	s.coroutines = append(s.coroutines, co)
+	s.progress.Add(1)
+	s.current.Store(co)
+	co.next()
+	s.current.Store(nil)
+}
+
 // look begins every call from code that leaves no trace. It returns the running coroutine. A call from a closed execution
 // or a foreign goroutine never returns. It must not touch the state, and a panic there could kill the process.
 func (s *scheduler) look() *coroutine {
@@ -125,6 +140,7 @@ func (s *scheduler) look() *coroutine {
 		s.violate("while no code of it was running")
 	}
 	if !co.home.here() {
+		s.refuse()
 		s.violate("while other code was running")
 	}
 	s.progress.Add(1)
@@ -249,8 +265,10 @@ func (co *coroutine) finish(returned bool, panicked any) {
 	s := co.sched
 	switch {
 	case returned || s.closed.Load():
+	case panicked != nil && co.run.fault(s, short(panicked)):
 	case panicked != nil:
 		s.failPanic(panicked)
+	case co.run.fault(s, errGoexit.Error()):
 	default:
 		s.fail(errGoexit)
 	}

@@ -18,19 +18,23 @@ type End struct {
 
 // Turn is what happened since the last confirmed commit.
 type Turn struct {
-	Events   []history.Event     // in order, messages and commands
-	End      *End                // nil: the execution continues
-	Children []Child             // with End: children that still run, by event ID
-	Values   []provider.KeyValue // the engine's own
-	Failed   int                 // handlers of events that ended with an error
-	Pending  int                 // with End: activities that were awaited
-	State    *State              // that code has set to something else than is stored; nil: none
+	Events   []history.Event       // in order, messages and commands
+	End      *End                  // nil: the execution continues
+	Children []Child               // with End: children that still run, by event ID
+	Values   []provider.KeyValue   // the engine's own
+	Failed   int                   // handlers of events that ended with an error
+	Pending  int                   // with End: activities that were awaited
+	Updates  []history.UpdateState // stages and outcomes that have changed
+	Repeats  []history.UpdateState // of updates that came again, to store if nothing is
+	State    *State                // that code has set to something else than is stored; nil: none
 }
 
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
-	t := Turn{Events: x.events.fresh, End: x.end, State: x.state.turn(x.events.room() - stateRoom), Failed: x.job.failed, Values: x.shown()}
+	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Values: x.shown()}
+	t.Updates, t.Repeats = x.updates.turn(x)
+	t.State = x.state.turn(x.events.room() - x.updates.freshBytes() - stateRoom)
 	if x.end != nil {
 		t.Children, t.Pending = x.pending.children(), x.pending.activities
 	}
@@ -44,6 +48,8 @@ func (x *Execution) Confirm() {
 	if x.closing != nil {
 		x.closing.stored = x.showClosing()
 	}
+	x.updates.forget()
+	x.turns++
 	x.log.release()
 	if refused := x.state.confirm(); refused != nil {
 		x.tellRefused(refused)
@@ -110,12 +116,14 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 		Name: next.Name, CodeVersion: next.CodeVersion, Input: next.Input,
 		Settings: x.settings, Parent: x.info.Parent, Continued: true, RequestID: x.startEvent.RequestID,
 	}
-	carried := x.unread()
+	updates, known := x.updates.carried()
+	carried := append(x.unread(), updates...)
+	started.Updates = known
 	if x.cancelled != nil {
 		carried = append(carried, *x.cancelled)
 	}
 	slices.SortFunc(carried, func(a, b history.Event) int { return int(a.ID - b.ID) })
-	started.Seen = x.requests.last(provider.MaxPayload-len(next.Input)-startRoom, carried)
+	started.Seen = x.requests.last(provider.MaxPayload-len(next.Input)-len(known)-startRoom, carried)
 	events := append([]history.Event{{At: x.now, Body: started}}, carried...)
 	for i := range events {
 		events[i].ID = int64(i) + 1

@@ -35,6 +35,8 @@ type actor struct {
 	version provider.UUID // of the last confirmed commit
 	readyAt provider.Time // when the inbox has a message, as that commit returned; 0: none
 	fast    int           // fast turns since the last fetched one
+
+	outcomes *outcomes // of updates; nil: not read
 }
 
 // job is one thing to do for an instance: a fetched turn, or a result from memory.
@@ -68,6 +70,8 @@ type closing struct {
 	rounds int  // closing turns that found the inbox not empty
 	held   int  // turns that only stored messages
 	apart  bool // the code gets waiting messages one by one
+
+	panicked map[string]string // updates whose handlers panicked, by ID; never changed
 }
 
 func newActors(n *core.Node) *actors {
@@ -124,11 +128,11 @@ func (as *actors) wentOn(key provider.UUID, all bool) {
 	}
 }
 
-// areApart reports whether setApart holds for an instance.
-func (as *actors) areApart(key provider.UUID) bool {
+// closingOf returns what is known of an instance's closings.
+func (as *actors) closingOf(key provider.UUID) closing {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	return as.closings[key].apart
+	return as.closings[key]
 }
 
 // mayHold reports whether a turn may only store its messages, as long as more of them wait, and counts it.

@@ -10,7 +10,6 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/local"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/task"
-	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/timelimit"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -39,21 +38,6 @@ type committer struct {
 	courier  *courier
 	claims   *fast.Claims
 	calling  *timelimit.Shared // deadline of commits
-}
-
-// consumed returns the IDs of the messages that the turn has handled. A turn at its limit leaves the rest for the next. An execution that
-// ended leaves unread events to the dead letters. One that continues as new leaves its successor all messages except replies to itself.
-func consumed(r *run, d delivered, end *replay.End) []int64 {
-	ids := make([]int64, 0, len(d.messages))
-	for i := range d.messages {
-		m := &d.messages[i]
-		leave := i >= d.seen && (end == nil || history.Kind(m.Kind) == history.KindEventReceived ||
-			end.Next != nil && m.Execution != r.turn.Instance.Execution)
-		if !leave {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
 }
 
 // committed applies a confirmed commit. It starts the attempts that the commit handed off, except the last one, which it returns for this

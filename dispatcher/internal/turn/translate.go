@@ -61,6 +61,9 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 		t.req.CustomStatus, t.req.Attributes, t.req.Values = s.Status, s.Attributes, s.Values
 	}
 	t.req.Values = append(t.req.Values, turn.Values...)
+	if len(turn.Updates)+len(turn.Repeats) > 0 {
+		tr.updates(t, a, x, turn)
+	}
 	if turn.End != nil {
 		tr.end(t, &info, turn)
 	}

@@ -75,7 +75,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	var d delivered
 	x, err := ts.load(working, a, r)
 	if err == nil {
-		d, err = ts.deliverMessages(x, r.turn)
+		d, err = ts.deliverMessages(working, r, x)
 	}
 	if err == nil {
 		if err = d.failed(ts.runCode(x, r.turn, &d)); err != nil && d.together > 1 {
@@ -107,12 +107,13 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 func (ts *Turns) commitFetched(
 	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*local.Attempt,
 ) (handed *task.Attempt) {
+	ts.behindEnd(x, r, &d, x.End())
 	turn, stored := x.Turn(), false
 	t := ts.translator.begin(a, x, turn, going)
 	defer func() { ts.committer.rollBack(working, t, stored) }()
 	ts.translator.translate(t, a, x, turn)
 	t.req.Lease, t.req.Ahead = r.token, r.ahead
-	t.req.Consumed = consumed(r, d, turn.End)
+	t.req.Consumed = d.handled
 	unread := len(t.req.Consumed) < len(d.messages)
 	switch {
 	case turn.End == nil, turn.End.Next != nil:
@@ -122,8 +123,7 @@ func (ts *Turns) commitFetched(
 		ts.again(working, a, r)
 		return nil
 	}
-	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // messages after the end that are not events
-	if x.Held() {                                                     // what still waits may be gone by then, and code that was held must run
+	if x.Held() { // what still waits may be gone by then, and code that was held must run
 		t.req.Timers = append(t.req.Timers, provider.Timer{
 			EventID: x.Length(), Kind: provider.MessageKind(history.KindExecutionOpened), Due: ts.Clock.Now(),
 			Payload: history.Encode(nil, history.Event{Body: &history.ExecutionOpened{}}),
@@ -202,55 +202,16 @@ func infoOf(inst *provider.Instance) replay.Info {
 	return replay.Info{ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion}
 }
 
-// historian reads histories.
-type historian struct{ *core.Node }
-
-// read reads and decodes the events up to the length that the fetch returned.
-func (h historian) read(working context.Context, inst *provider.Instance) ([]history.Event, error) {
-	events := make([]history.Event, 0, inst.HistoryLength)
-	for int64(len(events)) < inst.HistoryLength {
-		page, err := h.readPage(working, inst, int64(len(events))+1)
-		if err != nil {
-			return nil, err
-		}
-		for _, stored := range page.Events {
-			if stored.ID != int64(len(events))+1 {
-				return nil, fmt.Errorf("event %d follows event %d: %w", stored.ID, len(events), history.ErrCorrupt)
-			}
-			e, err := history.Decode(stored.ID, stored.Data)
-			if err != nil {
-				return nil, fmt.Errorf("reading history: %w", err)
-			}
-			events = append(events, e)
-		}
-		if len(page.Events) == 0 {
-			return nil, fmt.Errorf("history has %d events, the instance row says %d: %w",
-				len(events), inst.HistoryLength, history.ErrCorrupt)
-		}
-	}
-	return events, nil
-}
-
-func (h historian) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
-	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
-	defer cancel()
-	page, err := h.Store.ReadHistory(ctx, provider.ReadHistoryRequest{
-		Key: inst.Key, Execution: inst.Execution, From: from, To: inst.HistoryLength,
-	})
-	if err != nil {
-		return page, &core.StorageError{Err: fmt.Errorf("reading history: %w", err)}
-	}
-	return page, nil
-}
-
 // delivered describes which messages a fetched turn has handled.
 type delivered struct {
 	messages []provider.Message // those that were visible when the turn began
 	seen     int                // of these: delivered before the execution ended or reached its limit
+	handled  []int64            // IDs of those that the commit consumes
 	unbegun  []int64            // cancelled activities that may never have begun
 	last     *provider.Message  // the last one that became an event; nil: none
 	together int                // messages that became events since the code ran
 	held     bool               // the code has not run on the messages of the turn before
+	collects bool               // the code runs after all messages, because it ended before some of them
 }
 
 // failed names the message after which the turn failed, if that is known. A start is not named, because nothing can do without it.
@@ -262,8 +223,8 @@ func (d *delivered) failed(err error) error {
 }
 
 // deliverMessages applies the fetched messages that are visible, one by one. The others wait in the storage.
-func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d delivered, err error) {
-	now := ts.Clock.Now()
+func (ts *Turns) deliverMessages(working context.Context, r *run, x *replay.Execution) (d delivered, err error) {
+	turn, now := r.turn, ts.Clock.Now()
 	d.messages = turn.Messages
 	if len(d.messages) > 0 {
 		now = max(now, d.messages[0].VisibleAt) // the node's estimate may be a little behind
@@ -271,9 +232,11 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 	for n := len(d.messages); n > 0 && d.messages[n-1].VisibleAt > now; n-- {
 		d.messages = d.messages[:n-1]
 	}
-	d.seen = len(d.messages)
+	d.seen, d.handled = len(d.messages), make([]int64, 0, len(d.messages))
 	d.held = x.Held()
-	apart := ts.actors.areApart(turn.Instance.Key)
+	before := ts.actors.closingOf(turn.Instance.Key)
+	d.collects = before.rounds > 0
+	x.PanickedUpdates(before.panicked)
 	for i := range d.messages {
 		if x.Crowded() {
 			d.seen = i
@@ -282,22 +245,38 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 		m := &d.messages[i]
 		if m.Execution != 0 && m.Execution != turn.Instance.Execution {
 			ts.Count.MessagesDropped.Add(1)
+			d.handled = append(d.handled, m.ID)
 			continue
 		}
 		e, err := history.Decode(0, m.Payload)
 		if err != nil {
 			return d, fmt.Errorf("message %d: %w", m.ID, err)
 		}
-		if asked, ok := e.Body.(*history.ActivityCancelRequested); ok {
-			d.unbegun = append(d.unbegun, asked.Scheduled)
+		e.At = int64(max(now, m.VisibleAt))
+		repeat := false
+		switch b := e.Body.(type) {
+		case *history.ActivityCancelRequested:
+			d.unbegun = append(d.unbegun, b.Scheduled)
+			d.handled = append(d.handled, m.ID)
+			continue
+		case *history.ExecutionStarted:
+			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
+			b.Delay = max(0, b.Delay-(e.At-int64(m.VisibleAt)))
+		case *history.UpdateReceived:
+			if repeat, err = ts.beforeUpdate(working, r, x, &d, e); err != nil {
+				return d, err
+			}
+			if x.Ended() {
+				d.seen = i
+				return d, nil
+			}
+		}
+		d.handled = append(d.handled, m.ID)
+		if repeat {
+			ts.Count.MessagesDropped.Add(1)
 			continue
 		}
-		e.At = int64(max(now, m.VisibleAt))
-		if started, ok := e.Body.(*history.ExecutionStarted); ok && started.Delay > 0 {
-			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
-			started.Delay = max(0, started.Delay-(e.At-int64(m.VisibleAt)))
-		}
-		if err := ts.deliver(x, &d, m, e, apart); err != nil {
+		if err := ts.deliver(x, &d, m, e, before.apart); err != nil {
 			return d, err
 		}
 		if x.Ended() {
@@ -352,6 +331,9 @@ func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error
 	if errors.Is(err, replay.ErrApart) {
 		ts.actors.setApart(a.key)
 		ts.blocker.release(working, r, provider.TurnRelease{})
+		return
+	}
+	if bad, ok := errors.AsType[*replay.UpdatePanicError](err); ok && ts.rejectNext(working, a, r, bad) {
 		return
 	}
 	if r.turn == nil {

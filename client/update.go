@@ -1,0 +1,240 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// UpdateOption is an option of Update. InTx of the store's package is none: Update waits for the outcome, which comes after
+// the transaction. Use SendUpdate in a transaction.
+type UpdateOption interface {
+	applyUpdate(o *updateOptions)
+}
+
+type updateOptions struct {
+	raiseOptions
+
+	id   string
+	wait waitOptions
+}
+
+// SentUpdateOption is an option of Update, SendUpdate and StartAndUpdate. WithUpdateID makes one.
+type SentUpdateOption interface {
+	UpdateOption
+	RaiseOption
+}
+
+type updateID string
+
+func (id updateID) applyUpdate(o *updateOptions) { o.id = string(id) }
+
+// StartOption makes id a [StartOption] of StartAndUpdate.
+func (id updateID) StartOption() {}
+
+// RaiseOption makes id a [RaiseOption] of SendUpdate.
+func (id updateID) RaiseOption() {}
+
+// WithUpdateID makes an update repeatable: an instance takes each ID once, across executions. A repeat with the same name and
+// input gets the outcome of the first one. A repeat with another name or input is ErrUpdateDiffers. The instance remembers the
+// last 10,000 IDs, and at least the last 100 outcomes. The ID is 1 to 512 bytes of UTF-8 without NUL. Without this option it is random.
+func WithUpdateID(id string) SentUpdateOption { return updateID(id) }
+
+// UpdateWaitOption is an option of Update and of UpdateHandle.Wait.
+type UpdateWaitOption interface {
+	UpdateOption
+	WaitOption
+}
+
+type untilAccepted struct{}
+
+func (untilAccepted) applyUpdate(o *updateOptions) { o.wait.accepted = true }
+
+func (untilAccepted) applyWait(o *waitOptions) error {
+	o.accepted = true
+	return nil
+}
+
+// UntilAccepted ends the wait as soon as the handler has the update, or the update is rejected. The output is then the zero value.
+func UntilAccepted() UpdateWaitOption { return untilAccepted{} }
+
+// UpdateHandle is an update of an instance whose output is an Out. It is a plain value: many goroutines may copy, compare and
+// use it at once. A zero UpdateHandle returns ErrInvalid.
+type UpdateHandle[Out any] struct {
+	c  *Client
+	t  target
+	of sentUpdate
+}
+
+// sentUpdate names an update, and what a repeat of it must equal.
+type sentUpdate struct {
+	id    string
+	name  string // "": any
+	input string // of name
+}
+
+// UpdateOf returns the handle of an update that some process has sent, without a call of the store.
+func UpdateOf[Out, T any](h Handle[T], id string) UpdateHandle[Out] {
+	return UpdateHandle[Out]{c: h.c, t: h.t, of: sentUpdate{id: id}}
+}
+
+// ID returns the ID of the update.
+func (u UpdateHandle[Out]) ID() string { return u.of.id }
+
+// Update calls a handler of the orchestration, as orchestration.HandleUpdate has registered it under the name, and waits for its output. It waits
+// until ctx is done, across continue-as-new and failures of the storage. The wait needs no node: it ends when a commit stores
+// the outcome. The input is encoded as JSON, at most 2 MiB.
+//
+// When ctx ends the wait, the update goes on. [UpdateOf] waits for it again, from any process. Give [WithUpdateID], so that its
+// ID is known.
+//
+// Do not call Update while the goroutine holds a transaction of the store open: the outcome may wait for that transaction.
+//
+// Errors: ErrRejected, ErrUnknownUpdate, ErrPanicked, ErrClosing, ErrEnded, ErrUpdateFailed, ErrAbandoned, ErrOutcomeGone,
+// ErrUpdateDiffers, ErrNotFinished, ErrTooLarge, ErrInboxFull, ErrOutcomeUnknown, orchestration.ErrPayload for an output that is
+// no Out, ErrInvalid, ErrNotFound, or the error of ctx.
+func Update[Out, T any](ctx context.Context, h Handle[T], name string, in any, opts ...UpdateOption) (Out, error) {
+	var none Out
+	if err := h.usable(ctx); err != nil {
+		return none, err
+	}
+	var o updateOptions
+	err := bind.Apply(opts, func(opt UpdateOption) error {
+		opt.applyUpdate(&o)
+		return nil
+	})
+	if err != nil {
+		return none, fmt.Errorf("updating %s: %w: %w", h.t, ErrInvalid, err)
+	}
+	u, err := h.c.update(ctx, h.t, name, in, &o)
+	if err != nil {
+		return none, err
+	}
+	return UpdateHandle[Out]{c: h.c, t: h.t, of: u}.wait(ctx, o.wait)
+}
+
+// SendUpdate sends an update and returns its handle without waiting. With InTx of the store's package, the update is sent if and only
+// if the transaction of the caller commits; wait for it after that. Options are WithUpdateID and InTx.
+//
+// Errors: ErrEnded, ErrNotFinished, ErrTooLarge, ErrInboxFull, ErrForeignTx, ErrOutcomeUnknown, ErrInvalid, ErrNotFound, or
+// the error of ctx.
+func SendUpdate[Out, T any](ctx context.Context, h Handle[T], name string, in any, opts ...RaiseOption) (UpdateHandle[Out], error) {
+	var none UpdateHandle[Out]
+	if err := h.usable(ctx); err != nil {
+		return none, err
+	}
+	var o updateOptions
+	if err := bind.Apply(opts, func(opt RaiseOption) error { return o.setSent(opt) }); err != nil {
+		return none, fmt.Errorf("updating %s: %w", h.t, invalid(err))
+	}
+	u, err := h.c.update(ctx, h.t, name, in, &o)
+	if err != nil {
+		return none, err
+	}
+	return UpdateHandle[Out]{c: h.c, t: h.t, of: u}, nil
+}
+
+// setSent applies an option of sending.
+func (o *updateOptions) setSent(opt RaiseOption) error {
+	switch opt := opt.(type) {
+	case updateID:
+		opt.applyUpdate(o)
+		return nil
+	case provider.Tx:
+		o.tx = &opt
+		return nil
+	default:
+		return fmt.Errorf("option of type %T: give WithUpdateID, or InTx of the store's package", opt)
+	}
+}
+
+// update sends an update, unless the store shows that it was taken.
+func (c *Client) update(ctx context.Context, t target, name string, in any, o *updateOptions) (sentUpdate, error) {
+	chosen := o.id != ""
+	u, body, err := newUpdate(name, in, o)
+	if err == nil {
+		err = c.mayUpdate(ctx)
+	}
+	doing := fmt.Sprintf("updating %s by %q", t, name)
+	if err != nil {
+		return u, fmt.Errorf("%s: %w", doing, err)
+	}
+	if o.tx != nil {
+		return u, c.store.sendIn(ctx, *o.tx, t, doing, body)
+	}
+	if chosen {
+		if res, err := c.store.shown(ctx, doing, provider.GetRequest{Key: t.key, Value: history.UpdateKey(u.id)}); err != nil || res.Value != nil {
+			return u, err // the wait compares
+		}
+	}
+	return u, c.store.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", u.id), body)
+}
+
+// newUpdate checks an update and makes its message.
+func newUpdate(name string, in any, o *updateOptions) (u sentUpdate, body *history.UpdateReceived, err error) {
+	if o.id == "" {
+		o.id = uuid.NewString()
+	}
+	if err := checkName("update name", name); err != nil {
+		return u, nil, err
+	}
+	if err := checkName("update ID", o.id); err != nil {
+		return u, nil, err
+	}
+	input, err := encodePayload("input", in)
+	if err != nil {
+		return u, nil, err
+	}
+	return sentUpdate{id: o.id, name: name, input: string(input)}, &history.UpdateReceived{Name: name, ID: o.id, Input: input}, nil
+}
+
+// mayUpdate refuses updates on a store that older nodes may still use. They would leave the instance to newer ones, for good. Inside
+// a transaction of the caller it reads, too, unless the level is known: a read waits for no writer, and is given up after 2 s if
+// the caller holds the only connection.
+func (c *Client) mayUpdate(ctx context.Context) error {
+	if level := c.allowed(ctx, false); level < replay.LevelOfHandlers {
+		return fmt.Errorf("%w: updates need engine level %d, the store allows %d: run `perdure upgrade --finish` when all nodes are new",
+			ErrNotFinished, replay.LevelOfHandlers, level)
+	}
+	return nil
+}
+
+// Wait waits for the outcome of the update and returns its output, as [Update] does, with the same errors and with ErrBlocked if
+// [OrBlocked] is given. It may be called at any time, from any process. For an ID that was never sent it waits until ctx is
+// done or the instance has ended.
+func (u UpdateHandle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) {
+	var none Out
+	if err := (Handle[Out]{c: u.c, t: u.t}).usable(ctx); err != nil {
+		return none, err
+	}
+	var o waitOptions
+	err := checkName("update ID", u.of.id)
+	if err == nil {
+		err = invalid(bind.Apply(opts, func(opt WaitOption) error { return opt.applyWait(&o) }))
+	}
+	if err != nil {
+		return none, fmt.Errorf("waiting for an update of %s: %w", u.t, err)
+	}
+	return u.wait(ctx, o)
+}
+
+func (u UpdateHandle[Out]) wait(ctx context.Context, o waitOptions) (out Out, err error) {
+	output, err := u.c.updated(ctx, u.t, &u.of, o)
+	if err != nil || o.accepted && output == nil {
+		return out, err
+	}
+	if err := payload.Decode(output, &out); err != nil {
+		var none Out
+		return none, u.c.errors.New(orchestration.ErrPayload, "output of update %q of %s: %v: give Update the type that the handler returns",
+			u.of.id, u.t, err)
+	}
+	return out, nil
+}

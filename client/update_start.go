@@ -1,0 +1,58 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/orchestration"
+)
+
+// StartAndUpdate starts an instance and sends an update to it, in one commit. With the policy [UseExisting] the update goes to the
+// existing instance, also in one commit. If that has ended, the error is ErrEnded. It does not wait: wait for the outcome with the
+// UpdateHandle, and for the instance with the Handle. So it also takes InTx of the store's package; wait after the transaction then.
+//
+// A repeat with the same [WithRequestID] or the same [WithUpdateID] updates the instance once. Options are those of [Start] and
+// WithUpdateID. Errors are those of Start and of [SendUpdate].
+func StartAndUpdate[UpdateOut, In, Out any](
+	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, update string, updateIn any, opts ...StartOption,
+) (Handle[Out], UpdateHandle[UpdateOut], error) {
+	var h Handle[Out]
+	var u UpdateHandle[UpdateOut]
+	name, _, err := bind.OrchestrationName(fn)
+	if err != nil {
+		return h, u, fmt.Errorf("starting an orchestration: %w: %w", ErrInvalid, err)
+	}
+	t, sent, err := c.startAndUpdate(ctx, name, in, update, updateIn, opts)
+	if err != nil {
+		return h, u, err
+	}
+	return Handle[Out]{c: c, t: t}, UpdateHandle[UpdateOut]{c: c, t: t, of: sent}, nil
+}
+
+func (c *Client) startAndUpdate(
+	ctx context.Context, name string, in any, update string, updateIn any, opts []StartOption,
+) (t target, u sentUpdate, err error) {
+	if err := c.usable(ctx); err != nil {
+		return t, u, fmt.Errorf("starting %s: %w", check.Quote(name), err)
+	}
+	var o updateOptions
+	rest := make([]StartOption, 0, len(opts))
+	for _, opt := range opts {
+		if id, ok := opt.(updateID); ok {
+			id.applyUpdate(&o)
+			continue
+		}
+		rest = append(rest, opt)
+	}
+	u, body, err := newUpdate(update, updateIn, &o)
+	if err == nil {
+		err = c.mayUpdate(ctx)
+	}
+	if err != nil {
+		return t, u, fmt.Errorf("starting %s with an update: %w", check.Quote(name), err)
+	}
+	t, err = c.start(ctx, name, in, rest, body)
+	return t, u, err
+}

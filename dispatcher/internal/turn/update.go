@@ -1,0 +1,211 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// An instance keeps the outcomes of its last maxOutcomes updates, as long as they have maxOutcomeBytes together, but at
+// least those of minOutcomes.
+const (
+	maxOutcomes     = 1_000
+	minOutcomes     = 10
+	maxOutcomeBytes = 16 << 20
+)
+
+// maxPanicked is of how many updates of an instance a node remembers that their handlers panicked.
+const maxPanicked = 100
+
+// outcomes are the stored outcomes of an instance's updates. They are read when the first update comes to an execution in
+// memory: outcomes of updates that left no event are in no history.
+type outcomes struct {
+	of    *replay.Execution // whose turns have kept them up to date
+	sizes map[string]int    // in bytes, by key
+	order []string          // keys, oldest first
+	bytes int
+}
+
+// outcomesOf returns the outcomes of the actor's instance.
+func (ts *Turns) outcomesOf(working context.Context, a *actor, x *replay.Execution) (*outcomes, error) {
+	if a.outcomes != nil && a.outcomes.of == x {
+		return a.outcomes, nil
+	}
+	all := &outcomes{of: x, sizes: make(map[string]int)}
+	if info := x.Info(); info.Execution > 1 || x.Stored() > 0 {
+		if err := ts.readOutcomes(working, info.Key, all); err != nil {
+			return nil, err
+		}
+	}
+	a.outcomes = all
+	return all, nil
+}
+
+func (ts *Turns) readOutcomes(working context.Context, key provider.UUID, all *outcomes) error {
+	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
+	defer cancel()
+	res, err := ts.Store.Get(ctx, provider.GetRequest{Key: key, WithValues: true})
+	if err != nil {
+		return &core.StorageError{Err: fmt.Errorf("reading the outcomes of updates: %w", err)}
+	}
+	ended := make(map[string]int64)
+	for _, v := range res.Values {
+		if !strings.HasPrefix(v.Key, history.UpdateKeys) {
+			continue
+		}
+		s, err := history.DecodeUpdateState(v.Value)
+		if err != nil {
+			return fmt.Errorf("reading the outcome of an update: %w", err)
+		}
+		if s.Over() {
+			all.add(v.Key, len(v.Value))
+			ended[v.Key] = s.Ended
+		}
+	}
+	slices.SortStableFunc(all.order, func(a, b string) int { return cmp.Compare(ended[a], ended[b]) })
+	return nil
+}
+
+func (o *outcomes) has(key string) bool {
+	_, ok := o.sizes[key]
+	return ok
+}
+
+func (o *outcomes) add(key string, size int) {
+	if _, ok := o.sizes[key]; !ok {
+		o.order = append(o.order, key)
+	}
+	o.bytes += size - o.sizes[key]
+	o.sizes[key] = size
+}
+
+// trim forgets the oldest outcomes that are too many, and returns their keys. Those added last stay.
+func (o *outcomes) trim(added int) (gone []string) {
+	least := max(minOutcomes, added)
+	for len(o.order) > least && (len(o.order) > max(maxOutcomes, added) || o.bytes > maxOutcomeBytes) {
+		key := o.order[0]
+		o.order = o.order[1:]
+		o.bytes -= o.sizes[key]
+		delete(o.sizes, key)
+		gone = append(gone, key)
+	}
+	return gone
+}
+
+// updates adds the stages and outcomes of updates to the commit, and removes outcomes that are too many.
+func (tr *translator) updates(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
+	known := a.outcomes
+	if known != nil && known.of != x {
+		known = nil
+	}
+	added := 0
+	put := func(s *history.UpdateState) {
+		key, data := history.UpdateKey(s.ID), history.EncodeUpdateState(*s)
+		t.req.Values = append(t.req.Values, provider.KeyValue{Key: key, Value: data})
+		if known != nil && s.Over() {
+			known.add(key, len(data))
+			added++
+		}
+	}
+	for i := range turn.Updates {
+		put(&turn.Updates[i])
+	}
+	if known == nil {
+		return
+	}
+	for i := range turn.Repeats {
+		if s := &turn.Repeats[i]; !known.has(history.UpdateKey(s.ID)) {
+			put(s)
+		}
+	}
+	for _, key := range known.trim(added) {
+		t.req.Values = append(t.req.Values, provider.KeyValue{Key: key})
+	}
+}
+
+// beforeUpdate runs the code on the messages before an update, so that its validator sees what they have changed. A turn that
+// must bring all messages to a code that is about to end does not. It reports whether the update is a repeat of one that was
+// refused.
+func (ts *Turns) beforeUpdate(working context.Context, r *run, x *replay.Execution, d *delivered, e history.Event) (repeat bool, err error) {
+	all, err := ts.outcomesOf(working, r.a, x)
+	if err != nil {
+		return false, err
+	}
+	if all.has(history.UpdateKey(e.Body.(*history.UpdateReceived).ID)) {
+		return true, nil
+	}
+	if d.collects || !x.Held() {
+		return false, nil
+	}
+	if err := x.Continue(e.At); err != nil {
+		return false, d.failed(err)
+	}
+	d.together, d.held = 0, false
+	return false, nil
+}
+
+// behindEnd decides about the messages that came behind the end of the execution. Those that nothing else can use count as
+// handled. Unread events are left to the dead letters, and to the next execution what is not a reply to this one. A kind that is
+// not named here stays.
+func (ts *Turns) behindEnd(x *replay.Execution, r *run, d *delivered, end *replay.End) {
+	if end == nil {
+		return
+	}
+	before := len(d.handled)
+	for i := d.seen; i < len(d.messages); i++ {
+		m := &d.messages[i]
+		if end.Next != nil && m.Execution != r.turn.Instance.Execution {
+			continue
+		}
+		switch history.Kind(m.Kind) {
+		case history.KindExecutionStarted, history.KindExecutionOpened, history.KindActivityCompleted, history.KindActivityFailed,
+			history.KindTimerFired, history.KindChildCompleted, history.KindChildFailed, history.KindCancelRequested,
+			history.KindActivityCancelRequested:
+			d.handled = append(d.handled, m.ID)
+		case history.KindUpdateReceived:
+			e, err := history.Decode(0, m.Payload)
+			if update, ok := e.Body.(*history.UpdateReceived); err == nil && ok && x.RefuseUpdate(update, int64(max(ts.Clock.Now(), m.VisibleAt))) {
+				d.handled = append(d.handled, m.ID)
+			}
+		}
+	}
+	ts.Count.MessagesDropped.Add(int64(len(d.handled) - before))
+}
+
+// panicked remembers that the handler of an update panicked, so that the next turn rejects the update. It returns false if there are
+// too many.
+func (as *actors) panicked(key provider.UUID, p *replay.UpdatePanicError) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	c := as.closings[key]
+	if len(c.panicked) >= maxPanicked {
+		return false
+	}
+	all := make(map[string]string, len(c.panicked)+1)
+	for id, text := range c.panicked {
+		all[id] = text
+	}
+	all[p.ID] = p.Value
+	c.panicked = all
+	as.keep(key, c)
+	return true
+}
+
+// rejectNext ends a turn in which the handler of an update panicked before anything of it was stored.
+func (ts *Turns) rejectNext(working context.Context, a *actor, r *run, p *replay.UpdatePanicError) bool {
+	if !ts.actors.panicked(a.key, p) {
+		return false
+	}
+	ts.Config.Logger.Warn("an update panicked and is rejected", "instance", r.info.ID, "orchestration", r.info.Name,
+		"update", p.Name, "id", p.ID, "panic", p.Value, "stack", p.Stack)
+	ts.blocker.release(working, r, provider.TurnRelease{})
+	return true
+}
