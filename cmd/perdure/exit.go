@@ -40,7 +40,7 @@ var exitMeanings = []exitMeaning{
 	{exitOK, "done"},
 	{exitFailure, "failure: any error without a code of its own, such as a failed demo check, or findings of doctor"},
 	{exitUsage, "usage or bad input: unknown command or flag, wrong JSON, a payload over the limit"},
-	{exitNotFound, "not found: no such instance, execution, history or query"},
+	{exitNotFound, "not found: no such instance, execution, history, query or update"},
 	{exitConflict, "conflict: the ID is in use, or the instance has ended, is not blocked or has a full inbox, or an older node is at work"},
 	{exitStore, "store unusable: no such file or server, not a perdure database, a newer schema, access refused"},
 	{exitInterrupted, "interrupted by SIGINT or SIGTERM"},
@@ -90,7 +90,7 @@ func codeOf(err error) exitCode {
 	if err == nil {
 		return exitOK
 	}
-	if is(client.ErrFailed, client.ErrQueryFailed) { // its cause is what the orchestration met, not this command
+	if is(client.ErrFailed, client.ErrQueryFailed, client.ErrUpdateFailed, client.ErrRejected, client.ErrPanicked) { // its cause is what the orchestration met, not this command
 		return exitFailure
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {
@@ -105,9 +105,9 @@ func codeOf(err error) exitCode {
 	switch {
 	case is(errInterrupted):
 		return exitInterrupted
-	case is(client.ErrNotFound, client.ErrUnknownQuery):
+	case is(client.ErrNotFound, client.ErrUnknownQuery, client.ErrUnknownUpdate):
 		return exitNotFound
-	case is(client.ErrExists, client.ErrEnded, client.ErrInboxFull, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
+	case is(client.ErrExists, client.ErrEnded, client.ErrClosing, client.ErrUpdateDiffers, client.ErrNotFinished, client.ErrInboxFull, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
 		return exitConflict
 	case is(provider.ErrNotStore, provider.ErrNewerSchema, provider.ErrClosed, history.ErrNewer, history.ErrCorrupt,
 		client.ErrOutcomeUnknown, context.DeadlineExceeded, fs.ErrPermission):

@@ -61,6 +61,25 @@ func Family(ctx *orchestration.Context, name string) (string, error) {
 	return greeting + ", " + word, errors.Join(err, ctx.Sleep(10*time.Millisecond))
 }
 
+// Tally adds numbers by updates until it gets the event "end".
+func Tally(ctx *orchestration.Context, _ orchestration.None) (int, error) {
+	sum := 0
+	orchestration.HandleUpdate(ctx, "add", func(_ *orchestration.Context, n int) (int, error) {
+		sum += n
+		return sum, nil
+	}, orchestration.Validate(func(n int) error {
+		if n < 0 {
+			return errors.New("the number is negative")
+		}
+		return nil
+	}))
+	orchestration.HandleUpdate(ctx, "wait", func(ctx *orchestration.Context, _ orchestration.None) (int, error) {
+		return sum, ctx.Sleep(time.Hour)
+	})
+	_, err := orchestration.Events[orchestration.None](ctx, "end").Receive(ctx)
+	return sum, err
+}
+
 // The fixture is made once and copied for each test.
 var made struct {
 	once sync.Once
@@ -134,7 +153,8 @@ func fixtureRegistry() (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
 	return reg, errors.Join(
 		runtime.AddActivity(reg, Hello), runtime.AddOrchestration(reg, Greet), runtime.AddOrchestration(reg, Count),
-		runtime.AddOrchestration(reg, Break), runtime.AddOrchestration(reg, Panic), runtime.AddOrchestration(reg, Family))
+		runtime.AddOrchestration(reg, Break), runtime.AddOrchestration(reg, Panic), runtime.AddOrchestration(reg, Family),
+		runtime.AddOrchestration(reg, Tally))
 }
 
 func noLeases(ctx context.Context, store provider.Provider) error {

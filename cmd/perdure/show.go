@@ -45,6 +45,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
 	}
 	closingRow(w, d)
+	updateRows(w, d)
 	stateRows(w, d)
 	if d.NoNode {
 		row(w, "waits", fmt.Sprintf("for a newer node: no listed one runs level %d; see 'perdure upgrade status'", d.EngineLevel))
