@@ -23,48 +23,39 @@ type UpdateOption interface {
 type updateOptions struct {
 	raiseOptions
 
-	id   string
-	wait waitOptions
+	id     string
+	chosen bool // the caller has given the ID
+	wait   waitOptions
 }
 
-// SentUpdateOption is an option of Update, SendUpdate and StartAndUpdate. WithUpdateID makes one.
-type SentUpdateOption interface {
-	UpdateOption
-	RaiseOption
-}
+// UpdateID is an option of Update, SendUpdate and StartAndUpdate. WithUpdateID makes one.
+type UpdateID struct{ id string }
 
-type updateID string
-
-func (id updateID) applyUpdate(o *updateOptions) { o.id = string(id) }
+func (id UpdateID) applyUpdate(o *updateOptions) { o.id, o.chosen = id.id, true }
 
 // StartOption makes id a [StartOption] of StartAndUpdate.
-func (id updateID) StartOption() {}
+func (UpdateID) StartOption() {}
 
 // RaiseOption makes id a [RaiseOption] of SendUpdate.
-func (id updateID) RaiseOption() {}
+func (UpdateID) RaiseOption() {}
 
 // WithUpdateID makes an update repeatable: an instance takes each ID once, across executions. A repeat with the same name and
 // input gets the outcome of the first one. A repeat with another name or input is ErrUpdateDiffers. The instance remembers the
-// last 10,000 IDs, and at least the last 100 outcomes. The ID is 1 to 512 bytes of UTF-8 without NUL. Without this option it is random.
-func WithUpdateID(id string) SentUpdateOption { return updateID(id) }
+// last 10,000 IDs. It keeps the last 1,000 outcomes, or the last 16 MiB of them, but at least ten; see ErrOutcomeGone. The ID is 1 to 512 bytes of UTF-8 without NUL. Without this option it is random.
+func WithUpdateID(id string) UpdateID { return UpdateID{id} }
 
-// UpdateWaitOption is an option of Update and of UpdateHandle.Wait.
-type UpdateWaitOption interface {
-	UpdateOption
-	WaitOption
-}
+// Acceptance is an option of Update and of UpdateHandle.Wait. UntilAccepted makes one.
+type Acceptance struct{}
 
-type untilAccepted struct{}
+func (Acceptance) applyUpdate(o *updateOptions) { o.wait.accepted = true }
 
-func (untilAccepted) applyUpdate(o *updateOptions) { o.wait.accepted = true }
-
-func (untilAccepted) applyWait(o *waitOptions) error {
+func (Acceptance) applyWait(o *waitOptions) error {
 	o.accepted = true
 	return nil
 }
 
 // UntilAccepted ends the wait as soon as the handler has the update, or the update is rejected. The output is then the zero value.
-func UntilAccepted() UpdateWaitOption { return untilAccepted{} }
+func UntilAccepted() Acceptance { return Acceptance{} }
 
 // UpdateHandle is an update of an instance whose output is an Out. It is a plain value: many goroutines may copy, compare and
 // use it at once. A zero UpdateHandle returns ErrInvalid.
@@ -145,7 +136,7 @@ func SendUpdate[Out, T any](ctx context.Context, h Handle[T], name string, in an
 // setSent applies an option of sending.
 func (o *updateOptions) setSent(opt RaiseOption) error {
 	switch opt := opt.(type) {
-	case updateID:
+	case UpdateID:
 		opt.applyUpdate(o)
 		return nil
 	case provider.Tx:
@@ -158,7 +149,6 @@ func (o *updateOptions) setSent(opt RaiseOption) error {
 
 // update sends an update, unless the store shows that it was taken.
 func (c *Client) update(ctx context.Context, t target, name string, in any, o *updateOptions) (sentUpdate, error) {
-	chosen := o.id != ""
 	u, body, err := newUpdate(name, in, o)
 	if err == nil {
 		err = c.mayUpdate(ctx)
@@ -170,7 +160,7 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 	if o.tx != nil {
 		return u, c.store.sendIn(ctx, *o.tx, t, doing, body)
 	}
-	if chosen {
+	if o.chosen {
 		if res, err := c.store.shown(ctx, doing, provider.GetRequest{Key: t.key, Value: history.UpdateKey(u.id)}); err != nil || res.Value != nil {
 			return u, err // the wait compares
 		}
@@ -180,7 +170,7 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 
 // newUpdate checks an update and makes its message.
 func newUpdate(name string, in any, o *updateOptions) (u sentUpdate, body *history.UpdateReceived, err error) {
-	if o.id == "" {
+	if !o.chosen {
 		o.id = uuid.NewString()
 	}
 	if err := checkName("update name", name); err != nil {

@@ -40,7 +40,7 @@ func (c *Client) startAndUpdate(
 	var o updateOptions
 	rest := make([]StartOption, 0, len(opts))
 	for _, opt := range opts {
-		if id, ok := opt.(updateID); ok {
+		if id, ok := opt.(UpdateID); ok {
 			id.applyUpdate(&o)
 			continue
 		}

@@ -126,6 +126,42 @@ func catalogue() []group {
 				"`Query`: the handler did not return within 2 s or while the caller waited; the instance is not affected", "maybe", "the author of the orchestration", "Let the handler return at once: it must not wait for anything. `Runtime.LeakedQueries` shows where it is.",
 			},
 			{
+				[]kind{k("client.ErrRejected", client.ErrRejected)},
+				"`Update`: the validator refused the update, or its input could not be decoded; the error wraps the reason", "as the reason says", "the caller", "Check the reason with `errors.Is` and `errors.As`.",
+			},
+			{
+				[]kind{k("client.ErrUnknownUpdate", client.ErrUnknownUpdate)},
+				"`Update`: the orchestration has registered no handler of that name; the error is a `*client.UnknownUpdateError` with the names that there are", "no", "the caller, or the author of the orchestration", "Use a name that the error lists, or register the handler before the code first waits. See [Handle events and updates](../how-to/handle-events-and-updates.md#call-an-update).",
+			},
+			{
+				[]kind{k("client.ErrPanicked", client.ErrPanicked)},
+				"`Update`: the validator or the handler panicked as it began; nothing of it is stored, and the log has the stack", "no", "the author of the orchestration", "Fix the handler, and send the update with another ID.",
+			},
+			{
+				[]kind{k("client.ErrClosing", client.ErrClosing)},
+				"`Update`: the orchestration's function has returned, and the instance takes nothing new", "no", "the caller", "Start another instance, or handle updates longer.",
+			},
+			{
+				[]kind{k("client.ErrUpdateFailed", client.ErrUpdateFailed)},
+				"`Update`: the handler returned an error, which the error wraps", "as the cause says", "the caller", "Check the cause with `errors.Is` and `errors.As`; use another ID to try again.",
+			},
+			{
+				[]kind{k("client.ErrAbandoned", client.ErrAbandoned)},
+				"`Update`: the instance ended while the handler ran", "no", "the caller", "The handler may have had effects: look before you repeat it elsewhere.",
+			},
+			{
+				[]kind{k("client.ErrOutcomeGone", client.ErrOutcomeGone)},
+				"`Update`: the instance has taken the update before, and its outcome is no longer kept", "no", "the caller", "Ask sooner; see [limits](limits.md#updates).",
+			},
+			{
+				[]kind{k("client.ErrUpdateDiffers", client.ErrUpdateDiffers)},
+				"`Update`: another update with that ID has another name or input", "no", "the caller", "Use another ID.",
+			},
+			{
+				[]kind{k("client.ErrNotFinished", client.ErrNotFinished)},
+				"`Update`: nodes of an older release may still use the store", "yes, when the upgrade is finished", "the operator", "Run `perdure upgrade --finish`. See [Upgrade perdure](../how-to/upgrade-perdure.md).",
+			},
+			{
 				[]kind{k("client.ErrNotReplayed", client.ErrNotReplayed)},
 				"`Query`: the answer needs a replay of the history, and the code of the node does not match it", "no", "the author of the orchestration", "Deploy the code that wrote the history. A handler that changes variables causes this, too.",
 			},

@@ -24,6 +24,7 @@ func kinds() []kind {
 		{"client", "StartOption", "options.md", "Starts", "option"},
 		{"client", "RaiseOption", "options.md", "Events", "option"},
 		{"client", "QueryOption", "options.md", "Queries", "option"},
+		{"client", "UpdateOption", "options.md", "Updates", "option"},
 		{"client", "WaitOption", "options.md", "Waiting for the end", "option"},
 		{"provider/sqlite", "Options", "options.md", "sqlite.Options", "option"},
 		{"provider/postgres", "Options", "options.md", "postgres.Options", "option"},
@@ -31,6 +32,7 @@ func kinds() []kind {
 		{"orchestration", "ActivityOption", "options.md", "Calls of activities", "option"},
 		{"orchestration", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"orchestration", "ChildOption", "options.md", "Calls of children", "option"},
+		{"orchestration", "UpdateOption", "options.md", "Handlers of updates", "option"},
 		{"orchestration", "ReceiveOption", "options.md", "Receive", "option"},
 	}
 }
@@ -124,6 +126,9 @@ func (s source) settings(kind string) (names []string) {
 		return names
 	}
 	names = append(names, s.functions[kind]...)
+	if _, of := s.types["UpdateID"]; of && kind == "UpdateOption" { // each of its options is one of other calls, too
+		names = append(names, slices.Concat(s.functions["UpdateID"], s.functions["Acceptance"])...)
+	}
 	if kind == "StartOption" { // each option of an event is one of a start
 		names = append(names, s.functions["RaiseOption"]...)
 	}
