@@ -30,7 +30,7 @@ func leaves() []string {
 	}
 }
 
-func nests() []string { return []string{"go", "scope", "timeout", "detached", "twice", "handle"} }
+func nests() []string { return []string{"go", "scope", "timeout", "detached", "twice", "handle", "update"} }
 
 // statements draws a program, at most depth levels deep.
 func statements(depth int) *rapid.Generator[[]statement] {
@@ -161,11 +161,39 @@ func (m *machine) step(s *replay.Scope, st statement) {
 			m.notef("handled %v", err)
 			return err
 		})
+	case "update":
+		m.handleUpdate(s, fmt.Sprint("update", st.N), st)
 	case "detached":
 		m.notef("detached ended %v", m.run(s.Detached(), st.Body))
 	case "twice":
 		m.notef("twice ended %v", errors.Join(m.run(s, st.Body), m.run(s, st.Body)))
 	}
+}
+
+// handleUpdate handles the updates of a name that has no handler yet. Some are serial, and some inputs are rejected.
+func (m *machine) handleUpdate(s *replay.Scope, name string, st statement) {
+	if m.names[name] {
+		return
+	}
+	if m.names == nil {
+		m.names = make(map[string]bool)
+	}
+	m.names[name] = true
+	s.HandleUpdate(name, replay.UpdateHandler{
+		Serial: st.N%2 == 1, Abandon: st.N == 3,
+		Check: func(input []byte) error {
+			if (len(m.trace)+len(input))%4 == 0 {
+				return fmt.Errorf("rejected at %d", s.Now())
+			}
+			return nil
+		},
+		Run: func(s *replay.Scope, input []byte) ([]byte, error) {
+			m.notef("updates %s", input)
+			err := m.run(s, st.Body)
+			m.notef("updated %v", err)
+			return fmt.Append(nil, len(m.trace)), err
+		},
+	})
 }
 
 // drawn returns a value to show: none, one that cannot be stored, or one that depends on what the code saw.

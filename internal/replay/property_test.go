@@ -46,7 +46,7 @@ func ask(t *rapid.T, x *replay.Execution, name string) replay.Query {
 func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int64) history.Event {
 	pending := x.Pending()
 	slices.Sort(pending)
-	what := rapid.SampledFrom([]string{"answer", "answer", "answer", "event", "event", "fail", "late", "repeat", "cancel"}).Draw(t, "message")
+	what := rapid.SampledFrom([]string{"answer", "answer", "answer", "event", "event", "update", "fail", "late", "repeat", "cancel"}).Draw(t, "message")
 	second := n + int64(rapid.IntRange(-2, 1).Draw(t, "clock"))
 	if what == "cancel" && rapid.IntRange(0, 3).Draw(t, "rarely") > 0 {
 		what = "event"
@@ -56,6 +56,9 @@ func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int6
 		name := rapid.SampledFrom([]string{"box", "event"}).Draw(t, "name")
 		box := rapid.IntRange(0, 3).Draw(t, "box")
 		return at(second, received(fmt.Sprint(name, box), fmt.Sprint(n), fmt.Sprint("request", n)))
+	case "update":
+		name := fmt.Sprint("update", rapid.IntRange(0, 3).Draw(t, "update"))
+		return at(second, &history.UpdateReceived{Name: name, ID: fmt.Sprint("u", n-int64(rapid.IntRange(0, 1).Draw(t, "again"))), Input: fmt.Append(nil, n)})
 	case "repeat":
 		return at(second, received("box0", "again", fmt.Sprint("request", rapid.Int64Range(0, n).Draw(t, "request"))))
 	case "cancel":
@@ -140,7 +143,7 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			if lose(func() { err = again.Replay(want[:length]) }) || err != nil {
 				t.Fatalf("replaying %d events of %s: %v", length, kinds(want), err)
 			}
-			if turn := again.Turn(); len(turn.Events) != 0 || turn.State != nil {
+			if turn := again.Turn(); len(turn.Events)+len(turn.Updates) != 0 || turn.State != nil {
 				t.Fatalf("replaying made events: %s, and state: %+v", kinds(turn.Events), turn.State)
 			}
 			for _, message := range messages[min(after+1, len(messages)):] {
