@@ -41,7 +41,8 @@ func (UpdateID) RaiseOption() {}
 
 // WithUpdateID makes an update repeatable: an instance takes each ID once, across executions. A repeat with the same name and
 // input gets the outcome of the first one. A repeat with another name or input is ErrUpdateDiffers. The instance remembers the
-// last 10,000 IDs. It keeps the last 1,000 outcomes, or the last 16 MiB of them, but at least ten; see ErrOutcomeGone. The ID is 1 to 512 bytes of UTF-8 without NUL. Without this option it is random.
+// last 10,000 IDs. It keeps the last 1,000 outcomes, or the last 16 MiB of them, but at least ten; see ErrOutcomeGone. The ID
+// is 1 to 512 bytes of UTF-8 without NUL. Without this option it is random.
 func WithUpdateID(id string) UpdateID { return UpdateID{id} }
 
 // Acceptance is an option of Update and of UpdateHandle.Wait. UntilAccepted makes one.
@@ -49,7 +50,7 @@ type Acceptance struct{}
 
 func (Acceptance) applyUpdate(o *updateOptions) { o.wait.accepted = true }
 
-func (Acceptance) applyWait(o *waitOptions) error {
+func (Acceptance) applyWait(o *waitOptions) error { //nolint:unparam // options of other kinds fail
 	o.accepted = true
 	return nil
 }
@@ -123,7 +124,7 @@ func SendUpdate[Out, T any](ctx context.Context, h Handle[T], name string, in an
 		return none, err
 	}
 	var o updateOptions
-	if err := bind.Apply(opts, func(opt RaiseOption) error { return o.setSent(opt) }); err != nil {
+	if err := bind.Apply(opts, o.setSent); err != nil {
 		return none, fmt.Errorf("updating %s: %w", h.t, invalid(err))
 	}
 	u, err := h.c.update(ctx, h.t, name, in, &o)

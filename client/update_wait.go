@@ -125,8 +125,10 @@ func (u *sentUpdate) is(s *history.UpdateState) bool {
 func anyJSON(data []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("comparing inputs: %w", err)
+	}
+	return v, nil
 }
 
 // updateOutcome returns the encoded output of an update, or the error that it ended with. The output is nil if the update goes on.

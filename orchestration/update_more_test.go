@@ -228,7 +228,7 @@ func TestStartAndUpdate(t *testing.T) {
 			if err != nil {
 				return h, 0, err
 			}
-			n, err := outcomeOf(e, u)
+			n, err := outcomeOf(e, u) //nolint:contextcheck // that of the test
 			return h, n, err
 		}
 		h, n, err := add("a")

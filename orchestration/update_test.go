@@ -127,7 +127,7 @@ func TestHazard54_OnePayloadBlocksNobody(t *testing.T) {
 			e.T.Errorf("a panicking handler: %v", err)
 		}
 		if i := e.Get(h.Key()); i.Blocked != nil {
-			e.T.Errorf("blocked: %+v", i.Blocked)
+			e.T.Fatalf("blocked: %+v", i.Blocked)
 		}
 		if _, err := client.Update[int](ctx, h, "add", "c"); err != nil {
 			e.T.Error(err)

@@ -90,7 +90,8 @@ func codeOf(err error) exitCode {
 	if err == nil {
 		return exitOK
 	}
-	if is(client.ErrFailed, client.ErrQueryFailed, client.ErrUpdateFailed, client.ErrRejected, client.ErrPanicked) { // its cause is what the orchestration met, not this command
+	// The cause is what the orchestration met, not this command.
+	if is(client.ErrFailed, client.ErrQueryFailed, client.ErrUpdateFailed, client.ErrRejected, client.ErrPanicked) {
 		return exitFailure
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {
@@ -107,7 +108,8 @@ func codeOf(err error) exitCode {
 		return exitInterrupted
 	case is(client.ErrNotFound, client.ErrUnknownQuery, client.ErrUnknownUpdate):
 		return exitNotFound
-	case is(client.ErrExists, client.ErrEnded, client.ErrClosing, client.ErrUpdateDiffers, client.ErrNotFinished, client.ErrInboxFull, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
+	case is(client.ErrExists, client.ErrEnded, client.ErrClosing, client.ErrUpdateDiffers, client.ErrNotFinished, client.ErrInboxFull,
+		errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
 		return exitConflict
 	case is(provider.ErrNotStore, provider.ErrNewerSchema, provider.ErrClosed, history.ErrNewer, history.ErrCorrupt,
 		client.ErrOutcomeUnknown, context.DeadlineExceeded, fs.ErrPermission):

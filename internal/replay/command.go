@@ -33,16 +33,8 @@ func difference(stored, want history.Body) string {
 		if s.Explicit != w.Explicit || s.Explicit && s.ID != w.ID {
 			return "ID"
 		}
-	case *history.UpdateAccepted:
-		if s.Received != want.(*history.UpdateAccepted).Received {
-			return "update"
-		}
-	case *history.UpdateRejected:
-		if s.Received != want.(*history.UpdateRejected).Received {
-			return "update"
-		}
-	case *history.UpdateCompleted:
-		if s.Received != want.(*history.UpdateCompleted).Received {
+	case *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted:
+		if updateOf(stored) != updateOf(want) {
 			return "update"
 		}
 	case *history.ActivityCancelRequested:
@@ -59,6 +51,20 @@ func difference(stored, want history.Body) string {
 		}
 	}
 	return ""
+}
+
+// updateOf returns the event that received the update of a command.
+func updateOf(b history.Body) int64 {
+	switch b := b.(type) {
+	case *history.UpdateAccepted:
+		return b.Received
+	case *history.UpdateRejected:
+		return b.Received
+	case *history.UpdateCompleted:
+		return b.Received
+	default:
+		return 0
+	}
 }
 
 // describe names an event in errors.

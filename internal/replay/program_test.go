@@ -30,7 +30,9 @@ func leaves() []string {
 	}
 }
 
-func nests() []string { return []string{"go", "scope", "timeout", "detached", "twice", "handle", "update"} }
+func nests() []string {
+	return []string{"go", "scope", "timeout", "detached", "twice", "handle", "update"}
+}
 
 // statements draws a program, at most depth levels deep.
 func statements(depth int) *rapid.Generator[[]statement] {

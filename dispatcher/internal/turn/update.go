@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -165,7 +166,7 @@ func (ts *Turns) behindEnd(x *replay.Execution, r *run, d *delivered, end *repla
 		if end.Next != nil && m.Execution != r.turn.Instance.Execution {
 			continue
 		}
-		switch history.Kind(m.Kind) {
+		switch history.Kind(m.Kind) { //nolint:exhaustive // see above
 		case history.KindExecutionStarted, history.KindExecutionOpened, history.KindActivityCompleted, history.KindActivityFailed,
 			history.KindTimerFired, history.KindChildCompleted, history.KindChildFailed, history.KindCancelRequested,
 			history.KindActivityCancelRequested:
@@ -190,9 +191,7 @@ func (as *actors) panicked(key provider.UUID, p *replay.UpdatePanicError) bool {
 		return false
 	}
 	all := make(map[string]string, len(c.panicked)+1)
-	for id, text := range c.panicked {
-		all[id] = text
-	}
+	maps.Copy(all, c.panicked)
 	all[p.ID] = p.Value
 	c.panicked = all
 	as.keep(key, c)
