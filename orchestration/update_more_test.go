@@ -215,6 +215,68 @@ func TestUpdatesWhileTheInstanceCloses(t *testing.T) {
 	})
 }
 
+// What comes while an execution that continues as new closes goes to the next one.
+func TestUpdatesOfTheClosingGoAlong(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, round int) (int, error) {
+			orchestration.HandleUpdate(ctx, "slow", func(ctx *octx, n int) (int, error) {
+				return round*10 + n, ctx.Sleep(200 * time.Millisecond)
+			}, orchestration.Validate(func(n int) error {
+				if n == 5 {
+					return fmt.Errorf("no %d in round %d", n, round)
+				}
+				return nil
+			}))
+			if _, err := orchestration.Events[none](ctx, "next").Receive(ctx); err != nil || round == 2 {
+				return round, err
+			}
+			return 0, orchestration.ContinueAsNew(ctx, round+1)
+		})
+		e.Start(reg)
+		ctx := e.T.Context()
+		h, err := client.StartNamed[int](ctx, e.Client(client.Options{}), "main", 1)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		first, err := client.SendUpdate[int](ctx, h, "slow", 1)
+		if err == nil {
+			_, err = outcomeOf(e, first, client.UntilAccepted())
+		}
+		if err == nil {
+			err = h.Raise(ctx, "next", none{})
+		}
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		var later []client.UpdateHandle[int]
+		for _, n := range []int{2, 5} {
+			u, err := client.SendUpdate[int](ctx, h, "slow", n)
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			later = append(later, u)
+		}
+		if n, err := outcomeOf(e, first); err != nil || n != 11 {
+			e.T.Errorf("the update before: %d, %v", n, err)
+		}
+		if n, err := outcomeOf(e, later[0]); err != nil || n != 22 {
+			e.T.Errorf("the update of the closing: %d, %v", n, err)
+		}
+		if _, err := outcomeOf(e, later[1]); !errors.Is(err, client.ErrRejected) {
+			e.T.Errorf("the update that the next execution rejects: %v", err)
+		}
+		if err := h.Raise(ctx, "next", none{}); err != nil {
+			e.T.Fatal(err)
+		}
+		if got, err := h.Wait(ctx); err != nil || got != 2 {
+			e.T.Errorf("ended with %d, %v", got, err)
+		}
+		enginetest.Replays(e, h)
+	})
+}
+
 // A start and an update are one commit, also with an instance that exists.
 func TestStartAndUpdate(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,12 @@ import (
 // runOfUpdate is the kind of a run that handles an update.
 const runOfUpdate = "update"
 
-// maxOpenUpdates bounds the updates of an execution that have no outcome yet.
-const maxOpenUpdates = 1_000
+const (
+	// maxOpenUpdates bounds the updates of an execution that have no outcome yet.
+	maxOpenUpdates = 1_000
+	// maxPendingUpdates bounds the bytes of those that wait for the code, or for the next execution, which one commit opens.
+	maxPendingUpdates = 4 << 20
+)
 
 // UpdateHandler handles the updates of a name.
 type UpdateHandler struct {
@@ -96,6 +100,10 @@ func (x *Execution) takesUpdate(b *history.UpdateReceived, at int64) bool {
 		return false
 	case len(us.open) >= maxOpenUpdates:
 		us.refuse(b, at, history.UpdateRefused, x.refusal("%d updates of the instance have no outcome yet: wait for some first", len(us.open)))
+		return false
+	}
+	if _, waiting := us.pendingBytes(); waiting+len(b.Input) > maxPendingUpdates && (!x.blocked || next) {
+		us.refuse(b, at, history.UpdateRefused, x.refusal("the updates that wait for the code have %d bytes: send it later", waiting))
 		return false
 	}
 	if err := x.root.admitLength(len(b.Input)); err != nil {

@@ -151,7 +151,7 @@ func (us *updates) pendingBytes() (count, bytes int) {
 	for _, u := range us.pending {
 		bytes += int(history.Size(u.body))
 	}
-	return len(us.pending), bytes + hashBytes*len(us.known.order)
+	return len(us.pending), bytes
 }
 
 const hashBytes = 16

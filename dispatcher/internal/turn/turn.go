@@ -333,12 +333,12 @@ func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error
 		ts.blocker.release(working, r, provider.TurnRelease{})
 		return
 	}
-	if bad, ok := errors.AsType[*replay.UpdatePanicError](err); ok && ts.rejectNext(working, a, r, bad) {
-		return
-	}
 	if r.turn == nil {
 		ts.evictor.unpin(working, a)
 		// The results go to the inbox; the turn of those messages will show the failure.
+		return
+	}
+	if bad, ok := errors.AsType[*replay.UpdatePanicError](err); ok && ts.rejectNext(working, a, r, bad) {
 		return
 	}
 	if ts.olderCode(r, err) {
