@@ -3,14 +3,17 @@ package activity
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// Info identifies one attempt of an activity.
+// Info describes one attempt of an activity.
 type Info struct {
 	Activity   string // stored name of the activity
 	Queue      string
@@ -25,6 +28,27 @@ type Info struct {
 	Session    string    // that this node holds for it; "": none
 	// HeartbeatTimeout is how long the attempt may go without a heartbeat; 0: no limit.
 	HeartbeatTimeout time.Duration
+	CallDeadline     time.Time // of all attempts together, by the schedule-to-close timeout; zero: none
+	Started          time.Time // when the attempt began, by the storage's clock
+	Node             string    // that runs the attempt; it is the name in leases and logs
+	// Orchestration and CodeVersion are of the code that called the activity. They are empty, as is Header, for a call that
+	// was stored while nodes of a release before level 8 could use the store; see the command upgrade.
+	Orchestration string
+	CodeVersion   string
+	Header        header.Map   // of the start of the instance; a copy; nil: none
+	Retry         *RetryPolicy // a copy; nil: the activity is tried once
+}
+
+// RetryPolicy says when the attempt is tried again after a failure. It is orchestration.RetryPolicy, which explains the fields,
+// with its defaults filled in.
+type RetryPolicy struct {
+	MaxAttempts     int // all attempts together; 0: no limit
+	InitialInterval time.Duration
+	MaxInterval     time.Duration
+	Coefficient     float64
+	Jitter          float64 // 0: none
+	NonRetryable    []string
+	MaxElapsed      time.Duration // 0: no limit
 }
 
 // IdempotencyKey returns a string that is the same for every attempt of this call and
@@ -39,9 +63,38 @@ func attempt(ctx context.Context) *bind.Attempt {
 	panic("activity: the context is not one that an activity was given: pass that, or one derived from it")
 }
 
-// GetInfo returns the identity of the running attempt. Like all functions of this package it panics with a context that is not
+// GetInfo returns what is known of the running attempt. Like all functions of this package it panics with a context that is not
 // of an activity.
-func GetInfo(ctx context.Context) Info { return Info(attempt(ctx).Info) }
+func GetInfo(ctx context.Context) Info {
+	a := attempt(ctx)
+	i, of := &a.Info, history.DecodeOrigin(a.Origin)
+	return Info{
+		Activity: i.Activity, Queue: i.Queue, InstanceID: i.InstanceID, Execution: i.Execution, Local: i.Local, EventID: i.EventID,
+		Attempt: i.Attempt, Deliveries: i.Deliveries, Scheduled: i.Scheduled, Deadline: i.Deadline, Session: i.Session,
+		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: i.CallDeadline, Started: i.Started, Node: i.Node,
+		Orchestration: of.Name, CodeVersion: of.CodeVersion, Header: history.DecodeHeader(of.Header), Retry: policy(a.Retry),
+	}
+}
+
+// policy returns a stored policy in its public form.
+func policy(p *history.RetryPolicy) *RetryPolicy {
+	if p == nil {
+		return nil
+	}
+	shown := &RetryPolicy{
+		MaxAttempts: int(p.MaxAttempts), InitialInterval: span(p.InitialInterval), MaxInterval: span(p.MaxInterval),
+		Coefficient: float64(p.Coefficient) / 1000, Jitter: float64(p.Jitter) / 1000, MaxElapsed: span(p.MaxElapsed),
+	}
+	for _, name := range p.NonRetryable {
+		shown.NonRetryable = append(shown.NonRetryable, string(name))
+	}
+	return shown
+}
+
+// span converts microseconds; the longest duration was rounded up when it was stored.
+func span(micros int64) time.Duration {
+	return time.Duration(min(micros, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
+}
 
 // Logger returns a logger that names the attempt in each record.
 func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Named() }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/propagate"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
@@ -35,6 +38,9 @@ type Options struct {
 	MaxBacklog int
 	// Overload says what a start does while the backlog is too large; default Block. WithOverload overrides it.
 	Overload OverloadPolicy
+	// Propagators add to the headers of starts, events and requests to cancel what the context of the call holds; default none.
+	// See package header.
+	Propagators []header.Propagator
 	// Node is the node in this process that starts of this client go through; default none. A free node stores an
 	// instance with its first turn, which saves a commit. It must be a node on the client's store. Either side may have
 	// decorated the store: these starts use the store of the node. Runtime.Client sets this field.
@@ -50,6 +56,8 @@ type Client struct {
 	policy  OverloadPolicy
 	node    bind.Starter   // makes first turns; nil: no node of this process
 	level   *upgrade.Level // that the store allows
+
+	propagators []header.Propagator
 }
 
 // Node is a node of the client's own process: see runtime.Runtime.Node. The zero Node is none.
@@ -67,6 +75,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	}
 	s := &storage{Full: provider.FullOf(store), logger: opts.Logger, timeout: opts.CallTimeout}
 	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
+	c.propagators = slices.Clone(opts.Propagators)
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}
@@ -97,6 +106,8 @@ func (o *Options) check(store provider.Provider) error {
 		return fmt.Errorf("%w: the client has no store: give client.New an open one", ErrInvalid)
 	case badLogger != nil:
 		return fmt.Errorf("%w: client option %w", ErrInvalid, badLogger)
+	case propagate.CheckAll(o.Propagators) != nil:
+		return fmt.Errorf("%w: client %w", ErrInvalid, propagate.CheckAll(o.Propagators))
 	case o.MaxBacklog > 0 && !measures(store):
 		return fmt.Errorf("client option MaxBacklog: %w", provider.Lacking("stats", "Meter"))
 	case o.MaxBacklog < 0:

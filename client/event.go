@@ -44,6 +44,9 @@ type HistoryEvent struct {
 	Reason    string  `json:"reason,omitempty"` // of a cancellation or termination, or how an update ended, such as "rejected"
 	RequestID string  `json:"requestId,omitempty"`
 	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
+	// Header of a start, an event or a request to cancel. Activities and children have that of the start, which is not
+	// repeated in their events.
+	Header map[string]string `json:"header,omitempty"`
 }
 
 // describeEvent turns a stored event into a HistoryEvent.
@@ -60,7 +63,7 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 	switch b := body.(type) {
 	case *history.ExecutionStarted:
 		h.Name, h.CodeVersion, h.Input = b.Name, b.CodeVersion, rawJSON(b.Input)
-		h.RequestID, h.Continued, h.Duration = b.RequestID, b.Continued, micros(b.Delay)
+		h.RequestID, h.Continued, h.Duration, h.Header = b.RequestID, b.Continued, micros(b.Delay), history.DecodeHeader(b.Header)
 		if p := &b.Parent; p.Key != [16]byte{} {
 			h.Parent = &Parent{ID: p.ID, Key: p.Key, Execution: p.Execution, EventID: p.EventID}
 		}
@@ -77,6 +80,7 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 		h.Ref = b.Timer
 	case *history.EventReceived:
 		h.Name, h.Input, h.RequestID = b.Name, rawJSON(b.Payload), b.RequestID
+		h.Header = history.DecodeHeader(b.Header)
 	case *history.UpdateReceived:
 		h.Name, h.Input, h.RequestID = b.Name, rawJSON(b.Input), b.ID
 	case *history.ChildCompleted:
@@ -84,7 +88,7 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 	case *history.ChildFailed:
 		h.Ref, h.Failure = b.Started, describeFailure(&b.Failure)
 	case *history.CancelRequested:
-		h.Reason, h.RequestID = b.Reason, b.RequestID
+		h.Reason, h.RequestID, h.Header = b.Reason, b.RequestID, history.DecodeHeader(b.Header)
 	case *history.ExecutionTerminated:
 		h.Reason = b.Reason
 	default:

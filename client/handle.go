@@ -57,11 +57,11 @@ func (h Handle[Out]) Raise(ctx context.Context, event string, payload any, opts 
 // Cancel requests that the orchestration stop in its own way: its context is cancelled and it may clean up. It returns when the
 // request is stored; [Handle.Wait] returns the outcome. Repeated requests change nothing. The reason is for people, at most 4
 // KiB, and may be empty. Errors are those of Raise.
-func (h Handle[Out]) Cancel(ctx context.Context, reason string) error {
+func (h Handle[Out]) Cancel(ctx context.Context, reason string, opts ...CancelOption) error {
 	if err := h.usable(ctx); err != nil {
 		return err
 	}
-	return h.c.cancel(ctx, h.t, reason)
+	return h.c.cancel(ctx, h.t, reason, opts)
 }
 
 // Terminate ends the instance at once, without its code. Nothing is cleaned up: its activities and children are cancelled, and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -68,6 +69,7 @@ type startOptions struct {
 type raiseOptions struct {
 	requestID string
 	tx        *provider.Tx // nil: a transaction of the store's own
+	header    header.Map
 }
 
 type startFunc func(o *startOptions) error
@@ -157,6 +159,8 @@ func (o *raiseOptions) set(opt StartOption) error {
 	switch opt := opt.(type) {
 	case raiseFunc:
 		return opt(o)
+	case headerOption:
+		return addHeader(&o.header, opt)
 	case provider.Tx:
 		o.tx = &opt
 		return nil

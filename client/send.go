@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -18,8 +19,8 @@ func (c *Client) Raise(ctx context.Context, id, event string, payload any, opts 
 }
 
 // Cancel requests that the instance that the ID names now stop in its own way. See Handle.Cancel.
-func (c *Client) Cancel(ctx context.Context, id, reason string) error {
-	return c.cancel(ctx, target{id: id}, reason)
+func (c *Client) Cancel(ctx context.Context, id, reason string, opts ...CancelOption) error {
+	return c.cancel(ctx, target{id: id}, reason, opts)
 }
 
 func (c *Client) raise(ctx context.Context, t target, event string, payload any, opts []RaiseOption) error {
@@ -39,19 +40,25 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID}
+	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID, Header: c.header(ctx, o.header, o.tx != nil)}
 	if o.tx != nil {
 		return c.store.sendIn(ctx, *o.tx, t, doing, body)
 	}
 	return c.store.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
 }
 
-func (c *Client) cancel(ctx context.Context, t target, reason string) error {
+func (c *Client) cancel(ctx context.Context, t target, reason string, opts []CancelOption) error {
 	doing := fmt.Sprintf("cancelling %s", t)
 	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	return c.store.send(ctx, t, doing, "repeat it, which does no harm", &history.CancelRequested{Reason: reason, RequestID: uuid.NewString()})
+	var given header.Map
+	if err := applyCancel(&given, opts); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return c.store.send(ctx, t, doing, "repeat it, which does no harm", &history.CancelRequested{
+		Reason: reason, RequestID: uuid.NewString(), Header: c.header(ctx, given, false),
+	})
 }
 
 // send puts a message into an inbox. The orchestration drops a message that repeats a request ID.

@@ -53,7 +53,7 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 	var req provider.CreateRequest
 	err := c.usable(ctx)
 	if err == nil {
-		req, err = o.request(name, in, opts, func() int64 { return c.allowed(ctx, o.tx != nil) })
+		req, err = o.request(ctx, c, name, in, opts)
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
@@ -101,9 +101,8 @@ func (c *Client) create(ctx context.Context, doing string, req provider.CreateRe
 	return stored, doubtful, err
 }
 
-// request applies the options and returns the request to the storage, for a store that allows a level. It is the same for
-// all repeats.
-func (o *startOptions) request(name string, in any, opts []StartOption, level func() int64) (req provider.CreateRequest, err error) {
+// request applies the options and returns the request to the storage. It is the same for all repeats.
+func (o *startOptions) request(ctx context.Context, c *Client, name string, in any, opts []StartOption) (req provider.CreateRequest, err error) {
 	if err := checkName("orchestration name", name); err != nil {
 		return req, err
 	}
@@ -121,8 +120,8 @@ func (o *startOptions) request(name string, in any, opts []StartOption, level fu
 		o.requestID = uuid.NewString()
 	}
 	started := &history.ExecutionStarted{
-		Name: name, Input: input, Settings: replay.SettingsAt(level()), RequestID: o.requestID,
-		Delay: roundUp(o.delay),
+		Name: name, Input: input, Settings: replay.SettingsAt(c.allowed(ctx, o.tx != nil)), RequestID: o.requestID,
+		Delay: roundUp(o.delay), Header: c.header(ctx, o.header, o.tx != nil),
 	}
 	o.nameEvents()
 	req = provider.CreateRequest{

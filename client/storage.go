@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
@@ -23,6 +24,8 @@ const (
 // timeout has passed.
 type storage struct {
 	*provider.Full
+
+	noHeaders sync.Once // the log has said that headers are left out
 
 	logger  *slog.Logger
 	timeout time.Duration // of one call, repeats included; 0: none

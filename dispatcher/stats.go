@@ -17,6 +17,8 @@ type Stats struct {
 	EventHandlersFailed int64 // errors of handlers of events, and events that they could not decode
 	ErrorsUnread        int64 // of coroutines, at the end of their instance
 	StateRefused        int64 // statuses, values and attributes that could not be stored
+	HeadersLeftOut      int64 // of messages, activities and children, beyond the limits on headers
+	PropagatorsFailed   int64 // calls of propagators that panicked or returned no context of the activity
 	CacheEvictions      int64
 	EvictionsStuck      int64 // deferred functions did not return within the deadlock limit
 	Cached              int64 // gauge: executions in the cache
@@ -72,6 +74,7 @@ func (d *Dispatcher) Stats() Stats {
 		SuspectsDelayed: c.SuspectsDelayed.Load(), LeasesLost: d.node.Store.LeasesLost.Load(), StorageErrors: d.node.Store.Errors.Load(),
 	}
 	stats.EventHandlersFailed, stats.ErrorsUnread = c.EventHandlersFailed.Load(), c.ErrorsUnread.Load()
+	stats.HeadersLeftOut, stats.PropagatorsFailed = c.HeadersLeftOut.Load(), c.PropagatorsFailed.Load()
 	stats.QueriesAnswered, stats.QueriesCold = c.QueriesAnswered.Load(), c.QueriesCold.Load()
 	stats.QueriesLeaked, stats.QueriesRunning = d.queries.Leaks()
 	leaks := d.node.Watchdog.Figures()

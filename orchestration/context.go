@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
 )
 
 // None is the input or output of an orchestration or activity that has none.
@@ -23,7 +24,8 @@ type handle = bind.Context
 // in returns the Context of a scope.
 func in(s *replay.Scope) *Context { return &Context{bind.InScope(s)} }
 
-// Info identifies an execution of an instance.
+// Info identifies an execution of an instance, and says how far it is. All of it follows from the history, so it is the same on
+// a replay.
 type Info struct {
 	ID            string // of the instance
 	Key           string // never reused, even if the ID is
@@ -31,15 +33,45 @@ type Info struct {
 	Orchestration string
 	CodeVersion   string
 	ParentID      string // of the instance that started this one as a child; "" for none
+	ParentKey     string
+	// RootID and RootKey are of the topmost ancestor, or of this instance if it has no parent. For the child of a child that
+	// was started while nodes of a release before level 8 could use the store, they are of the parent.
+	RootID  string
+	RootKey string
+	// Started is when this execution was started, FirstStarted when the first execution of the instance was. FirstStarted
+	// is zero if a node of a release before level 8 continued the instance as new.
+	Started      time.Time
+	FirstStarted time.Time
+	// HistoryLength and HistoryBytes measure the history up to this point of the code, in events and in bytes. They grow while
+	// the code runs. The limits are 50,000 events and 50 MiB.
+	HistoryLength int64
+	HistoryBytes  int64
+	// ContinueAsNewSuggested is true from 4,096 events or 4 MiB on: see ContinueAsNew. Longer histories work, but replays get
+	// slow.
+	ContinueAsNewSuggested bool
 }
 
-// Info returns the identity of the running execution.
+// Info returns what is known of the running execution. A loop may ask when to continue as new:
+//
+//	if ctx.Info().ContinueAsNewSuggested {
+//		return out, orchestration.ContinueAsNew(ctx, in)
+//	}
 func (c *Context) Info() Info {
-	i := c.engine().Info()
-	return Info{
+	scope := c.engine()
+	i, f := scope.Info(), scope.Facts()
+	info := Info{
 		ID: i.ID, Key: i.Key.String(), Execution: i.Execution,
 		Orchestration: i.Name, CodeVersion: i.CodeVersion, ParentID: i.Parent.ID,
+		RootID: f.Root.ID, RootKey: provider.UUID(f.Root.Key).String(), Started: time.UnixMicro(f.Started).UTC(),
+		HistoryLength: f.Length, HistoryBytes: f.Size, ContinueAsNewSuggested: f.Suggested,
 	}
+	if f.Began != 0 {
+		info.FirstStarted = time.UnixMicro(f.Began).UTC()
+	}
+	if key := provider.UUID(i.Parent.Key); !key.IsZero() {
+		info.ParentKey = key.String()
+	}
+	return info
 }
 
 // Now returns the time of the event that the code is handling, in UTC. It stands still while the code runs, and is the same on

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/propagate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -48,6 +50,9 @@ type Options struct {
 	// before its turn is abandoned; default 2 s. A turn is also abandoned after ten times the limit if its code has
 	// made 10,000 calls that had no effect: an endless loop. Off: not watched.
 	DeadlockLimit time.Duration
+	// Propagators move headers into the contexts of activities, and are the default of Runtime.Client; default none. See package
+	// header.
+	Propagators []header.Propagator
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int
@@ -136,6 +141,9 @@ const (
 // withDefaults fills in zero settings and refuses invalid ones.
 func (o Options) withDefaults() (Options, error) {
 	if err := o.checkTexts(); err != nil {
+		return o, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := propagate.CheckAll(o.Propagators); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if err := o.checkPools(); err != nil {

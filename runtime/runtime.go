@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
@@ -39,6 +41,8 @@ type Runtime struct {
 	errors     *orchestration.Errors
 	logger     *slog.Logger
 	unmeasured sync.Once // health has said that the store measures nothing
+
+	propagators []header.Propagator
 }
 
 // Start runs the registered orchestrations and activities on the store until Shutdown. ctx bounds starting only. The caller
@@ -71,7 +75,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if cfg.Level, cfg.Alongside, err = register(checking, &cfg, upgrade.OwnLevel(ctx)); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
-	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger}
+	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators}
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
 	return rt, nil
 }
@@ -112,7 +116,8 @@ func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Sh
 func (rt *Runtime) Node() client.Node { return bind.NodeOf[client.Node](bind.Starter(rt.dispatcher)) }
 
 // Client makes a client of the node's store that starts instances through this node. An instance is stored with its
-// first turn, which saves a commit. The errors of the registry and the node's logger are the defaults of the options.
+// first turn, which saves a commit. The errors of the registry, the node's logger and its propagators are the defaults of the
+// options.
 // The client works on after the node has shut down.
 func (rt *Runtime) Client(opts client.Options) (*client.Client, error) {
 	if opts.Node == (client.Node{}) {
@@ -123,6 +128,9 @@ func (rt *Runtime) Client(opts client.Options) (*client.Client, error) {
 	}
 	if opts.Logger == nil {
 		opts.Logger = rt.logger
+	}
+	if opts.Propagators == nil {
+		opts.Propagators = rt.propagators
 	}
 	return client.New(rt.store, opts)
 }
@@ -152,7 +160,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		GracePeriod: o.Leaks.GracePeriod, InterruptInterval: o.Leaks.InterruptInterval, MaxInterruptInterval: o.Leaks.MaxInterruptInterval,
 		GiveUpAfter: o.Leaks.GiveUpAfter, MaxLeaked: o.Leaks.MaxInstances, OnFatal: o.Leaks.OnFatal,
 		HeartbeatThrottle: o.Heartbeats.DefaultThrottle, MaxHeartbeatThrottle: o.Heartbeats.MaxThrottle,
-		AutoHeartbeat: o.Heartbeats.Auto, AutoHeartbeats: r.autoHeartbeats(),
+		AutoHeartbeat: o.Heartbeats.Auto, AutoHeartbeats: r.autoHeartbeats(), Propagators: slices.Clone(o.Propagators),
 	}
 	o.route(&cfg)
 	if err := r.served(o); err != nil {

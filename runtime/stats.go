@@ -17,6 +17,8 @@ type Stats struct {
 	EventHandlersFailed int64 // errors of handlers of events, and events that they could not decode
 	ErrorsUnread        int64 // of coroutines whose futures nobody read before the end
 	StateRefused        int64 // statuses, values and attributes that could not be stored
+	HeadersLeftOut      int64 // of messages, activities and children, beyond the limits on headers
+	PropagatorsFailed   int64 // calls of propagators that panicked or returned no context of the activity
 	CacheEvictions      int64
 	EvictionsStuck      int64 // deferred functions did not return within the deadlock limit
 	Cached              int64 // gauge: executions in the cache

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/history"
 )
 
 // Options describe the attempt. The zero value is a first attempt without a name.
@@ -33,7 +35,17 @@ type Attempt struct {
 // cannot be encoded. The attempt cannot be pending: activity.Token and activity.Defer panic.
 func New(ctx context.Context, opts Options) (context.Context, *Attempt) {
 	a := &Attempt{}
-	a.attempt.Info, a.attempt.Key, a.attempt.Logger, a.attempt.Beat = bind.Info(opts.Info), opts.IdempotencyKey, opts.Logger, a.beat
+	i := &opts.Info
+	a.attempt.Info = bind.Info{
+		Activity: i.Activity, Queue: i.Queue, InstanceID: i.InstanceID, Execution: i.Execution, Local: i.Local, EventID: i.EventID,
+		Attempt: i.Attempt, Deliveries: i.Deliveries, Scheduled: i.Scheduled, Deadline: i.Deadline, Session: i.Session,
+		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: i.CallDeadline, Started: i.Started, Node: i.Node,
+	}
+	a.attempt.Origin = history.EncodeOrigin(history.Origin{
+		Name: i.Orchestration, CodeVersion: i.CodeVersion, Header: history.EncodeHeader(i.Header),
+	})
+	a.attempt.Retry = stored(i.Retry)
+	a.attempt.Key, a.attempt.Logger, a.attempt.Beat = opts.IdempotencyKey, opts.Logger, a.beat
 	if opts.Details != nil {
 		data, err := json.Marshal(opts.Details)
 		if err != nil {
@@ -42,6 +54,21 @@ func New(ctx context.Context, opts Options) (context.Context, *Attempt) {
 		a.attempt.Details = data
 	}
 	return bind.WithAttempt(ctx, &a.attempt), a
+}
+
+// stored returns a retry policy as the engine keeps it.
+func stored(p *activity.RetryPolicy) *history.RetryPolicy {
+	if p == nil {
+		return nil
+	}
+	r := &history.RetryPolicy{
+		MaxAttempts: int64(p.MaxAttempts), InitialInterval: p.InitialInterval.Microseconds(), MaxInterval: p.MaxInterval.Microseconds(),
+		Coefficient: int64(math.Round(p.Coefficient * 1000)), Jitter: int64(math.Round(p.Jitter * 1000)), MaxElapsed: p.MaxElapsed.Microseconds(),
+	}
+	for _, name := range p.NonRetryable {
+		r.NonRetryable = append(r.NonRetryable, []byte(name))
+	}
+	return r
 }
 
 func (a *Attempt) beat(details []byte) {

@@ -58,7 +58,7 @@ func newCancel(a *app) *cobra.Command {
 		Short: "Cancel an instance, so that its code can clean up",
 		Long: "Cancel cancels the orchestration's context, so that its code can clean up and return. The command returns when\n" +
 			"the request is stored. Check the outcome with 'perdure show'.",
-	}, "cancel", "asked %s to stop\n", (*client.Client).Cancel)
+	}, "cancel", "asked %s to stop\n", func(c *client.Client, ctx context.Context, id, reason string) error { return c.Cancel(ctx, id, reason) })
 }
 
 func newTerminate(a *app) *cobra.Command {

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/perdure/perdure/internal/history"
 )
 
-// Info is activity.Info, which explains the fields.
+// Info is activity.Info, which explains the fields, without what is decoded from Attempt.Origin and Attempt.Retry.
 type Info struct {
 	Activity         string
 	Queue            string
@@ -23,6 +25,9 @@ type Info struct {
 	Deadline         time.Time
 	Session          string
 	HeartbeatTimeout time.Duration
+	CallDeadline     time.Time
+	Started          time.Time
+	Node             string
 }
 
 // MaxDetails is the limit on heartbeat details, in bytes: leases are renewed in batches, and the details of all
@@ -34,6 +39,8 @@ type Attempt struct {
 	Info    Info
 	Key     string               // the idempotency key
 	Logger  *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
+	Origin  []byte               // see history.Origin
+	Retry   *history.RetryPolicy // nil: tried once
 	Details []byte               // last heartbeat details of an earlier attempt
 	Beat    func(details []byte) // takes over new details; nil: a sign of life without any
 	Later   Later                // ends it after its function has returned without a result

@@ -45,6 +45,22 @@ type ExecutionStarted struct {
 	RequestID   string
 	Delay       int64  // microseconds before the code begins; 0: none, which older releases can read
 	Updates     []byte // hashes of the IDs of updates that earlier executions took, 16 bytes each
+
+	// Releases before level 8 write none of these.
+	Root   Root   // the topmost ancestor, if that is not the parent
+	Began  int64  // of a continued execution: when the first one began, microseconds UTC; 0: not known
+	Header []byte // see EncodeHeader
+}
+
+// Root names an instance that no other one started as a child.
+type Root struct {
+	Key [16]byte
+	ID  string
+}
+
+func (r *Root) fields(c *codec) {
+	c.uuid(1, &r.Key)
+	c.text(2, &r.ID)
 }
 
 // Kind implements Body.
@@ -61,6 +77,9 @@ func (e *ExecutionStarted) fields(c *codec) {
 	c.text(9, &e.RequestID)
 	c.integer(10, &e.Delay)
 	c.payload(16, &e.Updates)
+	c.nested(headerField-2, &e.Root)
+	c.integer(headerField-1, &e.Began)
+	c.payload(headerField, &e.Header)
 }
 
 // ExecutionOpened lets the code of a continued execution begin. Later in a history it has no effect: it stands where code
@@ -123,6 +142,7 @@ type EventReceived struct {
 	Name      string
 	Payload   []byte
 	RequestID string // of the sender; a repeat is dropped
+	Header    []byte // see EncodeHeader
 }
 
 // Kind implements Body.
@@ -132,6 +152,7 @@ func (e *EventReceived) fields(c *codec) {
 	c.text(2, &e.Name)
 	c.payload(3, &e.Payload)
 	c.text(4, &e.RequestID)
+	c.payload(headerField, &e.Header)
 }
 
 // ChildCompleted carries a child's output.
@@ -166,6 +187,7 @@ func (e *ChildFailed) fields(c *codec) {
 type CancelRequested struct {
 	Reason    string
 	RequestID string
+	Header    []byte // see EncodeHeader
 }
 
 // Kind implements Body.
@@ -174,6 +196,7 @@ func (*CancelRequested) Kind() Kind { return KindCancelRequested }
 func (e *CancelRequested) fields(c *codec) {
 	c.text(2, &e.Reason)
 	c.text(3, &e.RequestID)
+	c.payload(headerField, &e.Header)
 }
 
 // ExecutionTerminated ends an execution from outside, without its code.

@@ -21,6 +21,8 @@ var sampleAttempts = []Attempt{
 	{Number: 3, Node: "node-2", Began: 1767322800000003},
 }
 
+var sampleHeader = EncodeHeader(map[string]string{"tenant": "t-7"})
+
 // samples has one event of each kind, with every field set. The golden files hold their
 // encodings, so an existing field must never change here: new fields come on top.
 var samples = []Event{
@@ -29,15 +31,16 @@ var samples = []Event{
 		Parent: Parent{Key: [16]byte{1, 2, 15: 16}, ID: "parent", Execution: 2, EventID: 17}, Continued: true,
 		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3", Delay: 60_000_000,
 		Updates: []byte("0123456789abcdef"),
+		Root:    Root{Key: [16]byte{3, 15: 4}, ID: "root"}, Began: 1767322800000000, Header: EncodeHeader(map[string]string{"tenant": "t", "id": "r"}),
 	}},
 	{At: 1767322800000002, Body: &ExecutionOpened{}},
 	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3, Attempts: sampleAttempts}},
 	{At: 1767322800000004, Body: &ActivityFailed{Scheduled: 3, Failure: sampleFailure, Attempt: 4, Attempts: sampleAttempts}},
 	{At: 1767322800000005, Body: &TimerFired{Timer: 5}},
-	{At: 1767322800000006, Body: &EventReceived{Name: "approval", Payload: []byte(`{"by":"ann"}`), RequestID: "r-4"}},
+	{At: 1767322800000006, Body: &EventReceived{Name: "approval", Payload: []byte(`{"by":"ann"}`), RequestID: "r-4", Header: sampleHeader}},
 	{At: 1767322800000007, Body: &ChildCompleted{Started: 6, Output: []byte("42")}},
 	{At: 1767322800000008, Body: &ChildFailed{Started: 7, Failure: sampleFailure}},
-	{At: 1767322800000009, Body: &CancelRequested{Reason: "customer left", RequestID: "r-5"}},
+	{At: 1767322800000009, Body: &CancelRequested{Reason: "customer left", RequestID: "r-5", Header: sampleHeader}},
 	{At: 1767322800000011, Body: &LocalEnded{Call: 1, Name: "Price", Output: []byte("7"), Failure: &sampleFailure, Attempt: 2}},
 	{At: 1767322800000012, Body: &LocalQueued{Call: 2, Name: "Price", Attempts: 3, Delay: 90_000_000}},
 	{At: 1767322800000013, Body: &UpdateReceived{Name: "add", ID: "u-1", Input: []byte(`{"sku":7}`)}},
@@ -45,6 +48,7 @@ var samples = []Event{
 		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,
 		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, HeartbeatTimeout: 5_000_000, Cancellation: CancelAbandon,
 		Priority: 5, FairnessKey: "tenant-7", Session: "s-1", Local: 2, Attempts: 3, Delay: 90_000_000,
+		Origin: EncodeOrigin(Origin{Name: "Checkout", CodeVersion: "v2", Header: sampleHeader}),
 	}},
 	{Body: &ActivityCancelRequested{Scheduled: 8, How: CancelWait}},
 	{Body: &TimerCreated{Due: 1767409200000000, Duration: 86_400_000_000}},

@@ -142,7 +142,7 @@ func (x *Execution) absorb(e history.Event) {
 	x.state.begin()
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
-		x.begin(b)
+		x.begin(b, e.At)
 	case *history.ExecutionOpened:
 		if !x.opened {
 			x.open()
@@ -162,11 +162,13 @@ func (x *Execution) absorb(e history.Event) {
 	case *history.LocalQueued:
 		x.queueLocal(b)
 	case *history.EventReceived:
+		x.events.admitHeader(&b.Header)
 		x.requests.remember(b.RequestID)
 		x.takeEvent(e, b)
 	case *history.UpdateReceived:
 		x.receiveUpdate(e, b)
 	case *history.CancelRequested:
+		x.events.admitHeader(&b.Header)
 		x.requests.remember(b.RequestID)
 		x.cancelled = &e
 		reason := x.env.Errors.New(failure.ErrCancelled, "cancelled: %s", b.Reason)
@@ -179,9 +181,10 @@ func (x *Execution) absorb(e history.Event) {
 	}
 }
 
-func (x *Execution) begin(b *history.ExecutionStarted) {
+func (x *Execution) begin(b *history.ExecutionStarted, at int64) {
 	x.started = true
-	x.startEvent = b
+	x.startEvent, x.startedAt = b, at
+	x.events.admitHeader(&b.Header)
 	x.retained += int(history.Size(b))
 	x.settings = b.Settings
 	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent

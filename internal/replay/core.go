@@ -52,6 +52,8 @@ type core struct {
 	settings   history.Settings
 	startEvent *history.ExecutionStarted
 	root       *Scope     // of the main function
+	startedAt  int64      // of startEvent, microseconds UTC
+	origin     []byte     // see Execution.Origin; nil: not made yet
 	now        int64      // of the event last applied, microseconds UTC
 	random     *rand.Rand // see Scope.Rand
 

@@ -53,7 +53,7 @@ func (x *Execution) Length() int64 { return x.events.length }
 // not count variables of the code.
 func (x *Execution) Size() int {
 	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() + x.job.size() +
-		x.updates.size() + namedBytes*len(x.events.patches) + coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
+		x.events.headers.bytes + x.updates.size() + namedBytes*len(x.events.patches) + coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
 }
 
 // Activities returns how many activities the execution waits for.

@@ -31,7 +31,8 @@ const (
 	maxSeen = 10_000
 )
 
-// A history of this length still works, but costs memory and time. The log then warns once.
+// A history of this length still works, but costs memory and time. The log then warns once. Code sees it as
+// Info.ContinueAsNewSuggested, so these numbers belong to the flags, too.
 const (
 	warnEvents = 4_096
 	warnBytes  = 4 << 20
@@ -67,7 +68,9 @@ const (
 	LevelOfPatch = 6
 	// LevelOfTogether is that of an execution whose code continues after all messages of a turn.
 	LevelOfTogether = 7
-	// LevelOfHandlers is that of handlers that go on when the main function has returned: their flag, and MainReturned.
+	// LevelOfHandlers is that of handlers that go on when the main function has returned: their flag, and MainReturned. It is
+	// that of updates, of a message with a header, of a start that names its root or when the first execution began, and of
+	// a task that names its orchestration, too.
 	LevelOfHandlers = 8
 )
 
@@ -77,16 +80,27 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
-		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0:
+		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0, len(b.Header) > 0, b.Root.ID != "", b.Began != 0:
 			return LevelOfHandlers
 		case b.Settings.Flags&flagTogether != 0:
 			return LevelOfTogether
 		case b.Delay > 0:
 			return LevelOfDelay
 		}
+	case *history.EventReceived:
+		return levelOfHeader(b.Header)
+	case *history.CancelRequested:
+		return levelOfHeader(b.Header)
 	case *history.PatchMarked:
 		return LevelOfPatch
 	case *history.MainReturned, *history.UpdateReceived, *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted:
+		return LevelOfHandlers
+	}
+	return LowestLevel
+}
+
+func levelOfHeader(header []byte) int64 {
+	if len(header) > 0 {
 		return LevelOfHandlers
 	}
 	return LowestLevel

@@ -253,4 +253,16 @@ func TestHazard62_MessagesNameTheirLevel(t *testing.T) {
 			t.Errorf("%v names level %d, want %d", body.Kind(), got, want)
 		}
 	}
+	for _, body := range []history.Body{
+		&history.ExecutionStarted{Name: "a", Header: []byte("h")}, &history.EventReceived{Name: "a", Header: []byte("h")},
+		&history.CancelRequested{Header: []byte("h")}, &history.ExecutionStarted{Name: "a", Began: 1},
+		&history.ExecutionStarted{Name: "a", Root: history.Root{ID: "r"}},
+	} {
+		if got := replay.LevelOfMessage(body); got != replay.LevelOfHandlers {
+			t.Errorf("%+v names level %d, want %d", body, got, replay.LevelOfHandlers)
+		}
+	}
+	if got := replay.LevelOfMessage(&history.CancelRequested{}); got != 0 {
+		t.Errorf("a request to cancel names level %d", got)
+	}
 }

@@ -25,6 +25,7 @@ type recorder struct {
 	replaying atomic.Bool     // code may log from any goroutine
 	effects   atomic.Int64    // see Execution.Effects
 	patches   patches
+	headers   headerBytes
 }
 
 // replay begins the replay of a stored history.
@@ -148,7 +149,9 @@ func (r *recorder) apart() {
 }
 
 // confirm forgets the events of a turn that is stored.
-func (r *recorder) confirm() { r.fresh, r.last, r.freshBytes, r.burst = nil, 0, 0, burst{} }
+func (r *recorder) confirm() {
+	r.fresh, r.last, r.freshBytes, r.burst, r.headers.leftOut = nil, 0, 0, burst{}, 0
+}
 
 // crowded reports whether a turn with the events that are not confirmed should take no further message.
 func (r *recorder) crowded() bool {

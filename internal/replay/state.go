@@ -21,8 +21,9 @@ const (
 	// maxStrange bounds the calls in reaction to one message that add or delete a key-value. Each of them may be a row.
 	maxStrange = provider.MaxCommitRows / 4
 	// stateRoom is what a commit needs at most besides key-values and what the recorder counts: the outcome as an event, a
-	// result and a message to the parent, the last message, the status and the attributes.
-	stateRoom = 10 << 20
+	// result and a message to the parent, the last message, the status and the attributes. They need 8.2 MiB. Headers of
+	// messages, and what translation adds to tasks, children and requests, need less than 2.8 MiB.
+	stateRoom = 11 << 20
 	// smallValue is no less than a marker and makes no difference to a commit.
 	smallValue = 1 << 10
 	// maxToldRefusals bounds the log lines of one turn about what could not be stored.

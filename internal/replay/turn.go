@@ -27,12 +27,13 @@ type Turn struct {
 	Updates  []history.UpdateState // stages and outcomes that have changed
 	Repeats  []history.UpdateState // of updates that came again, to store if nothing is
 	State    *State                // that code has set to something else than is stored; nil: none
+	Headers  int                   // of messages, that were left out
 }
 
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
-	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Values: x.shown()}
+	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Values: x.shown(), Headers: x.events.headers.leftOut}
 	t.Updates, t.Repeats = x.updates.turn(x)
 	t.State = x.state.turn(x.events.room() - x.updates.freshBytes() - stateRoom)
 	if x.end != nil {
@@ -115,6 +116,7 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 	started := &history.ExecutionStarted{
 		Name: next.Name, CodeVersion: next.CodeVersion, Input: next.Input,
 		Settings: x.settings, Parent: x.info.Parent, Continued: true, RequestID: x.startEvent.RequestID,
+		Root: x.startEvent.Root, Header: x.startEvent.Header,
 	}
 	updates, known := x.updates.carried()
 	carried := append(x.unread(), updates...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
@@ -29,6 +30,7 @@ type Config struct {
 	Level          *upgrade.Level                // that the store allows, and the highest that the node runs
 	Alongside      func(working context.Context) // runs until the end of the node, when working is done; nil: nothing does
 	Off            fastpath.Set                  // fast paths that are switched off
+	Propagators    []header.Propagator           // of headers into activities
 
 	MaxTurns            int                   // turns at the same time, at least 1
 	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities

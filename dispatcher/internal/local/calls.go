@@ -158,6 +158,7 @@ func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
 func (l *calls) begin(call *localCall) {
 	info := l.x.Info()
 	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.asked)}
+	a.Origin = l.x.Origin()
 	call.running = a
 	l.mu.Lock()
 	l.all = append(l.all, a)

@@ -31,6 +31,7 @@ type Attempt struct {
 	deadline   provider.Time // of the call; 0: none
 	expires    time.Time     // when the start-to-close timeout expires; zero: never
 	details    []byte        // heartbeat details of an earlier attempt
+	Origin     []byte        // see history.Origin
 	completion provider.Completion
 
 	Cause   func() error  // returns why the context of the user's function has ended, if it has

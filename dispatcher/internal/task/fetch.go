@@ -220,7 +220,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 		f.Count.AttemptsFailed.Add(1)
 		failTask(report, a.last, a.past...)
 	default:
-		a.Call, a.before = call, call.Attempts
+		a.Call, a.before, a.Origin = call, call.Attempts, call.Origin
 		a.Number += a.before
 		return a, nil
 	}

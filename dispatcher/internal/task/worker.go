@@ -199,13 +199,17 @@ func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, co
 	info := bind.Info{
 		Activity: a.Call.Name, Queue: a.Call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
 		Attempt: int(a.Number), Deliveries: int(a.Deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.HeartbeatTimeout(), Session: a.Call.Session,
+		Started: a.began.Std(), Node: w.Config.Owner,
+	}
+	if a.deadline != 0 {
+		info.CallDeadline = a.deadline.Std()
 	}
 	ctx, stop, deadline := w.limited(ctx, a)
 	info.Deadline = deadline
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
 	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.Manage.Heartbeat(&a.Attempt, details) }, &a.later
-	u.Logger = w.Config.Logger
+	u.Logger, u.Origin, u.Retry = w.Config.Logger, a.Origin, a.Call.Retry
 	return bind.WithAttempt(ctx, u), stop
 }
 
@@ -216,6 +220,9 @@ func (w *Worker) RunUser(ctx context.Context, a *Attempt) (output []byte, err er
 			err = w.Panicked(a, fmt.Sprintf("panicked: %v", p))
 		}
 	}()
+	if len(w.Config.Propagators) > 0 {
+		ctx = w.extract(ctx, a)
+	}
 	output, err = w.Config.Activities[a.Call.Queue][a.Call.Name](ctx, a.Call.Input)
 	if err == nil {
 		err = w.judge.fits(a, output)

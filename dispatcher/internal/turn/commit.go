@@ -52,6 +52,10 @@ func (c *committer) committed(
 		c.Count.StateRefused.Add(int64(turn.State.Refused))
 	}
 	c.Count.EventHandlersFailed.Add(int64(turn.Failed))
+	if n := turn.Headers + t.added.leftOut; n > 0 {
+		c.Count.HeadersLeftOut.Add(int64(n))
+		c.Config.Logger.Warn("headers left out: the execution or the turn has too many", "instance", x.Info().ID, "count", n)
+	}
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	if t.req.Sticky > 0 {
 		c.actors.notePin(a) // the commit may have taken long

@@ -26,6 +26,7 @@ type translation struct {
 	cancelled []int64                  // event IDs of cancelled activities
 	going     map[int64]*local.Attempt // of local activities that run and have no task yet, by number of their call
 	early     *fast.Claim              // claim that the commit ends
+	added     added
 }
 
 // translator turns events into commits.
@@ -40,7 +41,7 @@ type translator struct {
 
 // begin returns an empty translation. The caller defers rollBack before it calls translate.
 func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*local.Attempt) *translation {
-	return &translation{going: going, req: provider.CommitTurnRequest{
+	return &translation{going: going, added: added{x: x, on: tr.Config.Level.Allowed() >= replay.LevelOfHandlers}, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
 		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.LowestLevel,
 		Events: make([][]byte, 0, len(turn.Events)),
@@ -52,7 +53,7 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 	info := x.Info()
 	given := givenUp(turn.Events)
 	for _, e := range turn.Events {
-		data := history.Encode(make([]byte, 0, 96), e)
+		data := history.Encode(make([]byte, 0, 128), e) // most have room for the origin of a task
 		t.req.Events = append(t.req.Events, data)
 		t.req.EngineLevel = max(t.req.EngineLevel, replay.LevelOf(e.Body))
 		tr.command(t, &info, e, data, turn, given)
@@ -131,11 +132,11 @@ func (tr *translator) command(
 		}
 	case *history.ChildStarted:
 		if turn.End == nil && !given[e.ID] {
-			t.req.Starts = append(t.req.Starts, tr.startChild(info, e.ID, b))
+			t.req.Starts = append(t.req.Starts, tr.startChild(t, info, e.ID, b))
 		}
 	case *history.ChildCancelRequested:
 		if b.Started < first {
-			t.req.Sends = append(t.req.Sends, cancelChild(info, b.Started, b.Key))
+			t.req.Sends = append(t.req.Sends, cancelChild(t, info, b.Started, b.Key))
 		}
 	}
 }
@@ -156,6 +157,7 @@ func (tr *translator) handOff(t *translation, call *history.ActivityScheduled) b
 func (tr *translator) newTask(
 	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
 ) provider.NewTask {
+	payload, origin := t.added.task(payload)
 	added := provider.NewTask{
 		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload, NotBefore: time.Duration(call.Delay) * time.Microsecond,
 		Priority: int(call.Priority), FairnessKey: call.FairnessKey, Session: call.Session,
@@ -179,15 +181,19 @@ func (tr *translator) newTask(
 		return added
 	}
 	a := task.HandedOff(task.Ref(info.Key, info.Execution, event), info.ID, call, tr.Clock.Now(), tr.Config.Lease)
+	if a.Origin = origin; origin == nil {
+		a.Origin = t.added.x.Origin()
+	}
 	added.Lease = &provider.TaskLease{Token: a.Token, Owner: tr.Config.Owner, Duration: tr.Config.Lease}
 	t.handOffs = append(t.handOffs, a)
 	return added
 }
 
-func (tr *translator) startChild(info *replay.Info, event int64, b *history.ChildStarted) provider.Start {
+func (tr *translator) startChild(t *translation, info *replay.Info, event int64, b *history.ChildStarted) provider.Start {
 	started := &history.ExecutionStarted{
 		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: tr.Config.Settings(),
 		Parent: history.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event},
+		Root:   t.added.root(), Header: t.added.header(),
 	}
 	refused := &history.ChildFailed{Started: event, Failure: (*failure.Set)(nil).Encode(
 		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use: choose another one", b.Name, b.ID))}
@@ -202,9 +208,9 @@ func (tr *translator) startChild(info *replay.Info, event int64, b *history.Chil
 }
 
 // cancelChild asks a child to stop. The request ID makes a repeated delivery harmless.
-func cancelChild(info *replay.Info, event int64, key provider.UUID) provider.OutMessage {
+func cancelChild(t *translation, info *replay.Info, event int64, key provider.UUID) provider.OutMessage {
 	return provider.OutMessage{Key: key, Message: core.Message(&history.CancelRequested{
-		Reason: "its parent " + info.ID + " cancelled it or ended", RequestID: "parent:" + key.String(),
+		Reason: "its parent " + info.ID + " cancelled it or ended", RequestID: "parent:" + key.String(), Header: t.added.header(),
 	}, 0, event)}
 }
 
@@ -214,11 +220,11 @@ func (tr *translator) end(t *translation, info *replay.Info, turn replay.Turn) {
 	end, first := turn.End, turn.Events[0].ID
 	for _, child := range turn.Children {
 		if child.EventID < first {
-			t.req.Sends = append(t.req.Sends, cancelChild(info, child.EventID, child.Key))
+			t.req.Sends = append(t.req.Sends, cancelChild(t, info, child.EventID, child.Key))
 		}
 	}
 	if end.Next != nil {
-		t.req.Next = tr.nextExecution(end.Next)
+		t.req.Next = tr.nextExecution(t, end.Next)
 		return
 	}
 	t.req.Status = provider.StatusCompleted
@@ -244,11 +250,12 @@ func childOutcome(event int64, end *replay.End) history.Body {
 }
 
 // nextExecution returns the execution that continues. It keeps its limits, and gets the behaviours that the store allows by now.
-func (tr *translator) nextExecution(events []history.Event) *provider.NextExecution {
+func (tr *translator) nextExecution(t *translation, events []history.Event) *provider.NextExecution {
 	started := events[0].Body.(*history.ExecutionStarted)
 	if now := tr.Config.Settings().Flags; now > started.Settings.Flags { // later behaviours have higher bits
 		started.Settings.Flags = now
 	}
+	started.Began = t.added.began()
 	next := &provider.NextExecution{
 		Name: started.Name, CodeVersion: started.CodeVersion, EngineLevel: replay.LowestLevel,
 		Message: new(core.Message(&history.ExecutionOpened{}, 0, 0)),

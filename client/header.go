@@ -1,0 +1,88 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/header"
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/propagate"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// CancelOption is an option of Cancel. [WithHeader] makes one.
+type CancelOption interface {
+	CancelOption()
+}
+
+// HeaderOption is an option of a start, an event or a request to cancel.
+type HeaderOption interface {
+	RaiseOption
+	CancelOption
+}
+
+type headerOption struct{ key, value string }
+
+// StartOption makes o a [StartOption].
+func (o headerOption) StartOption() {}
+
+// RaiseOption makes o a [RaiseOption].
+func (o headerOption) RaiseOption() {}
+
+// CancelOption makes o a [CancelOption].
+func (o headerOption) CancelOption() {}
+
+// WithHeader adds a key to the header of a start, an event or a request to cancel; see package header for what may be in one.
+// The last value given for a key counts, before what Options.Propagators add. A start's header reaches the activities and
+// children of the instance. Those of an event and of a request to cancel are shown in the history only. An instance that
+// exists already, as with [UseExisting], keeps its header.
+//
+// A store that nodes of earlier releases may use stores no headers: see the command upgrade. They are then left out, and the
+// log says so once.
+func WithHeader(key, value string) HeaderOption { return headerOption{key, value} }
+
+// addHeader adds the key of an option.
+func addHeader(to *header.Map, o headerOption) error {
+	if *to == nil {
+		*to = make(header.Map)
+	}
+	(*to)[o.key] = o.value
+	err := propagate.Check(*to)
+	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrInvalid) {
+		return err
+	}
+	return invalid(err)
+}
+
+// applyCancel collects the header of a request to cancel.
+func applyCancel(to *header.Map, opts []CancelOption) error {
+	err := bind.Apply(opts, func(opt CancelOption) error {
+		if o, ok := opt.(headerOption); ok {
+			return addHeader(to, o)
+		}
+		return fmt.Errorf("%w: option of type %T: give what functions of package client made", ErrInvalid, opt)
+	})
+	if errors.Is(err, check.ErrNilOption) {
+		return invalid(err)
+	}
+	return err
+}
+
+// header returns the header of a call as it is stored, nil for none.
+func (c *Client) header(ctx context.Context, given header.Map, inTx bool) []byte {
+	if len(given) == 0 && len(c.propagators) == 0 {
+		return nil
+	}
+	stored := propagate.Inject(ctx, c.propagators, given, func(err error) {
+		c.store.logger.Warn("header left out", "err", err)
+	})
+	if stored != nil && c.allowed(ctx, inTx) < replay.LevelOfHandlers {
+		c.store.noHeaders.Do(func() {
+			c.store.logger.Warn("headers are left out: nodes of earlier releases may use the store; finish the upgrade with perdure upgrade --finish")
+		})
+		return nil
+	}
+	return stored
+}

@@ -1,0 +1,80 @@
+package history
+
+import (
+	"maps"
+	"slices"
+)
+
+// headerField is the number of the field Header in each kind that has one. Without a header a message keeps the bytes that
+// older releases read.
+const headerField = maxFields - 1
+
+// A header is opaque to the code of an orchestration: it counts nothing in Size. It is kept encoded, so that it passes from
+// message to message without being read.
+
+// EncodeHeader returns the stored form of a header, nil for an empty one. Equal headers have equal bytes.
+func EncodeHeader(h map[string]string) []byte {
+	if len(h) == 0 {
+		return nil
+	}
+	pairs := pairs{list: make([][]byte, 0, 2*len(h))}
+	for _, key := range slices.Sorted(maps.Keys(h)) {
+		pairs.list = append(pairs.list, []byte(key), []byte(h[key]))
+	}
+	return appendRecord(nil, &pairs)
+}
+
+// DecodeHeader reads what EncodeHeader wrote. It returns nil for no header, and for one that cannot be read: a header is
+// never worth a failed turn.
+func DecodeHeader(data []byte) map[string]string {
+	if len(data) == 0 {
+		return nil
+	}
+	var p pairs
+	if err := decodeRecord(data, &p, 0); err != nil || len(p.list)%2 != 0 {
+		return nil
+	}
+	h := make(map[string]string, len(p.list)/2)
+	for pair := range slices.Chunk(p.list, 2) {
+		h[string(pair[0])] = string(pair[1])
+	}
+	return h
+}
+
+// pairs are the keys of a header, each followed by its value.
+type pairs struct{ list [][]byte }
+
+func (p *pairs) fields(c *codec) { c.list(1, &p.list) }
+
+// Origin is what the task of an activity says of the execution that asked for it. It stands in the payload of the task and
+// in no event, so that a history holds it once.
+type Origin struct {
+	Name        string // of the orchestration
+	CodeVersion string
+	Header      []byte
+}
+
+func (o *Origin) fields(c *codec) {
+	c.text(1, &o.Name)
+	c.text(2, &o.CodeVersion)
+	c.payload(3, &o.Header)
+}
+
+// EncodeOrigin returns the stored form of an origin.
+func EncodeOrigin(o Origin) []byte { return appendRecord(nil, &o) }
+
+// DecodeOrigin reads what EncodeOrigin wrote. It returns an empty one for what cannot be read.
+func DecodeOrigin(data []byte) (o Origin) {
+	if err := decodeRecord(data, &o, 0); err != nil {
+		return Origin{}
+	}
+	return o
+}
+
+// AppendOrigin appends an encoded origin to the encoding of an ActivityScheduled without one. The result is the payload of
+// its task.
+func AppendOrigin(scheduled, origin []byte) []byte {
+	c := codec{writing: true, out: scheduled}
+	c.payload(headerField, &origin)
+	return c.out
+}

@@ -1,0 +1,145 @@
+package history
+
+import (
+	"bytes"
+	"encoding/hex"
+	"maps"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// bare returns an event without what releases before level 8 did not write.
+func bare(e Event) Event {
+	switch b := e.Body.(type) {
+	case *ExecutionStarted:
+		c := *b
+		c.Root, c.Began, c.Header = Root{}, 0, nil
+		e.Body = &c
+	case *EventReceived:
+		c := *b
+		c.Header = nil
+		e.Body = &c
+	case *CancelRequested:
+		c := *b
+		c.Header = nil
+		e.Body = &c
+	case *ActivityScheduled:
+		c := *b
+		c.Origin = nil
+		e.Body = &c
+	}
+	return e
+}
+
+// A message without a header keeps the bytes that nodes of earlier releases read.
+func TestHazard62_MessagesWithoutHeaderKeepTheirBytes(t *testing.T) {
+	for _, e := range samples {
+		kind := e.Body.Kind()
+		if reflect.DeepEqual(bare(e), e) {
+			continue
+		}
+		text, err := os.ReadFile("testdata/earlier/" + kind.String() + ".7.hex")
+		if err != nil {
+			t.Fatal(err)
+		}
+		earlier, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Encode(nil, bare(e)); !bytes.Equal(got, earlier) {
+			t.Errorf("%v is encoded as\n%sinstead of\n%s", kind, toHex(got), text)
+		}
+	}
+}
+
+// Equal events with and without headers have equal sizes. So no header can change what a limit refuses.
+func TestHazard63_HeadersCountNothing(t *testing.T) {
+	for _, e := range samples {
+		if with, without := Size(e.Body), Size(bare(e).Body); with != without {
+			t.Errorf("%v counts for %d with a header and for %d without", e.Body.Kind(), with, without)
+		}
+	}
+	drawn := events()
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawn.Draw(t, "event")
+		if with, without := Size(e.Body), Size(bare(e).Body); with != without {
+			t.Fatalf("%v counts for %d with a header and for %d without", e.Body.Kind(), with, without)
+		}
+	})
+}
+
+// Every kind with a header is one that these tests know.
+func TestBareKnowsAllHeaders(t *testing.T) {
+	for kind, entry := range kinds {
+		body := reflect.ValueOf(entry.make()).Elem()
+		for _, name := range []string{"Header", "Origin"} {
+			field := body.FieldByName(name)
+			if !field.IsValid() {
+				continue
+			}
+			field.SetBytes([]byte("x"))
+			e := Event{Body: body.Addr().Interface().(Body)}
+			if reflect.DeepEqual(bare(e), e) {
+				t.Errorf("bare leaves %s of %v", name, kind)
+			}
+		}
+	}
+}
+
+func TestHeaderRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.MapOfN(rapid.String(), rapid.String(), 1, 20).Draw(t, "header")
+		stored := EncodeHeader(want)
+		if got := DecodeHeader(stored); !maps.Equal(got, want) {
+			t.Fatalf("%v became %v", want, got)
+		}
+		if again := EncodeHeader(maps.Clone(want)); !bytes.Equal(again, stored) {
+			t.Fatalf("%x and %x for one header", stored, again)
+		}
+		o := Origin{Name: rapid.String().Draw(t, "name"), CodeVersion: rapid.String().Draw(t, "version"), Header: stored}
+		if got := DecodeOrigin(EncodeOrigin(o)); !reflect.DeepEqual(got, o) {
+			t.Fatalf("%+v became %+v", o, got)
+		}
+	})
+}
+
+// What cannot be read is no header. It must not fail a turn or an attempt.
+func TestBadHeaderIsNone(t *testing.T) {
+	if EncodeHeader(nil) != nil || DecodeHeader(nil) != nil {
+		t.Error("no header is something")
+	}
+	odd := appendRecord(nil, &pairs{list: [][]byte{[]byte("key")}})
+	for _, bad := range [][]byte{{0xff}, []byte("text"), odd} {
+		if got := DecodeHeader(bad); got != nil {
+			t.Errorf("%x is %v", bad, got)
+		}
+	}
+	if got := DecodeOrigin([]byte{0xff}); !reflect.DeepEqual(got, Origin{}) {
+		t.Errorf("a bad origin is %+v", got)
+	}
+}
+
+// The payload of a task is the encoding of its event with the origin behind it. The event's own bytes stay as they are,
+// though both may share memory.
+func TestAppendOrigin(t *testing.T) {
+	call := &ActivityScheduled{Name: "Charge", Queue: "q", Input: []byte("7")}
+	event := Encode(make([]byte, 0, 128), Event{Body: call})
+	before := bytes.Clone(event)
+	origin := EncodeOrigin(Origin{Name: "Checkout", Header: sampleHeader})
+	e, err := Decode(3, AppendOrigin(event, origin))
+	if err != nil || !bytes.Equal(event, before) {
+		t.Fatalf("%v, event %x", err, event)
+	}
+	want := *call
+	want.Origin = origin
+	if !reflect.DeepEqual(e.Body, Body(&want)) {
+		t.Errorf("the task is %+v", e.Body)
+	}
+	if got := AppendOrigin(event, nil); !bytes.Equal(got, before) {
+		t.Errorf("no origin changes the payload to %x", got)
+	}
+}

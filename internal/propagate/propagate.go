@@ -1,0 +1,108 @@
+// Package propagate calls propagators of headers. What they do wrong never reaches their callers.
+package propagate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/header"
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+)
+
+// reserved begins the keys of the engine itself.
+const reserved = "perdure."
+
+// Check returns why a header is not allowed.
+func Check(h header.Map) error {
+	for _, key := range slices.Sorted(maps.Keys(h)) {
+		if err := check.Name("header key", key); err != nil {
+			return err
+		}
+		if strings.HasPrefix(key, reserved) {
+			return fmt.Errorf("%w: header key %s begins with %q, which is the engine's: choose another one", failure.ErrInvalid, check.Quote(key), reserved)
+		}
+		if err := check.Text("header "+check.Quote(key), h[key]); err != nil {
+			return err
+		}
+	}
+	if n := len(history.EncodeHeader(h)); n > header.MaxBytes {
+		return failure.New(failure.ErrTooLarge, "header has %d bytes, at most %d fit: store the data elsewhere and pass a reference", n, header.MaxBytes)
+	}
+	return nil
+}
+
+// Inject returns a header, as it is stored, with what was given and what the propagators add. It calls tell for each
+// propagator whose part is left out. What was given has passed Check.
+func Inject(ctx context.Context, all []header.Propagator, given header.Map, tell func(error)) []byte {
+	if len(all) == 0 {
+		return history.EncodeHeader(given)
+	}
+	h := maps.Clone(given)
+	for _, p := range all {
+		own := header.Map{}
+		err := guard(func() { p.Inject(ctx, own) })
+		maps.Copy(own, h) // what is there already counts
+		if err == nil {
+			err = Check(own)
+		}
+		if err != nil {
+			tell(fmt.Errorf("propagator %T: its part of the header is left out: %w", p, err))
+			continue
+		}
+		h = own
+	}
+	return history.EncodeHeader(h)
+}
+
+// Extract returns the context of an activity with what the propagators take from a stored header. It calls tell for each
+// propagator that is left out.
+func Extract(ctx context.Context, all []header.Propagator, stored []byte, tell func(error)) context.Context {
+	attempt := bind.AttemptOf(ctx)
+	for _, p := range all {
+		h := header.Map(history.DecodeHeader(stored))
+		if h == nil {
+			h = header.Map{}
+		}
+		var with context.Context
+		err := guard(func() { with = p.Extract(ctx, h) })
+		if err == nil && bind.AttemptOf(with) != attempt {
+			err = errForeign
+		}
+		if err != nil {
+			tell(fmt.Errorf("propagator %T: the header is not extracted: %w", p, err))
+			continue
+		}
+		ctx = with
+	}
+	return ctx
+}
+
+var errForeign = errors.New("it returned no context that is derived from the one it was given")
+
+// guard returns a panic as an error.
+func guard(call func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v", p)
+		}
+	}()
+	call()
+	return nil
+}
+
+// CheckAll returns why an option Propagators is not allowed.
+func CheckAll(all []header.Propagator) error {
+	for i, p := range all {
+		if check.IsNil(p) {
+			return fmt.Errorf("option Propagators: number %d is nil: leave it out", i+1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"github.com/perdure/perdure/internal/history"
+)
+
+// MaxHeaders bounds the bytes of the headers that one execution stores, and of those that one commit adds to what it sends.
+const MaxHeaders = 1 << 20
+
+// headerBytes counts the headers of an execution's messages. Code never sees the figures.
+type headerBytes struct {
+	bytes   int // of headers in the history
+	leftOut int // headers left out since the last confirmed commit
+}
+
+// admitHeader counts the header of a message, or leaves it out of a live one if the execution has too many. Those of a
+// stored one were admitted before.
+func (r *recorder) admitHeader(header *[]byte) {
+	size := len(*header)
+	if size == 0 {
+		return
+	}
+	if r.headers.bytes+size > MaxHeaders && !r.replaying.Load() {
+		r.headers.leftOut++
+		*header = nil
+		return
+	}
+	r.headers.bytes += size
+}
+
+// Header returns the header of the start, as it is stored. What the execution sends takes it along.
+func (x *Execution) Header() []byte {
+	if x.startEvent == nil {
+		return nil
+	}
+	return x.startEvent.Header
+}
+
+// Origin returns what the tasks of the execution say of it, as it is stored.
+func (x *Execution) Origin() []byte {
+	if x.origin == nil {
+		x.origin = history.EncodeOrigin(history.Origin{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()})
+	}
+	return x.origin
+}
+
+// Root returns the topmost ancestor of a child that the execution starts, if that is not the execution's own instance.
+func (x *Execution) Root() history.Root {
+	if x.info.Parent.Key == [16]byte{} {
+		return history.Root{}
+	}
+	if root := x.startEvent.Root; root.ID != "" {
+		return root
+	}
+	return history.Root{Key: x.info.Parent.Key, ID: x.info.Parent.ID}
+}
+
+// Began returns when the first execution of the instance began, microseconds UTC; 0: not known.
+func (x *core) Began() int64 {
+	if x.startEvent.Continued {
+		return x.startEvent.Began
+	}
+	return x.startedAt
+}
+
+// Facts are what code may know of its execution. All of them follow from events, so a replay sees the same.
+type Facts struct {
+	Started   int64 // microseconds UTC, of the start event
+	Began     int64 // of the first execution; 0: not known
+	Root      history.Root
+	Length    int64 // events so far
+	Size      int64 // their bytes, as history.Size counts
+	Suggested bool  // to continue as new
+}
+
+// Facts returns what the code may know of its execution at this point.
+func (s *Scope) Facts() Facts {
+	x := s.x
+	x.sched.read()
+	root := x.startEvent.Root
+	switch {
+	case root.ID != "":
+	case x.info.Parent.Key != [16]byte{}:
+		root = history.Root{Key: x.info.Parent.Key, ID: x.info.Parent.ID}
+	default:
+		root = history.Root{Key: x.info.Key, ID: x.info.ID}
+	}
+	return Facts{
+		Started: x.startedAt, Began: x.Began(), Root: root, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
+	}
+}
