@@ -67,7 +67,7 @@ func (m *machine) notef(format string, args ...any) {
 func (m *machine) run(s *replay.Scope, code []statement) error {
 	for _, st := range code {
 		m.step(s, st)
-		m.notef("%s at %d", st.Do, s.Now())
+		m.notef("%s at %d: %+v", st.Do, s.Now(), s.Facts())
 		if err := s.Err(); err != nil {
 			return err
 		}
