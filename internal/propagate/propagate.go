@@ -47,7 +47,7 @@ func Inject(ctx context.Context, all []header.Propagator, given header.Map, tell
 	h := maps.Clone(given)
 	for _, p := range all {
 		own := header.Map{}
-		err := guard(func() { p.Inject(ctx, own) })
+		err := inject(ctx, p, own)
 		maps.Copy(own, h) // what is there already counts
 		if err == nil {
 			err = Check(own)
@@ -64,37 +64,44 @@ func Inject(ctx context.Context, all []header.Propagator, given header.Map, tell
 // Extract returns the context of an activity with what the propagators take from a stored header. It calls tell for each
 // propagator that is left out.
 func Extract(ctx context.Context, all []header.Propagator, stored []byte, tell func(error)) context.Context {
-	attempt := bind.AttemptOf(ctx)
 	for _, p := range all {
-		h := header.Map(history.DecodeHeader(stored))
-		if h == nil {
-			h = header.Map{}
-		}
-		var with context.Context
-		err := guard(func() { with = p.Extract(ctx, h) })
-		if err == nil && bind.AttemptOf(with) != attempt {
-			err = errForeign
-		}
+		with, err := extract(ctx, p, stored)
 		if err != nil {
 			tell(fmt.Errorf("propagator %T: the header is not extracted: %w", p, err))
 			continue
 		}
-		ctx = with
+		ctx = with //nolint:fatcontext // each propagator adds its part
 	}
 	return ctx
 }
 
+// extract calls one propagator with a header of its own.
+func extract(ctx context.Context, p header.Propagator, stored []byte) (with context.Context, err error) {
+	h := header.Map(history.DecodeHeader(stored))
+	if h == nil {
+		h = header.Map{}
+	}
+	defer recovered(&err)
+	with = p.Extract(ctx, h)
+	if bind.AttemptOf(with) != bind.AttemptOf(ctx) {
+		return nil, errForeign
+	}
+	return with, nil
+}
+
 var errForeign = errors.New("it returned no context that is derived from the one it was given")
 
-// guard returns a panic as an error.
-func guard(call func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v", p)
-		}
-	}()
-	call()
+func inject(ctx context.Context, p header.Propagator, h header.Map) (err error) {
+	defer recovered(&err)
+	p.Inject(ctx, h)
 	return nil
+}
+
+// recovered turns a panic into an error. It must be deferred.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("it panicked: %v", p)
+	}
 }
 
 // CheckAll returns why an option Propagators is not allowed.

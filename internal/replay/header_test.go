@@ -182,7 +182,9 @@ func TestFacts(t *testing.T) {
 		},
 		"child of a child": {
 			history.ExecutionStarted{Parent: parent, Root: history.Root{Key: [16]byte{9}, ID: "top"}},
-			history.Root{Key: [16]byte{9}, ID: "top"}, 1000, history.Root{Key: [16]byte{9}, ID: "top"},
+			history.Root{Key: [16]byte{9}, ID: "top"},
+			1000,
+			history.Root{Key: [16]byte{9}, ID: "top"},
 		},
 		"continued":                     {history.ExecutionStarted{Continued: true, Began: 500}, history.Root{Key: key, ID: "test"}, 500, history.Root{}},
 		"continued by an older release": {history.ExecutionStarted{Continued: true}, history.Root{Key: key, ID: "test"}, 0, history.Root{}},

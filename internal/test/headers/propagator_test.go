@@ -32,7 +32,7 @@ func TestHazard73_PropagatorsFailAlone(t *testing.T) {
 			},
 			propagator{
 				inject:  func(_ context.Context, h header.Map) { h["long"] = strings.Repeat("x", header.MaxBytes) },
-				extract: func(context.Context, header.Map) context.Context { return context.Background() },
+				extract: func(context.Context, header.Map) context.Context { return e.T.Context() },
 			},
 			propagator{
 				inject:  func(_ context.Context, h header.Map) { h["perdure.own"] = "x" },
