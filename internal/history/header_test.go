@@ -3,6 +3,8 @@ package history
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"reflect"
@@ -12,7 +14,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bare returns an event without what releases before level 8 did not write.
+// earlier returns an event with what releases before level 8 wrote.
+func earlier(e Event) Event {
+	if b, ok := e.Body.(*ExecutionStarted); ok {
+		e.Body = &ExecutionStarted{
+			Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: b.Settings, Parent: b.Parent, Continued: b.Continued,
+			Seen: b.Seen, RequestID: b.RequestID, Delay: b.Delay,
+		}
+	}
+	return bare(e)
+}
+
+// bare returns an event without its header and what came with headers.
 func bare(e Event) Event {
 	switch b := e.Body.(type) {
 	case *ExecutionStarted:
@@ -37,22 +50,29 @@ func bare(e Event) Event {
 
 // A message without a header keeps the bytes that nodes of earlier releases read.
 func TestHazard62_MessagesWithoutHeaderKeepTheirBytes(t *testing.T) {
+	compared := 0
 	for _, e := range samples {
 		kind := e.Body.Kind()
 		if reflect.DeepEqual(bare(e), e) {
 			continue
 		}
 		text, err := os.ReadFile("testdata/earlier/" + kind.String() + ".7.hex")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the kind is no older than headers
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		compared++
+		stored, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		earlier, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Encode(nil, bare(e)); !bytes.Equal(got, earlier) {
+		if got := Encode(nil, earlier(e)); !bytes.Equal(got, stored) {
 			t.Errorf("%v is encoded as\n%sinstead of\n%s", kind, toHex(got), text)
 		}
+	}
+	if compared != 4 {
+		t.Errorf("%d kinds were compared", compared)
 	}
 }
 
