@@ -44,7 +44,7 @@ type HistoryEvent struct {
 	Reason    string  `json:"reason,omitempty"` // of a cancellation or termination, or how an update ended, such as "rejected"
 	RequestID string  `json:"requestId,omitempty"`
 	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
-	// Header of a start, an event or a request to cancel. Activities and children have that of the start, which is not
+	// Header of a start, an event, an update or a request to cancel. Activities and children have that of the start, which is not
 	// repeated in their events.
 	Header map[string]string `json:"header,omitempty"`
 }
@@ -83,6 +83,7 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 		h.Header = history.DecodeHeader(b.Header)
 	case *history.UpdateReceived:
 		h.Name, h.Input, h.RequestID = b.Name, rawJSON(b.Input), b.ID
+		h.Header = history.DecodeHeader(b.Header)
 	case *history.ChildCompleted:
 		h.Ref, h.Output = b.Started, rawJSON(b.Output)
 	case *history.ChildFailed:

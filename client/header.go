@@ -17,10 +17,11 @@ type CancelOption interface {
 	CancelOption()
 }
 
-// HeaderOption is an option of a start, an event or a request to cancel.
+// HeaderOption is an option of a start, an event, an update or a request to cancel.
 type HeaderOption interface {
 	RaiseOption
 	CancelOption
+	UpdateOption
 }
 
 type headerOption struct{ key, value string }
@@ -34,10 +35,16 @@ func (o headerOption) RaiseOption() {}
 // CancelOption makes o a [CancelOption].
 func (o headerOption) CancelOption() {}
 
-// WithHeader adds a key to the header of a start, an event or a request to cancel; see package header for what may be in one.
-// The last value given for a key counts, before what Options.Propagators add. A start's header reaches the activities and
-// children of the instance. Those of an event and of a request to cancel are shown in the history only. An instance that
-// exists already, as with [UseExisting], keeps its header.
+func (o headerOption) applyUpdate(u *updateOptions) {
+	if err := addHeader(&u.header, o); u.bad == nil {
+		u.bad = err
+	}
+}
+
+// WithHeader adds a key to the header of a start, an event, an update or a request to cancel; see package header for what
+// may be in one. The last value given for a key counts, before what Options.Propagators add. A start's header reaches the
+// activities and children of the instance. Those of an event, of an update and of a request to cancel are shown in the
+// history only. An instance that exists already, as with [UseExisting], keeps its header.
 //
 // A store that nodes of earlier releases may use stores no headers: see the command upgrade. They are then left out, and the
 // log says so once.

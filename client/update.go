@@ -26,6 +26,7 @@ type updateOptions struct {
 	id     string
 	chosen bool // the caller has given the ID
 	wait   waitOptions
+	bad    error // why an option is refused
 }
 
 // UpdateID is an option of Update, SendUpdate and StartAndUpdate. WithUpdateID makes one.
@@ -106,6 +107,9 @@ func Update[Out, T any](ctx context.Context, h Handle[T], name string, in any, o
 	if err != nil {
 		return none, fmt.Errorf("updating %s: %w: %w", h.t, ErrInvalid, err)
 	}
+	if o.bad != nil {
+		return none, fmt.Errorf("updating %s: %w", h.t, o.bad)
+	}
 	u, err := h.c.update(ctx, h.t, name, in, &o)
 	if err != nil {
 		return none, err
@@ -114,7 +118,8 @@ func Update[Out, T any](ctx context.Context, h Handle[T], name string, in any, o
 }
 
 // SendUpdate sends an update and returns its handle without waiting. With InTx of the store's package, the update is sent if and only
-// if the transaction of the caller commits; wait for it after that. Options are WithUpdateID and InTx.
+// if the transaction of the caller commits; wait for it after that. Options are WithUpdateID, WithHeader
+// and InTx.
 //
 // Errors: ErrEnded, ErrNotFinished, ErrTooLarge, ErrInboxFull, ErrForeignTx, ErrOutcomeUnknown, ErrInvalid, ErrNotFound, or
 // the error of ctx.
@@ -143,8 +148,10 @@ func (o *updateOptions) setSent(opt RaiseOption) error {
 	case provider.Tx:
 		o.tx = &opt
 		return nil
+	case headerOption:
+		return addHeader(&o.header, opt)
 	default:
-		return fmt.Errorf("option of type %T: give WithUpdateID, or InTx of the store's package", opt)
+		return fmt.Errorf("option of type %T: give WithUpdateID, WithHeader, or InTx of the store's package", opt)
 	}
 }
 
@@ -158,6 +165,7 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 	if err != nil {
 		return u, fmt.Errorf("%s: %w", doing, err)
 	}
+	body.Header = c.header(ctx, o.header, o.tx != nil)
 	if o.tx != nil {
 		return u, c.store.sendIn(ctx, *o.tx, t, doing, body)
 	}

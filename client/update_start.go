@@ -44,6 +44,9 @@ func (c *Client) startAndUpdate(
 			id.applyUpdate(&o)
 			continue
 		}
+		if h, ok := opt.(headerOption); ok {
+			h.applyUpdate(&o) // and of the start, which refuses a bad one
+		}
 		rest = append(rest, opt)
 	}
 	u, body, err := newUpdate(update, updateIn, &o)
@@ -53,6 +56,7 @@ func (c *Client) startAndUpdate(
 	if err != nil {
 		return t, u, fmt.Errorf("starting %s with an update: %w", check.Quote(name), err)
 	}
+	body.Header = c.header(ctx, o.header, true) // reads nothing: mayUpdate has read the level
 	t, err = c.start(ctx, name, in, rest, body)
 	return t, u, err
 }

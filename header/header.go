@@ -1,7 +1,7 @@
 // Package header carries facts such as a request ID or a tenant beside the inputs of orchestrations: from the caller of a
 // client to the activities that run for it, on whatever nodes.
 //
-// A header belongs to a start, an event or a request to cancel. That of a start goes along to all activities and children of
+// A header belongs to a start, an event, an update or a request to cancel. That of a start goes along to all activities and children of
 // the instance, and to the executions that it continues as. Code of orchestrations cannot read it and nothing that it sees
 // depends on it. A header is for what everybody may lose: one that is too large, or that a [Propagator] failed to make, is left
 // out, logged and counted.
@@ -23,8 +23,9 @@ const MaxBytes = 4 << 10
 // It runs outside of orchestration code, and never on a replay. If a call panics, it has no effect, and is logged and counted;
 // see Stats.PropagatorsFailed in package runtime.
 type Propagator interface {
-	// Inject adds what ctx holds to the header of a start, an event or a request to cancel. It is called once for a call of
-	// the client. h is empty; if two propagators set a key, the first one counts, and before it what client.WithHeader gave.
+	// Inject adds what ctx holds to the header of a start, an event, an update or a request to cancel. It is called once for
+	// each of these that a client sends. h is empty; if two propagators set a key, the first one counts, and before it what
+	// client.WithHeader gave.
 	Inject(ctx context.Context, h Map)
 	// Extract returns a context, derived from ctx, with what the header holds. It is called for each attempt of an activity,
 	// also if h is empty. h is the propagator's own.

@@ -36,6 +36,10 @@ func bare(e Event) Event {
 		c := *b
 		c.Header = nil
 		e.Body = &c
+	case *UpdateReceived:
+		c := *b
+		c.Header = nil
+		e.Body = &c
 	case *CancelRequested:
 		c := *b
 		c.Header = nil

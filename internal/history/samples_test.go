@@ -43,7 +43,7 @@ var samples = []Event{
 	{At: 1767322800000009, Body: &CancelRequested{Reason: "customer left", RequestID: "r-5", Header: sampleHeader}},
 	{At: 1767322800000011, Body: &LocalEnded{Call: 1, Name: "Price", Output: []byte("7"), Failure: &sampleFailure, Attempt: 2}},
 	{At: 1767322800000012, Body: &LocalQueued{Call: 2, Name: "Price", Attempts: 3, Delay: 90_000_000}},
-	{At: 1767322800000013, Body: &UpdateReceived{Name: "add", ID: "u-1", Input: []byte(`{"sku":7}`)}},
+	{At: 1767322800000013, Body: &UpdateReceived{Name: "add", ID: "u-1", Input: []byte(`{"sku":7}`), Header: sampleHeader}},
 	{Body: &ActivityScheduled{
 		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,
 		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, HeartbeatTimeout: 5_000_000, Cancellation: CancelAbandon,

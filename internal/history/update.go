@@ -10,6 +10,8 @@ type UpdateReceived struct {
 	Name  string
 	ID    string // of the update, chosen by its sender; an instance takes each one once
 	Input []byte
+
+	Header []byte // see EncodeHeader
 }
 
 // Kind implements Body.
@@ -19,6 +21,7 @@ func (e *UpdateReceived) fields(c *codec) {
 	c.text(2, &e.Name)
 	c.text(3, &e.ID)
 	c.payload(4, &e.Input)
+	c.payload(headerField, &e.Header)
 }
 
 // UpdateAccepted says that the handler of an update begins, or waits for its turn.

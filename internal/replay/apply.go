@@ -166,6 +166,7 @@ func (x *Execution) absorb(e history.Event) {
 		x.requests.remember(b.RequestID)
 		x.takeEvent(e, b)
 	case *history.UpdateReceived:
+		x.events.admitHeader(&b.Header)
 		x.receiveUpdate(e, b)
 	case *history.CancelRequested:
 		x.events.admitHeader(&b.Header)

@@ -52,8 +52,9 @@ func (x *Execution) Length() int64 { return x.events.length }
 // results, request IDs, pending operations and coroutines. It does not depend on the length of the history, and does
 // not count variables of the code.
 func (x *Execution) Size() int {
-	return x.retained + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() + x.job.size() +
-		x.events.headers.bytes + x.updates.size() + namedBytes*len(x.events.patches) + coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
+	return x.retained + x.events.headers.bytes + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() +
+		x.job.size() + x.updates.size() + namedBytes*len(x.events.patches) +
+		coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
 }
 
 // Activities returns how many activities the execution waits for.

@@ -17,7 +17,7 @@ func TestPageNamesTests(t *testing.T) {
 		rows                 int
 	}{
 		{"Features of activities", "feature", "internal/test/features", 10},
-		{"Orchestrations", "feature", "internal/test/features", 6},
+		{"Orchestrations", "feature", "internal/test/features", 11},
 		{"Local activities", "feature", "internal/test/local", 15},
 		{"Cancellation of activities", "name in the plan", "internal/test/cancellation", 22},
 	} {
