@@ -57,7 +57,7 @@ func addHeader(to *header.Map, o headerOption) error {
 	}
 	(*to)[o.key] = o.value
 	err := propagate.Check(*to)
-	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrInvalid) {
+	if errors.Is(err, ErrTooLarge) {
 		return err
 	}
 	return invalid(err)

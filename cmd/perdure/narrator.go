@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/client"
@@ -49,6 +51,9 @@ func (n *narrator) text(e *client.HistoryEvent) string {
 	}
 	if len(e.Input) > 0 {
 		add("%s", payloadText(e.Input, n.limit))
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.Header)) {
+		add("header %q: %q", short(key, n.limit), short(e.Header[key], n.limit))
 	}
 	if len(e.Output) > 0 {
 		add("-> %s", payloadText(e.Output, n.limit))

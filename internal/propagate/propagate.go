@@ -19,14 +19,14 @@ import (
 // reserved begins the keys of the engine itself.
 const reserved = "perdure."
 
-// Check returns why a header is not allowed.
+// Check returns why a header is not allowed: ErrTooLarge, or what an ErrInvalid would say.
 func Check(h header.Map) error {
 	for _, key := range slices.Sorted(maps.Keys(h)) {
 		if err := check.Name("header key", key); err != nil {
 			return err
 		}
 		if strings.HasPrefix(key, reserved) {
-			return fmt.Errorf("%w: header key %s begins with %q, which is the engine's: choose another one", failure.ErrInvalid, check.Quote(key), reserved)
+			return fmt.Errorf("header key %s begins with %q, which is reserved: choose another one", check.Quote(key), reserved)
 		}
 		if err := check.Text("header "+check.Quote(key), h[key]); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -109,6 +110,7 @@ func makingClients() section {
 				{"a nil `*sqlite.Provider`", with(absent, client.Options{}), clientInvalid, `making a client: invalid request: the client has no store: give client.New an open one`, "Check the error of `sqlite.Open`."},
 				{"`CallTimeout: -2`", with(store, client.Options{CallTimeout: -2}), clientInvalid, `making a client: invalid request: client option CallTimeout is -2ns: give more than zero, 0 for 30s, or orchestration.Off (-1) for none`, "Only `orchestration.Off` is a negative value with a meaning."},
 				{"`MaxBacklog: -1`", with(store, client.Options{MaxBacklog: -1}), clientInvalid, `making a client: invalid request: client option MaxBacklog is -1: give 1 or more, or 0 for no limit`, "Leave it zero for no limit."},
+				{"`Propagators: {nil}`", with(store, client.Options{Propagators: []header.Propagator{nil}}), clientInvalid, `making a client: invalid request: client option Propagators: number 1 is nil: leave it out`, "Leave it out."},
 				{"`Overload: 9`", with(store, client.Options{Overload: 9}), clientInvalid, `making a client: client option Overload: invalid request: overload policy 9: give Block, Refuse or Admit`, "Use the constants."},
 				{"`Logger: new(slog.Logger)`", with(store, client.Options{Logger: new(slog.Logger)}), clientInvalid, `making a client: invalid request: client option Logger has no handler: make it with slog.New, or leave it nil for slog.Default()`, "Make loggers with `slog.New`."},
 				{"a nil `*Client`", describe(nil), clientInvalid, `describing instance "open": invalid request: there is no client: make one with client.New`, "Make the client before it is used."},
@@ -164,6 +166,10 @@ func startingInstances() section {
 				{"`WithAttribute` of 513 bytes", named(1, client.WithAttribute("note", long)), clientInvalid, `starting "Checkout": invalid request: attribute "note" "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Attributes are for finding instances. Longer texts belong into the input, or into a value."},
 				{"`WithAttribute` in the year 10000", named(1, client.WithAttribute("due", time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC))), clientInvalid, `starting "Checkout": invalid request: attribute "due" is in the year 10000: give 1 to 9999`, "Leave the attribute out for no time."},
 				{"101 attributes", named(1, attributes(101)...), clientTooLarge, `starting "Checkout": too large: attribute "100": a start may set 100`, "Set only what lists are filtered on."},
+				{"`WithHeader(\"\", \"acme\")`", named(1, client.WithHeader("", "acme")), clientInvalid, `starting "Checkout": invalid request: header key is empty: give 1 to 512 bytes of UTF-8`, "If names come from configuration, check that it is set."},
+				{"`WithHeader` of the engine's", named(1, client.WithHeader("perdure.trace", "1")), clientInvalid, `starting "Checkout": invalid request: header key "perdure.trace" begins with "perdure.", which is reserved: choose another one`, "Use a prefix of your own."},
+				{"`WithHeader` that is not UTF-8", named(1, client.WithHeader("tenant", "\xff")), clientInvalid, `starting "Checkout": invalid request: header "tenant" "\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
+				{"`WithHeader` of 5,000 bytes", named(1, client.WithHeader("tenant", strings.Repeat("x", 5_000))), clientTooLarge, `starting "Checkout": header has 5012 bytes, at most 4096 fit: store the data elsewhere and pass a reference`, "Headers are for short facts. Longer ones belong into the input."},
 				{"`WithRequestID` alone", named(1, client.WithRequestID("click-1")), clientInvalid, `starting "Checkout": invalid request: WithRequestID without WithID: a repeat finds the first start by its instance ID; give both`, "Give both."},
 				{"`WithRequestID(\"\")`", named(1, client.WithID("new"), client.WithRequestID("")), clientInvalid, `starting "Checkout": invalid request: request ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out: each call is then a request of its own."},
 				{"`WithRequestID` of 513 bytes", named(1, client.WithID("new"), client.WithRequestID(long)), clientInvalid, `starting "Checkout": invalid request: request ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of the long text."},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -192,6 +193,7 @@ func startingRuntimes() section {
 				{"`ActivitiesPerSecond: NaN`", with(runtime.Options{ActivitiesPerSecond: math.NaN()}), runtimeInvalid, `starting runtime: invalid request: option ActivitiesPerSecond is NaN: give 0.001 to 1000000, 0 for no limit`, "Check how it is computed."},
 				{"`QueueLimits: {\"mail\": {PerSecond: 1e9}}`", with(runtime.Options{QueueLimits: map[string]runtime.QueueLimit{"mail": {PerSecond: 1e9}}}), runtimeInvalid, `starting runtime: invalid request: option QueueLimits: PerSecond of "mail" is 1e+09: give 0.001 to 1000000, 0 for no limit`, "Leave it out."},
 				{"`QueueLimits: {\"mail\": {MaxConcurrent: -1}}`", with(runtime.Options{QueueLimits: map[string]runtime.QueueLimit{"mail": {MaxConcurrent: -1}}}), runtimeInvalid, `starting runtime: invalid request: option QueueLimits: MaxConcurrent of "mail" is -1: give 1 or more, 0 for no limit`, "To run none, serve the queue nowhere."},
+				{"`Propagators: {nil}`", with(runtime.Options{Propagators: []header.Propagator{nil}}), runtimeInvalid, `starting runtime: invalid request: option Propagators: number 1 is nil: leave it out`, "Leave it out."},
 				{"`QueueLimits: {\"\": {}}`", with(runtime.Options{QueueLimits: map[string]runtime.QueueLimit{"": {}}}), runtimeInvalid, `starting runtime: invalid request: option QueueLimits: queue name is empty: give 1 to 512 bytes of UTF-8`, "The queue without `OnQueue` is `default`."},
 				{"`Queues: {\"\"}`", with(runtime.Options{Queues: []string{""}}), runtimeInvalid, `starting runtime: invalid request: option Queues: queue name is empty: give 1 to 512 bytes of UTF-8`, "The queue without `OnQueue` is `default`."},
 				{"`Queues: {\"mial\"}`", with(runtime.Options{Queues: []string{"mial"}}), runtimeInvalid, `starting runtime: invalid request: option Queues names "mial", for which no activity is registered: add one with OnQueue, or leave the queue out`, "Check the name."},
