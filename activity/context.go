@@ -71,7 +71,7 @@ func GetInfo(ctx context.Context) Info {
 	return Info{
 		Activity: i.Activity, Queue: i.Queue, InstanceID: i.InstanceID, Execution: i.Execution, Local: i.Local, EventID: i.EventID,
 		Attempt: i.Attempt, Deliveries: i.Deliveries, Scheduled: i.Scheduled, Deadline: i.Deadline, Session: i.Session,
-		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: i.CallDeadline, Started: i.Started, Node: i.Node,
+		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: i.CallDeadline.Std(), Started: i.Started.Std(), Node: i.Node,
 		Orchestration: of.Name, CodeVersion: of.CodeVersion, Header: history.DecodeHeader(of.Header), Retry: policy(a.Retry),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
 // Options describe the attempt. The zero value is a first attempt without a name.
@@ -39,7 +40,7 @@ func New(ctx context.Context, opts Options) (context.Context, *Attempt) {
 	a.attempt.Info = bind.Info{
 		Activity: i.Activity, Queue: i.Queue, InstanceID: i.InstanceID, Execution: i.Execution, Local: i.Local, EventID: i.EventID,
 		Attempt: i.Attempt, Deliveries: i.Deliveries, Scheduled: i.Scheduled, Deadline: i.Deadline, Session: i.Session,
-		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: i.CallDeadline, Started: i.Started, Node: i.Node,
+		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: provider.TimeOf(i.CallDeadline), Started: provider.TimeOf(i.Started), Node: i.Node,
 	}
 	a.attempt.Origin = history.EncodeOrigin(history.Origin{
 		Name: i.Orchestration, CodeVersion: i.CodeVersion, Header: history.EncodeHeader(i.Header),

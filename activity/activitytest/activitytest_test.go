@@ -3,9 +3,13 @@ package activitytest_test
 import (
 	"context"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/activity/activitytest"
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 )
 
@@ -40,6 +44,16 @@ func TestAttempt(t *testing.T) {
 	}
 	if info := activity.GetInfo(ctx); info.Activity != "count" || info.Attempt != 2 || activity.IdempotencyKey(ctx) != "key" {
 		t.Errorf("%+v, %s", info, activity.IdempotencyKey(ctx))
+	}
+	all := activity.Info{
+		Activity: "count", Queue: "q", InstanceID: "i", Execution: 2, EventID: 3, Attempt: 4, Deliveries: 5, Session: "s",
+		HeartbeatTimeout: time.Second, CallDeadline: time.UnixMicro(7).UTC(), Started: time.UnixMicro(6).UTC(), Node: "n",
+		Orchestration: "main", CodeVersion: "v", Header: header.Map{"k": "v"},
+		Retry: &activity.RetryPolicy{MaxAttempts: 3, InitialInterval: time.Second, Coefficient: 1.5, Jitter: 0.1, NonRetryable: []string{"Fatal"}},
+	}
+	full, _ := activitytest.New(t.Context(), activitytest.Options{Info: all})
+	if diff := cmp.Diff(all, activity.GetInfo(full)); diff != "" {
+		t.Error(diff)
 	}
 	last := 0
 	stop := activity.OnInterrupt(ctx, func(number int) { last = number })

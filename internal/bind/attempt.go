@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
-// Info is activity.Info, which explains the fields, without what is decoded from Attempt.Origin and Attempt.Retry.
+// Info is activity.Info, which explains the fields, without what GetInfo decodes from Origin and Retry of the Attempt. Its last
+// times are those of the storage: attempts are many, and few ask.
 type Info struct {
 	Activity         string
 	Queue            string
@@ -25,8 +27,8 @@ type Info struct {
 	Deadline         time.Time
 	Session          string
 	HeartbeatTimeout time.Duration
-	CallDeadline     time.Time
-	Started          time.Time
+	CallDeadline     provider.Time // 0: none
+	Started          provider.Time
 	Node             string
 }
 

@@ -199,10 +199,7 @@ func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, co
 	info := bind.Info{
 		Activity: a.Call.Name, Queue: a.Call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
 		Attempt: int(a.Number), Deliveries: int(a.Deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.HeartbeatTimeout(), Session: a.Call.Session,
-		Started: a.began.Std(), Node: w.Config.Owner,
-	}
-	if a.deadline != 0 {
-		info.CallDeadline = a.deadline.Std()
+		Started: a.began, CallDeadline: a.deadline, Node: w.Config.Owner,
 	}
 	ctx, stop, deadline := w.limited(ctx, a)
 	info.Deadline = deadline

@@ -53,7 +53,11 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 	info := x.Info()
 	given := givenUp(turn.Events)
 	for _, e := range turn.Events {
-		data := history.Encode(make([]byte, 0, 128), e) // most have room for the origin of a task
+		size := 96
+		if e.Body.Kind() == history.KindActivityScheduled {
+			size = 128 // most have room for the origin of the task
+		}
+		data := history.Encode(make([]byte, 0, size), e)
 		t.req.Events = append(t.req.Events, data)
 		t.req.EngineLevel = max(t.req.EngineLevel, replay.LevelOf(e.Body))
 		tr.command(t, &info, e, data, turn, given)
