@@ -292,7 +292,7 @@ func getVersionInALoop(r *rig) {
 // info: code learns what it is and how far it is, and an activity of whom it is.
 func info(r *rig) {
 	r.activity("work", func(ctx context.Context, _ string) (string, error) { return activity.GetInfo(ctx).Orchestration, nil })
-	key := r.main(func(ctx *octx, _ none) (string, error) {
+	enginetest.Orchestration(r.T, r.reg, "main", func(ctx *octx, _ none) (string, error) {
 		before := ctx.Info()
 		of, err := call(ctx, "work", "")
 		if err != nil {
@@ -305,7 +305,8 @@ func info(r *rig) {
 		return fmt.Sprintf("%s %d %t %q %d %d %s", before.ID, before.Execution, after.ID == after.RootID, after.ParentID,
 			before.HistoryLength, after.HistoryLength, of), nil
 	})
-	r.Start(r.reg)
+	r.Start(r.reg) // first, so that the store is one of the newest level
+	key := r.Create("main", "main", none{})
 	if got := enginetest.Output[string](r.Engine, key); got != `main 1 true "" 1 3 main` {
 		r.T.Errorf("info is %q", got)
 	}
