@@ -377,3 +377,39 @@ func TestHandleEventRefusesBadInput(t *testing.T) {
 		})
 	}
 }
+
+// Coroutines that wait for each other show as a deadlock. Mended code continues.
+func TestHazard53_ADeadlockIsVisible(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		broken := true
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (int, error) {
+			if err := ctx.Sleep(time.Second); err != nil {
+				return 0, err
+			}
+			var f orchestration.Future[none]
+			f = ctx.Go(func(ctx *octx) error {
+				if !broken {
+					return nil
+				}
+				_, err := f.Get(ctx)
+				return err
+			})
+			_, err := f.Get(ctx)
+			return 3, err
+		})
+		rt := e.Start(reg)
+		key := e.Create("main", "main", none{})
+		i := e.WaitBlocked(key, 1)
+		if i.Blocked.Reason != "deadlock" || !strings.Contains(i.Blocked.Message, "wait for each other") {
+			e.T.Errorf("blocked %+v", i.Blocked)
+		}
+		e.Stop(rt)
+		broken = false
+		e.Start(reg)
+		if got := enginetest.Output[int](e, key); got != 3 {
+			e.T.Errorf("got %d", got)
+		}
+	})
+}

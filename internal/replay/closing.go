@@ -85,6 +85,7 @@ func (x *Execution) run() {
 	if x.decideRest() {
 		x.sched.run()
 	}
+	x.checkDeadlock()
 	for x.closing != nil && x.end == nil && x.sched.fault == nil && x.closeStep() {
 		x.sched.run()
 	}

@@ -86,7 +86,7 @@ func isTyped(err error) bool {
 		deviation *replay.NonDeterminismError
 		panicked  *replay.PanicError
 	)
-	return errors.As(err, &deviation) || errors.As(err, &panicked) || errors.Is(err, history.ErrCorrupt)
+	return errors.As(err, &deviation) || errors.As(err, &panicked) || errors.As(err, new(*replay.DeadlockError)) || errors.Is(err, history.ErrCorrupt)
 }
 
 // FuzzDeliver gives a running execution any messages that can be decoded. Each is applied,

@@ -32,6 +32,7 @@ func (s *Scope) HandleEvent(name string, abandon bool, body func(s *Scope, paylo
 	}
 	x.job.events = with(x.job.events, name, &eventHandler{abandon, body})
 	x.job.bytes += len(name)
+	x.job.listens = true
 	if box != nil {
 		x.job.waiting += len(box.unread)
 		x.handleWaiting(true)

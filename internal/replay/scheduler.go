@@ -242,7 +242,8 @@ type coroutine struct {
 	over    bool        // its main function has returned, so it never continues
 	run     *handlerRun // nil: of the main function
 	waits   []*wait
-	index   int // in scheduler.coroutines
+	deaf    bool // it waits for futures only
+	index   int  // in scheduler.coroutines
 }
 
 func newCoroutine(s *scheduler, body func()) *coroutine {

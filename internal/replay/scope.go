@@ -80,7 +80,11 @@ func (s *Scope) Wait(sources ...Source) (int, error) {
 		if first >= 0 {
 			return first, nil
 		}
+		co.deaf = len(sources) > 0
 		for _, src := range sources {
+			if _, ok := src.(*Future); !ok {
+				co.deaf = false
+			}
 			co.waits = append(co.waits, src.list().add(co))
 		}
 		co.waits = append(co.waits, s.waiting.add(co))

@@ -24,6 +24,9 @@ func reasonOf(err error) string {
 	if _, ok := errors.AsType[*replay.ForeignCallError](err); ok {
 		return "foreign-call"
 	}
+	if _, ok := errors.AsType[*replay.DeadlockError](err); ok {
+		return reasonDeadlock
+	}
 	if _, ok := errors.AsType[*core.StorageError](err); ok {
 		return "corrupt"
 	}

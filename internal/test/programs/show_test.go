@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -52,12 +53,14 @@ func (m *showings) list(round int) []string {
 	return shown
 }
 
-// shown reads what an instance shows.
+// shown reads what the code of an instance shows.
 func (r *run) shown(ctx context.Context, key provider.UUID) ([]string, provider.Instance, error) {
 	res, err := r.store.Get(ctx, provider.GetRequest{Key: key, WithValues: true})
 	shown := []string{fmt.Sprint("status ", string(res.Instance.CustomStatus))}
 	for _, v := range res.Values {
-		shown = append(shown, fmt.Sprint("value ", v.Key, " ", string(v.Value)))
+		if !replay.IsReserved(v.Key) {
+			shown = append(shown, fmt.Sprint("value ", v.Key, " ", string(v.Value)))
+		}
 	}
 	for _, a := range res.Instance.Attributes {
 		shown = append(shown, fmt.Sprint("attribute ", a.Name, " ", a.Number))
