@@ -120,6 +120,9 @@ func TestCoroutinesLeftBehindAreTold(t *testing.T) {
 		e.WaitEnded(e.Create("main", "main", 1))
 		synctest.Wait()
 		e.Stop(rt)
+		if s := rt.Stats(); s.ErrorsUnread != 2 {
+			e.T.Errorf("%d errors were not read", s.ErrorsUnread)
+		}
 		lost, unfinished := log.of("error of a coroutine"), log.of("ended before its coroutines")
 		if len(lost) != 2 || !strings.Contains(lost[0], `err="nobody hears: lost"`) || !strings.Contains(lost[1], "execution=2") {
 			e.T.Errorf("logged %q", lost)

@@ -1,7 +1,11 @@
 package replay_test
 
 import (
+	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -72,6 +76,35 @@ func TestWaitingIsNoDeadlock(t *testing.T) {
 			t.Parallel()
 			live(t, code)
 		})
+	}
+}
+
+// Every handler that a message may begin says that it listens. Otherwise code that waits for what the handler does would
+// count as a deadlock. Queries begin no code that could wake another.
+func TestHandlersOfMessagesListen(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, registration := range regexp.MustCompile(`(?ms)^func \(s \*Scope\) (Handle\w+)\(.*?^}$`).FindAllSubmatch(source, -1) {
+			if string(registration[1]) == "HandleQuery" {
+				continue
+			}
+			found++
+			if !bytes.Contains(registration[0], []byte("x.job.listens = true")) {
+				t.Errorf("%s: Scope.%s does not set job.listens", path, registration[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no registration was found")
 	}
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -83,7 +84,7 @@ func (x *core) handleEvent(h *eventHandler, began int64, b *history.EventReceive
 
 // eventHandled logs and counts the error of a run. There is nobody else to tell.
 func (x *core) eventHandled(r *handlerRun, err error) {
-	if err == nil {
+	if err == nil || r.abandon && errors.Is(err, errAbandoned) {
 		return
 	}
 	if stored := x.env.Errors.Encode(err); failure.IsCancelled(&stored) {

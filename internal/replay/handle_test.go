@@ -232,6 +232,9 @@ func TestHazard52_WithoutRunningHandlersNothingChanges(t *testing.T) {
 		if got := kinds(always(t, x, code)); got != want {
 			t.Errorf("%s: events %s", name, got)
 		}
+		if failed := x.Turn().Failed; failed != 0 && name != "older" {
+			t.Errorf("%s: %d handlers failed", name, failed)
+		}
 	}
 }
 

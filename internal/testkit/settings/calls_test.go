@@ -174,6 +174,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 			"WithIDPolicy":  either(errors.Is(again, client.ErrExists), "`Reject`", again),
 			"WithOverload":  quoted("Options.Overload"), // client tests it
 			"WithDelay":     either(time.Since(began) < time.Second, "none", time.Since(began)),
+			"WithEvent":     "none", // client tests it
 			"WithAttribute": either(len(e.Get(h.Key()).Attributes) == 0, "none", e.Get(h.Key()).Attributes),
 			"WithRequestID": "a new one for each call", // internal/test/weaknesses repeats calls
 		})

@@ -29,6 +29,7 @@ func kinds() []kind {
 		{"provider/sqlite", "Options", "options.md", "sqlite.Options", "option"},
 		{"provider/postgres", "Options", "options.md", "postgres.Options", "option"},
 		{"provider/memory", "Options", "options.md", "memory.Options", "option"},
+		{"orchestration", "HandlerOption", "options.md", "Handlers", "option"},
 		{"orchestration", "ActivityOption", "options.md", "Calls of activities", "option"},
 		{"orchestration", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"orchestration", "ChildOption", "options.md", "Calls of children", "option"},
