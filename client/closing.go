@@ -26,18 +26,20 @@ type RunningHandler struct {
 }
 
 // showValues sets the keys of the key-values, which are in order, and what the engine's own ones hold.
-func (d *Description) showValues(values []provider.KeyValue) {
+func (d *Description) showValues(values []provider.KeyValue, ended bool) {
 	for i := range values {
 		switch v := &values[i]; {
-		case v.Key == replay.ValueClosing && !d.Status.Ended():
+		case v.Key == replay.ValueClosing && !ended:
 			d.Closing = describeClosing(v.Value)
-		case v.Key == replay.ValueUnread && d.Status.Ended():
+		case v.Key == replay.ValueUnread && ended:
 			var unread replay.Unread
 			if json.Unmarshal(v.Value, &unread) == nil {
 				d.Unread = unread
 			}
 		case strings.HasPrefix(v.Key, history.UpdateKeys):
-			d.showUpdate(v.Value)
+			if u, pending := describeUpdate(v.Value); pending && !ended {
+				d.Updates = append(d.Updates, u)
+			}
 		case !replay.IsReserved(v.Key):
 			d.Keys = append(d.Keys, v.Key)
 		}

@@ -134,7 +134,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 		return Description{}, err
 	}
 	d := describe(&res.Instance, res.Now)
-	d.showValues(res.Values)
+	d.showValues(res.Values, d.Status.Ended())
 	d.DeadLetters, d.NoNode = res.DeadLetters, c.stranded(ctx, &res.Instance)
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
@@ -24,15 +25,28 @@ const (
 	UpdateAccepted UpdateStage = "Accepted" // the handler runs, or waits for its turn
 )
 
-// showUpdate lists an update, unless it has an outcome or the instance has ended.
-func (d *Description) showUpdate(data []byte) {
+// describeUpdate returns an update, unless it has an outcome.
+func describeUpdate(data []byte) (u PendingUpdate, pending bool) {
 	s, err := history.DecodeUpdateState(data)
-	if err != nil || s.Over() || d.Status.Ended() {
-		return
+	if err != nil || s.Over() {
+		return u, false
 	}
-	u := PendingUpdate{ID: s.ID, Name: s.Name, Stage: UpdateAccepted, Since: provider.Time(s.At).Std()}
+	u = PendingUpdate{ID: s.ID, Name: s.Name, Stage: UpdateAccepted, Since: provider.Time(s.At).Std()}
 	if s.Outcome == history.UpdatePending {
 		u.Stage = UpdatePending
 	}
-	d.Updates = append(d.Updates, u)
+	return u, true
+}
+
+// updateStage names a stage or an outcome of an update.
+func updateStage(outcome int64) string {
+	names := map[int64]string{
+		history.UpdatePending: "pending", history.UpdateRunning: "accepted", history.UpdateDone: "completed", history.UpdateFailed: "failed",
+		history.UpdateRefused: "rejected", history.UpdateUnknown: "unknown", history.UpdatePanicked: "panicked", history.UpdateEnded: "ended",
+		history.UpdateClosing: "closing", history.UpdateAbandoned: "abandoned", history.UpdateGone: "gone",
+	}
+	if name, ok := names[outcome]; ok {
+		return name
+	}
+	return fmt.Sprintf("outcome %d", outcome)
 }

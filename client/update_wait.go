@@ -168,16 +168,3 @@ func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) (
 		return nil, fmt.Errorf("%s: %w: %w", doing, kind, cause)
 	}
 }
-
-// updateStage names a stage or an outcome of an update.
-func updateStage(outcome int64) string {
-	names := map[int64]string{
-		history.UpdatePending: "pending", history.UpdateRunning: "accepted", history.UpdateDone: "completed", history.UpdateFailed: "failed",
-		history.UpdateRefused: "rejected", history.UpdateUnknown: "unknown", history.UpdatePanicked: "panicked", history.UpdateEnded: "ended",
-		history.UpdateClosing: "closing", history.UpdateAbandoned: "abandoned", history.UpdateGone: "gone",
-	}
-	if name, ok := names[outcome]; ok {
-		return name
-	}
-	return fmt.Sprintf("outcome %d", outcome)
-}

@@ -3,7 +3,6 @@ package replay
 import (
 	"container/list"
 	"errors"
-	"runtime/debug"
 )
 
 // maxRuns bounds the runs of event handlers at a time. Later events wait in their order.
@@ -42,18 +41,6 @@ type handlerRun struct {
 
 // errAbandoned says that the execution ended before a run of a handler did.
 var errAbandoned = errors.New("the execution ended before the handler returned")
-
-// fault notes the fault of a run whose code ended in another way than by returning, and reports whether there is one.
-func (r *handlerRun) fault(s *scheduler, value string) bool {
-	if r == nil || r.panicked == nil {
-		return false
-	}
-	err := r.panicked(value, string(debug.Stack()))
-	if err != nil {
-		s.fail(err)
-	}
-	return err != nil
-}
 
 func (j *handlerJob) size() int { return j.bytes + namedBytes*(len(j.events)+j.runs.Len()) }
 

@@ -266,14 +266,27 @@ func (co *coroutine) finish(returned bool, panicked any) {
 	s := co.sched
 	switch {
 	case returned || s.closed.Load():
-	case panicked != nil && co.run.fault(s, short(panicked)):
+	case panicked != nil && co.faultOfRun(short(panicked)):
 	case panicked != nil:
 		s.failPanic(panicked)
-	case co.run.fault(s, errGoexit.Error()):
+	case co.faultOfRun(errGoexit.Error()):
 	default:
 		s.fail(errGoexit)
 	}
 	s.forget(co)
+}
+
+// faultOfRun notes the fault of a handler's run whose code ended in another way than by returning, and reports whether
+// there is one.
+func (co *coroutine) faultOfRun(value string) bool {
+	if co.run == nil || co.run.panicked == nil {
+		return false
+	}
+	err := co.run.panicked(value, string(debug.Stack()))
+	if err != nil {
+		co.sched.fail(err)
+	}
+	return err != nil
 }
 
 // maxPanic bounds the text of a panic's value, which the stack follows.

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -339,15 +338,4 @@ func (x *Execution) PanickedUpdates(panicked map[string]string) {
 	if len(panicked) > 0 {
 		x.wantUpdates().panicked = panicked
 	}
-}
-
-// names returns the names of all handlers, sorted.
-func (us *updates) names() (names [][]byte) {
-	for _, name := range slices.Sorted(maps.Keys(us.handlers)) {
-		if len(names) == maxShownNames {
-			break
-		}
-		names = append(names, []byte(name))
-	}
-	return names
 }

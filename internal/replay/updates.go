@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/perdure/perdure/internal/history"
@@ -193,4 +194,15 @@ func (k *updateIDs) rememberAll(hashes []byte) {
 			k.remember([hashBytes]byte(hash))
 		}
 	}
+}
+
+// names returns the names of all handlers, sorted.
+func (us *updates) names() (names [][]byte) {
+	for _, name := range slices.Sorted(maps.Keys(us.handlers)) {
+		if len(names) == maxShownNames {
+			break
+		}
+		names = append(names, []byte(name))
+	}
+	return names
 }

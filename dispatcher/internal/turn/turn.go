@@ -263,7 +263,10 @@ func (ts *Turns) deliverMessages(working context.Context, r *run, x *replay.Exec
 			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
 			b.Delay = max(0, b.Delay-(e.At-int64(m.VisibleAt)))
 		case *history.UpdateReceived:
-			if repeat, err = ts.beforeUpdate(working, r, x, &d, e); err != nil {
+			if repeat, err = ts.repeats(working, r, x, b); err == nil && !repeat {
+				err = d.runBefore(x, e.At)
+			}
+			if err != nil {
 				return d, err
 			}
 			if x.Ended() {
@@ -285,6 +288,19 @@ func (ts *Turns) deliverMessages(working context.Context, r *run, x *replay.Exec
 		}
 	}
 	return d, nil
+}
+
+// runBefore runs the code on the messages before an update, so that its validator sees what they have changed. A turn that must
+// bring all messages to a code that is about to end does not.
+func (d *delivered) runBefore(x *replay.Execution, at int64) error {
+	if d.collects || !x.Held() {
+		return nil
+	}
+	if err := x.Continue(at); err != nil {
+		return d.failed(err)
+	}
+	d.together, d.held = 0, false
+	return nil
 }
 
 // deliver applies one message. If messages go apart, the code runs on it at once.

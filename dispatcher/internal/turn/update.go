@@ -132,25 +132,13 @@ func (tr *translator) updates(t *translation, a *actor, x *replay.Execution, tur
 	}
 }
 
-// beforeUpdate runs the code on the messages before an update, so that its validator sees what they have changed. A turn that
-// must bring all messages to a code that is about to end does not. It reports whether the update is a repeat of one that was
-// refused.
-func (ts *Turns) beforeUpdate(working context.Context, r *run, x *replay.Execution, d *delivered, e history.Event) (repeat bool, err error) {
+// repeats reports whether an update repeats one whose outcome is stored. It may have left no event.
+func (ts *Turns) repeats(working context.Context, r *run, x *replay.Execution, b *history.UpdateReceived) (bool, error) {
 	all, err := ts.outcomesOf(working, r.a, x)
 	if err != nil {
 		return false, err
 	}
-	if all.has(history.UpdateKey(e.Body.(*history.UpdateReceived).ID)) {
-		return true, nil
-	}
-	if d.collects || !x.Held() {
-		return false, nil
-	}
-	if err := x.Continue(e.At); err != nil {
-		return false, d.failed(err)
-	}
-	d.together, d.held = 0, false
-	return false, nil
+	return all.has(history.UpdateKey(b.ID)), nil
 }
 
 // behindEnd decides about the messages that came behind the end of the execution. Those that nothing else can use count as
