@@ -55,6 +55,7 @@ type openUpdate struct {
 func (s *Scope) HandleUpdate(name string, handler UpdateHandler) {
 	x := s.x
 	x.sched.enter()
+	x.job.listens = true
 	us := x.wantUpdates()
 	if us.handlers[name] != nil {
 		x.sched.abort(fmt.Errorf("the update %q has two handlers, the second from %s: register one only", name, callerOutside()))
