@@ -91,6 +91,14 @@ func (h Handle[Out]) History(ctx context.Context, execution int64) iter.Seq2[His
 	return h.c.history(ctx, h.t, execution)
 }
 
+// ExportHistory returns the stored history of an execution; 0 is the current one. See Client.ExportHistory.
+func (h Handle[Out]) ExportHistory(ctx context.Context, execution int64) (HistoryFile, error) {
+	if err := h.usable(ctx); err != nil {
+		return HistoryFile{}, err
+	}
+	return h.c.exportHistory(ctx, h.t, execution)
+}
+
 var errNoInstance = errors.New("the handle is zero or its key is: take one from client.Start or client.Lookup")
 
 // usable refuses a handle that was not made by this package.

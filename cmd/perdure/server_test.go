@@ -72,6 +72,7 @@ func TestCommandsOnServer(t *testing.T) {
 		postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE upgraded TEMPLATE fixture OWNER guarded")
 		checkUpgrade(t, as(cluster, "guarded", "upgraded"))
 	})
+	t.Run("export", func(t *testing.T) { checkExport(t, as(cluster, "guarded", "fixture")) })
 }
 
 // Mistakes with a server are reported like mistakes with a file, and no output shows the password.
