@@ -150,9 +150,8 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 	}
 	cfg := dispatcher.Config{
 		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger,
-		Orchestrations: make(map[provider.Capability]replay.Body),
-		Activities:     make(map[string]map[string]bind.ActivityFunc),
-		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,
+		Activities: make(map[string]map[string]bind.ActivityFunc),
+		MaxTurns:   o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,
 		CacheCount: o.Cache.Executions, CacheBytes: o.Cache.Bytes, CacheIdle: o.Cache.Idle,
 		Lease: o.Lease, DeadlockLimit: o.DeadlockLimit, LocalTime: o.LocalActivityTime,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
@@ -171,12 +170,6 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		return dispatcher.Config{}, err
 	}
 	cfg.Limits = limits
-	orchestrations := newNames("orchestration")
-	for name, entry := range r.orchestrations {
-		cfg.Orchestrations[provider.Capability{Name: name}] = entry.body
-		orchestrations.add(name, entry.pointer, entry.code)
-	}
-	activities := newNames("activity")
 	for key, entry := range r.activities {
 		if o.serves(key.queue) {
 			if cfg.Activities[key.queue] == nil {
@@ -184,13 +177,27 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 			}
 			cfg.Activities[key.queue][key.name] = entry.fn
 		}
+	}
+	cfg.Orchestrations, cfg.Env = r.code(o.Logger)
+	return cfg, nil
+}
+
+// code returns the orchestrations, and what their executions get. It needs r.mu.
+func (r *Registry) code(logger *slog.Logger) (map[provider.Capability]replay.Body, *replay.Env) {
+	bodies := make(map[provider.Capability]replay.Body)
+	orchestrations := newNames("orchestration")
+	for name, entry := range r.orchestrations {
+		bodies[provider.Capability{Name: name}] = entry.body
+		orchestrations.add(name, entry.pointer, entry.code)
+	}
+	activities := newNames("activity")
+	for key, entry := range r.activities {
 		activities.add(key.name, entry.pointer, entry.code)
 	}
-	cfg.Env = &replay.Env{
-		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: failure.Snapshot(bind.SetOf(r.errorsLocked())),
+	return bodies, &replay.Env{
+		NewKey: dispatcher.NewKey, Logger: logger, Errors: failure.Snapshot(bind.SetOf(r.errorsLocked())),
 		Activities: activities, Orchestrations: orchestrations,
 	}
-	return cfg, nil
 }
 
 // ownerName is unique to each Start, so that a restarted node never takes its
