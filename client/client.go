@@ -58,6 +58,7 @@ type Client struct {
 	level   *upgrade.Level // that the store allows
 
 	propagators []header.Propagator
+	served      served
 }
 
 // Node is a node of the client's own process: see runtime.Runtime.Node. The zero Node is none.

@@ -61,6 +61,7 @@ type startOptions struct {
 	policy   provider.IDPolicy
 	delay    time.Duration
 	overload *OverloadPolicy // nil: that of the client
+	version  *string         // of the code; nil: the newest
 
 	attributes []provider.Attribute
 	messages   []history.Body // delivered with the start, or to the existing instance
@@ -92,6 +93,15 @@ func WithID(id string) StartOption {
 	return startFunc(func(o *startOptions) error {
 		o.id = id
 		return checkName("instance ID", id)
+	})
+}
+
+// WithVersion chooses the version of the orchestration's code: see orchestration.Version. The empty version is code without
+// one. Without the option, Start takes the version of its function, and StartNamed the newest that a node has registered.
+func WithVersion(version string) StartOption {
+	return startFunc(func(o *startOptions) error {
+		o.version = &version
+		return invalid(check.OptionalName("version", version))
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Start stores a new instance of an orchestration and returns a handle of it. It does not wait for a node to run it; any node
-// that has the orchestration registered does. For closures and generic functions pass the result of orchestration.Define. The
+// that has the orchestration registered does. The instance runs the version of fn: see orchestration.Version. For closures and generic functions pass the result of orchestration.Define. The
 // input is stored as JSON, at most 2 MiB.
 //
 // Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if that commits.
@@ -31,29 +31,42 @@ import (
 func Start[In, Out any](
 	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, opts ...StartOption,
 ) (Handle[Out], error) {
-	name, _, err := bind.OrchestrationName(fn)
+	ref, err := bind.OrchestrationOf(fn)
 	if err != nil {
 		return Handle[Out]{}, fmt.Errorf("starting an orchestration: %w: %w", ErrInvalid, err)
 	}
-	return StartNamed[Out](ctx, c, name, in, opts...)
-}
-
-// StartNamed is Start for an orchestration that is known by its stored name only.
-func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, opts ...StartOption) (Handle[Out], error) {
-	t, err := c.start(ctx, name, in, opts)
+	t, err := c.start(ctx, ref.Name, &ref.Version, in, opts)
 	if err != nil {
 		return Handle[Out]{}, err
 	}
 	return Handle[Out]{c: c, t: t}, nil
 }
 
-// start checks the request, stores it and returns the instance with its ID. The messages are delivered with the start.
-func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption, messages ...history.Body) (target, error) {
-	o := startOptions{messages: messages}
+// StartNamed is Start for an orchestration that is known by its stored name only. Without WithVersion it starts the newest version
+// that a node of the store has registered, and code without a version if none has. It knows the nodes as of ten seconds ago, or as of
+// its last start outside of a transaction. See Nodes for what that list lacks; a store that lists no nodes starts code without a version.
+func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, opts ...StartOption) (Handle[Out], error) {
+	t, err := c.start(ctx, name, nil, in, opts)
+	if err != nil {
+		return Handle[Out]{}, err
+	}
+	return Handle[Out]{c: c, t: t}, nil
+}
+
+// start checks the request, stores it and returns the instance with its ID. Without a version, and without one in the options, it takes the
+// newest. The messages are delivered with the start.
+func (c *Client) start(ctx context.Context, name string, version *string, in any, opts []StartOption, messages ...history.Body) (target, error) {
+	o := startOptions{version: version, messages: messages}
 	var req provider.CreateRequest
 	err := c.usable(ctx)
 	if err == nil {
-		req, err = o.request(ctx, c, name, in, opts)
+		req, err = o.request(ctx, c, name, in, opts, func() (int64, string, error) {
+			if o.version != nil {
+				return c.allowed(ctx, o.tx != nil), *o.version, nil
+			}
+			newest, err := c.served.newest(ctx, c.store, name, o.tx != nil)
+			return c.allowed(ctx, o.tx != nil), newest, err
+		})
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
@@ -101,8 +114,11 @@ func (c *Client) create(ctx context.Context, doing string, req provider.CreateRe
 	return stored, doubtful, err
 }
 
-// request applies the options and returns the request to the storage. It is the same for all repeats.
-func (o *startOptions) request(ctx context.Context, c *Client, name string, in any, opts []StartOption) (req provider.CreateRequest, err error) {
+// request applies the options and returns the request to the storage. It is the same for all repeats. look returns the level that the
+// store allows, and the version of the code.
+func (o *startOptions) request(
+	ctx context.Context, c *Client, name string, in any, opts []StartOption, look func() (level int64, version string, err error),
+) (req provider.CreateRequest, err error) {
 	if err := checkName("orchestration name", name); err != nil {
 		return req, err
 	}
@@ -119,14 +135,18 @@ func (o *startOptions) request(ctx context.Context, c *Client, name string, in a
 	if o.requestID == "" {
 		o.requestID = uuid.NewString()
 	}
+	level, version, err := look()
+	if err != nil {
+		return req, err
+	}
 	started := &history.ExecutionStarted{
-		Name: name, Input: input, Settings: replay.SettingsAt(c.allowed(ctx, o.tx != nil)), RequestID: o.requestID,
+		Name: name, CodeVersion: version, Input: input, Settings: replay.SettingsAt(level), RequestID: o.requestID,
 		Delay: roundUp(o.delay), Header: c.header(ctx, o.header, o.tx != nil),
 	}
 	o.nameEvents()
 	req = provider.CreateRequest{
 		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),
-		Name: name, EngineLevel: replay.LevelOf(started), Policy: o.policy, RequestID: o.requestID,
+		Name: name, CodeVersion: version, EngineLevel: replay.LevelOf(started), Policy: o.policy, RequestID: o.requestID,
 		Message: message(started), Attributes: o.attributes,
 	}
 	for _, b := range o.messages {

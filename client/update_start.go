@@ -20,11 +20,11 @@ func StartAndUpdate[UpdateOut, In, Out any](
 ) (Handle[Out], UpdateHandle[UpdateOut], error) {
 	var h Handle[Out]
 	var u UpdateHandle[UpdateOut]
-	name, _, err := bind.OrchestrationName(fn)
+	ref, err := bind.OrchestrationOf(fn)
 	if err != nil {
 		return h, u, fmt.Errorf("starting an orchestration: %w: %w", ErrInvalid, err)
 	}
-	t, sent, err := c.startAndUpdate(ctx, name, in, update, updateIn, opts)
+	t, sent, err := c.startAndUpdate(ctx, ref, in, update, updateIn, opts)
 	if err != nil {
 		return h, u, err
 	}
@@ -32,10 +32,10 @@ func StartAndUpdate[UpdateOut, In, Out any](
 }
 
 func (c *Client) startAndUpdate(
-	ctx context.Context, name string, in any, update string, updateIn any, opts []StartOption,
+	ctx context.Context, ref bind.Reference, in any, update string, updateIn any, opts []StartOption,
 ) (t target, u sentUpdate, err error) {
 	if err := c.usable(ctx); err != nil {
-		return t, u, fmt.Errorf("starting %s: %w", check.Quote(name), err)
+		return t, u, fmt.Errorf("starting %s: %w", check.Quote(ref.Name), err)
 	}
 	var o updateOptions
 	rest := make([]StartOption, 0, len(opts))
@@ -54,9 +54,9 @@ func (c *Client) startAndUpdate(
 		err = c.mayUpdate(ctx)
 	}
 	if err != nil {
-		return t, u, fmt.Errorf("starting %s with an update: %w", check.Quote(name), err)
+		return t, u, fmt.Errorf("starting %s with an update: %w", check.Quote(ref.Name), err)
 	}
 	body.Header = c.header(ctx, o.header, true) // reads nothing: mayUpdate has read the level
-	t, err = c.start(ctx, name, in, rest, body)
+	t, err = c.start(ctx, ref.Name, &ref.Version, in, rest, body)
 	return t, u, err
 }

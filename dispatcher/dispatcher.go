@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/turn"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -43,6 +44,7 @@ func Start(cfg core.Config) *Dispatcher {
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
 	cfg.Off |= undeclared(provider.FeaturesOf(cfg.Provider))
+	cfg.Env.MayNote = func() bool { return cfg.Level.Allowed() >= replay.LevelOfHandlers }
 	n := core.New(working, cfg)
 	d := &Dispatcher{
 		node: n, stopFetching: stopFetching, stopWorking: stopWorking,

@@ -34,21 +34,22 @@ func CallOrchestration[In, Out any](
 	return StartOrchestration(ctx, fn, in, opts...).Get(ctx)
 }
 
-// StartOrchestration starts a child orchestration and returns a future of its result. If the ID is in use the future fails with
+// StartOrchestration starts a child orchestration and returns a future of its result. The child runs the version of fn: see
+// [Version]. If the ID is in use the future fails with
 // ErrExists. A function that is not registered on this node fails the turn; use [StartOrchestrationNamed] or [Define] for one
 // that runs elsewhere only.
 func StartOrchestration[In, Out any](
 	ctx *Context, fn func(*Context, In) (Out, error), in In, opts ...ChildOption,
 ) Future[Out] {
 	scope := ctx.engine()
-	name, defined, err := bind.OrchestrationName(fn)
-	if err == nil && !defined {
-		err = scope.Env().Orchestrations.Check(name, reflect.ValueOf(fn).Pointer())
+	ref, err := bind.OrchestrationOf(fn)
+	if err == nil && !ref.Defined {
+		err = scope.Env().Orchestrations.Check(ref.Name, reflect.ValueOf(fn).Pointer())
 	}
 	if err != nil {
 		scope.Fail(newError(failure.ErrNotRegistered, "starting a child: %v", err))
 	}
-	return StartOrchestrationNamed[Out](ctx, name, in, opts...)
+	return startChild[Out](ctx, &history.ChildStarted{Name: ref.Name, CodeVersion: ref.Version}, in, opts)
 }
 
 // CallOrchestrationNamed is CallOrchestration for a child that is known by name only.
@@ -58,23 +59,28 @@ func CallOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ...
 
 // StartOrchestrationNamed is StartOrchestration for a child that is known by name only.
 func StartOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ...ChildOption) Future[Out] {
+	return startChild[Out](ctx, &history.ChildStarted{Name: name}, in, opts)
+}
+
+func startChild[Out any](ctx *Context, call *history.ChildStarted, in any, opts []ChildOption) Future[Out] {
 	scope := ctx.engine()
-	call, err := childCall(name, in, opts)
+	err := completeCall(call, in, opts)
 	if err != nil {
 		return Future[Out]{f: scope.Failed(err)}
 	}
 	return Future[Out]{f: scope.Child(call)}
 }
 
-func childCall(name string, in any, opts []ChildOption) (*history.ChildStarted, error) {
-	call := &history.ChildStarted{Name: name}
+// completeCall applies the options of a call and encodes its input.
+func completeCall(call *history.ChildStarted, in any, opts []ChildOption) error {
+	name := call.Name
 	err := check.Name("orchestration name", name)
 	if err == nil {
 		err = bind.Apply(opts, func(o ChildOption) error { return o.applyChild(call) })
 	}
 	if err != nil {
-		return nil, refused("starting child", name, err)
+		return refused("starting child", name, err)
 	}
 	call.Input, err = encodeInput("orchestration", name, in)
-	return call, err
+	return err
 }

@@ -31,7 +31,7 @@ type Info struct {
 	Key           string // never reused, even if the ID is
 	Execution     int64  // from 1; grows with continue-as-new
 	Orchestration string
-	CodeVersion   string
+	CodeVersion   string // that the execution started with: see [Version]; "": none
 	ParentID      string // of the instance that started this one as a child; "" for none
 	ParentKey     string
 	// RootID and RootKey are of the topmost ancestor, or of this instance if it has no parent. For the child of a child that
@@ -49,6 +49,10 @@ type Info struct {
 	// ContinueAsNewSuggested is true from 4,096 events or 4 MiB on: see ContinueAsNew. Longer histories work, but replays get
 	// slow.
 	ContinueAsNewSuggested bool
+	// NewerVersion says that a node which runs the instance has a newer version of the orchestration: see [Version]. It becomes true
+	// with a message that the code is given, and stays so for the rest of the execution, on every node. Code that waits for long
+	// may then continue as new. On stores that allow no level 8 yet it stays false.
+	NewerVersion bool
 }
 
 // Info returns what is known of the running execution. A loop may ask when to continue as new:
@@ -63,6 +67,7 @@ func (c *Context) Info() Info {
 		ID: i.ID, Key: i.Key.String(), Execution: i.Execution,
 		Orchestration: i.Name, CodeVersion: i.CodeVersion, ParentID: i.Parent.ID,
 		RootID: f.Root.ID, RootKey: provider.UUID(f.Root.Key).String(), Started: time.UnixMicro(f.Started).UTC(),
+		NewerVersion:  i.Newer,
 		HistoryLength: f.Length, HistoryBytes: f.Size, ContinueAsNewSuggested: f.Suggested,
 	}
 	if f.Began != 0 {

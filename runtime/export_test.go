@@ -20,7 +20,7 @@ func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, 
 		return nil, err
 	}
 	for version, name := range versions {
-		cfg.Orchestrations[version] = reg.orchestrations[name].body
+		cfg.Orchestrations[version] = reg.orchestrations[provider.Capability{Name: name}].body
 	}
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
 	if cfg.Level, cfg.Alongside, err = register(ctx, &cfg, upgrade.OwnLevel(ctx)); err != nil {

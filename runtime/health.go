@@ -15,6 +15,7 @@ import (
 type Unserved struct {
 	Kind        string // "orchestration" or "activity"
 	Name        string
+	Version     string // of an orchestration's code; "": none
 	Queue       string // of an activity
 	EngineLevel int64  // of instances that need a newer node; 0: that is not why. See client.NodeInfo
 	Count       int64
@@ -69,7 +70,7 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 		}
 		if !rt.can.orchestrations[w.Capability] || level > 0 {
 			h.Unserved = append(h.Unserved, Unserved{
-				Kind: "orchestration", Name: w.Name, EngineLevel: level, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
+				Kind: "orchestration", Name: w.Name, Version: w.CodeVersion, EngineLevel: level, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
 			})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
 )
 
 // ErrRegistration means that the registry has refused a function or an error. Start returns it for mistakes that were made before, while
@@ -26,7 +27,7 @@ var ErrRegistration = failure.ErrRegistration
 // after Start have no effect on the node. The zero Registry is empty and ready.
 type Registry struct {
 	mu             sync.Mutex
-	orchestrations map[string]orchestrationEntry
+	orchestrations map[provider.Capability]orchestrationEntry
 	activities     map[activityName]activityEntry
 	errors         *orchestration.Errors // nil: empty
 	problems       []error
@@ -70,25 +71,29 @@ func (r *Registry) errorsLocked() *orchestration.Errors {
 }
 
 // AddOrchestration registers an orchestration under its stored name: the function's bare name, or the one given with
-// orchestration.Define. It refuses closures and generic instances without a name, names in use, and inputs and outputs that
-// cannot be decoded.
+// orchestration.Define. A name can be registered in several versions, and without one: see orchestration.Version. It refuses closures
+// and generic instances without a name, names and versions in use, and inputs and outputs that cannot be decoded.
 func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, In) (Out, error)) error {
-	name, _, err := bind.OrchestrationName(fn)
+	ref, err := bind.OrchestrationOf(fn)
 	if err == nil {
-		err = checkShape[In, Out]("orchestration", name)
+		err = checkShape[In, Out]("orchestration", ref.Name)
 	}
 	if err != nil || r == nil {
-		return r.refuse("orchestration", name, err)
+		return r.refuse("orchestration", ref.Name, err)
 	}
+	of := provider.Capability{Name: ref.Name, CodeVersion: ref.Version}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.orchestrations[name]; ok {
-		return r.refuseLocked("orchestration", name, errTaken)
+	if _, ok := r.orchestrations[of]; ok {
+		if ref.Version != "" {
+			return r.refuseLocked("orchestration", ref.Name, fmt.Errorf("version %s: %w", check.Quote(ref.Version), errVersionTaken))
+		}
+		return r.refuseLocked("orchestration", ref.Name, errTaken)
 	}
 	if r.orchestrations == nil {
-		r.orchestrations = make(map[string]orchestrationEntry)
+		r.orchestrations = make(map[provider.Capability]orchestrationEntry)
 	}
-	r.orchestrations[name] = orchestrationEntry{bind.Orchestration(fn), reflect.ValueOf(fn).Pointer(), bind.OrchestrationCode(fn)}
+	r.orchestrations[of] = orchestrationEntry{bind.Orchestration(fn), reflect.ValueOf(fn).Pointer(), bind.OrchestrationCode(fn)}
 	return nil
 }
 
@@ -136,8 +141,9 @@ func AddErrorType[T error](r *Registry, name string) error {
 }
 
 var (
-	errTaken      = errors.New("the name is in use: give another one with Define")
-	errNoRegistry = errors.New("the registry is nil: make one with runtime.NewRegistry")
+	errTaken        = errors.New("the name is in use: give another one with Define")
+	errVersionTaken = errors.New("it is registered already: give another one with orchestration.Version")
+	errNoRegistry   = errors.New("the registry is nil: make one with runtime.NewRegistry")
 )
 
 func (r *Registry) refuse(what, name string, err error) error {

@@ -186,9 +186,9 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 func (r *Registry) code(logger *slog.Logger) (map[provider.Capability]replay.Body, *replay.Env) {
 	bodies := make(map[provider.Capability]replay.Body)
 	orchestrations := newNames("orchestration")
-	for name, entry := range r.orchestrations {
-		bodies[provider.Capability{Name: name}] = entry.body
-		orchestrations.add(name, entry.pointer, entry.code)
+	for of, entry := range r.orchestrations {
+		bodies[of] = entry.body
+		orchestrations.add(of.Name, entry.pointer, entry.code)
 	}
 	activities := newNames("activity")
 	for key, entry := range r.activities {
@@ -196,7 +196,7 @@ func (r *Registry) code(logger *slog.Logger) (map[provider.Capability]replay.Bod
 	}
 	return bodies, &replay.Env{
 		NewKey: dispatcher.NewKey, Logger: logger, Errors: failure.Snapshot(bind.SetOf(r.errorsLocked())),
-		Activities: activities, Orchestrations: orchestrations,
+		Activities: activities, Orchestrations: orchestrations, Newest: newestOf(bodies),
 	}
 }
 

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -12,8 +13,10 @@ import (
 
 // Definition holds the arguments of a function Define.
 type Definition struct {
-	Name string
-	Code uintptr // of the function; 0: it is nil
+	Name    string
+	Version string  // of an orchestration's code; "": none
+	Code    uintptr // of the function; 0: it is nil
+	Err     error   // of the options; nil: they are right
 }
 
 var errNilFunc = errors.New("the function is nil: give one")
@@ -100,6 +103,23 @@ func askOrchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, erro
 // OrchestrationName is ActivityName for an orchestration function.
 func OrchestrationName[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) (name string, defined bool, err error) {
 	return nameOf(fn, askOrchestration[C](fn))
+}
+
+// Reference is what is stored of an orchestration function.
+type Reference struct {
+	Name    string
+	Version string // of its code; "": none
+	Defined bool   // the function was made by Define
+}
+
+// OrchestrationOf is OrchestrationName with the version.
+func OrchestrationOf[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) (ref Reference, err error) {
+	given := askOrchestration[C](fn)
+	ref.Name, ref.Defined, err = nameOf(fn, given)
+	if given != nil {
+		ref.Version, err = given.Version, cmp.Or(err, given.Err)
+	}
+	return ref, err
 }
 
 // OrchestrationCode is ActivityCode for an orchestration function.

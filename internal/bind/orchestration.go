@@ -48,7 +48,7 @@ func Orchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error))
 // are thus not on the stack of every waiting execution.
 func result[Out any](s *replay.Scope, out Out, err error) replay.Result {
 	if next := continued(err); next != nil {
-		return replay.Result{Continue: next.event()}
+		return replay.Result{Continue: next.event(), KeepVersion: next.KeepVersion}
 	}
 	var data []byte
 	if err == nil {
@@ -73,16 +73,20 @@ func failed(s *replay.Scope, err error) replay.Result {
 	return replay.Result{Failure: &f}
 }
 
+// Next is what code asks for with continue-as-new.
+type Next struct {
+	Input       []byte
+	KeepVersion bool
+}
+
 // continueError asks for the next execution. It is no failure, but travels as one, so
 // that code returns it from any depth.
-type continueError struct {
-	input []byte
-}
+type continueError struct{ Next }
 
 func (*continueError) Error() string { return "continue as new" }
 
 // Continue returns the error by which code asks for the next execution.
-func Continue(input []byte) error { return &continueError{input: input} }
+func Continue(next Next) error { return &continueError{next} }
 
 // continued finds the request for the next execution in the error that code returned. An error whose methods panic,
 // such as a typed nil, holds none.
@@ -97,7 +101,7 @@ func continued(err error) (next *continueError) {
 }
 
 func (e *continueError) event() *history.ContinuedAsNew {
-	return &history.ContinuedAsNew{Input: e.input}
+	return &history.ContinuedAsNew{Input: e.Input}
 }
 
 // Output decodes the output of an instance that has completed.

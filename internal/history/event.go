@@ -102,7 +102,10 @@ type Event struct {
 	ID   int64 // place in the history, from 1; not part of the encoding
 	At   int64 // microseconds UTC by the storage's clock; only for messages, as a command has the time of its message
 	More bool  // only for messages: code did not continue before the next message was applied
-	Body Body
+	// Newer says, only for messages, that the node which applied it had a newer version of the code. One message of an
+	// execution has it.
+	Newer bool
+	Body  Body
 }
 
 // Body is the content of an event: a pointer to one of the structs of this package.
@@ -114,7 +117,7 @@ type Body interface {
 // Encode appends the event's encoding to dst.
 func Encode(dst []byte, e Event) []byte {
 	dst = append(dst, formatVersion, byte(e.Body.Kind()))
-	return appendRecord(dst, &envelope{at: e.At, more: e.More, body: e.Body})
+	return appendRecord(dst, &envelope{at: e.At, more: e.More, newer: e.Newer, body: e.Body})
 }
 
 // Decode reads an encoded event. The event shares data's bytes. Errors wrap ErrNewer or
@@ -137,18 +140,21 @@ func Decode(id int64, data []byte) (Event, error) {
 	if err := decodeRecord(data[2:], &env, 0); err != nil {
 		return Event{}, fmt.Errorf("event %d (%s): %w", id, entry.name, err)
 	}
-	return Event{ID: id, At: env.at, More: env.more, Body: env.body}, nil
+	return Event{ID: id, At: env.at, More: env.more, Newer: env.newer, Body: env.body}, nil
 }
 
-// envelope is the time, as field 1, and the fields of the body from number 2 on. The last number is the flag more.
+// envelope is the time, as field 1, and the fields of the body from number 2 on. The last numbers are the flags
+// newer and more.
 type envelope struct {
-	at   int64
-	more bool
-	body Body
+	at    int64
+	more  bool
+	newer bool
+	body  Body
 }
 
 func (e *envelope) fields(c *codec) {
 	c.integer(1, &e.at)
 	e.body.fields(c)
+	c.boolean(maxFields-1, &e.newer)
 	c.boolean(maxFields, &e.more)
 }

@@ -43,6 +43,15 @@ func TestGoldenMore(t *testing.T) {
 	}
 }
 
+// A message with which code learns of a newer version says so.
+func TestGoldenNewer(t *testing.T) {
+	want := Event{ID: 7, At: 1767322800000006, Newer: true, Body: &EventReceived{Name: "approval"}}
+	got, err := Decode(7, golden(t, "Newer", Encode(nil, want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
 func TestGoldenOutcome(t *testing.T) {
 	want := Outcome{Output: []byte(`"out"`), Failure: &sampleFailure}
 	got, err := DecodeOutcome(golden(t, "Outcome", EncodeOutcome(want)))
@@ -107,7 +116,7 @@ func TestGoldenFilesAreAllKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(kinds) + 7; len(files) != want { // Outcome, Failure, Retried, More, Question, Answer and UpdateState
+	if want := len(kinds) + 8; len(files) != want { // Outcome, Failure, Retried, More, Newer, Question, Answer and UpdateState
 		t.Errorf("%d golden files, want %d", len(files), want)
 	}
 }

@@ -67,7 +67,7 @@ func (x *Execution) receive(message history.Event) {
 		x.events.together = 0
 	}
 	x.events.together++
-	message.At, message.More = max(message.At, x.now), false
+	message.At, message.More, message.Newer = max(message.At, x.now), false, x.noteNewer()
 	x.absorb(x.events.receive(message))
 	x.held = true
 }
@@ -140,6 +140,7 @@ func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
 	x.events.begin(e)
 	x.state.begin()
+	x.hear(&e)
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
 		x.begin(b, e.At)

@@ -25,6 +25,11 @@ type Env struct {
 	Errors         *failure.Set
 	Activities     Names
 	Orchestrations Names
+	// Newest returns the newest version of an orchestration on this node, or the given one if no version is newer. Nil: no
+	// version is registered.
+	Newest func(name, version string) string
+	// MayNote reports whether a message may note that there is a newer version. Nil: none may.
+	MayNote func() bool
 }
 
 // Info identifies an execution.
@@ -33,7 +38,9 @@ type Info struct {
 	Key         provider.UUID
 	Execution   int64
 	Name        string
-	CodeVersion string
+	CodeVersion string // from the start event, as soon as that is applied
+	Runs        string // the version whose code runs
+	Newer       bool   // a message has noted that there is a newer version
 	Parent      history.Parent
 
 	keyText string

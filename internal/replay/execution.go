@@ -11,6 +11,8 @@ type Result struct {
 	Failure   *history.Failure
 	Cancelled bool // the failure is the cancellation itself
 	Continue  *history.ContinuedAsNew
+	// KeepVersion says that the next execution runs the version of this one.
+	KeepVersion bool
 }
 
 // Execution is one execution of an instance in memory. The package comment says which goroutines may use it.
@@ -24,13 +26,14 @@ type Execution struct {
 	blocked   bool           // its main function has begun, and all code has blocked since
 	warned    bool           // that the history gets long
 	held      bool           // code has not continued since the last message
+	heard     bool           // a message came after those that open the execution
 	cancelled *history.Event // the first cancel request
 	end       *End
 }
 
 // New makes an execution that has applied nothing yet.
 func New(env *Env, info Info, body Body) *Execution {
-	info.keyText = info.Key.String()
+	info.keyText, info.Runs = info.Key.String(), info.CodeVersion
 	x := &Execution{main: body, core: core{
 		env: env, info: info,
 		pending:  operations{futures: make(map[int64]*Future)},

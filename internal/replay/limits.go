@@ -69,8 +69,9 @@ const (
 	// LevelOfTogether is that of an execution whose code continues after all messages of a turn.
 	LevelOfTogether = 7
 	// LevelOfHandlers is that of handlers that go on when the main function has returned: their flag, and MainReturned. It is
-	// that of updates, of a message with a header, of a start that names its root or when the first execution began, and of
-	// a task that names its orchestration, too.
+	// that of updates, of a message with a header, of a start that names its root or when the first execution began, of a
+	// task that names its orchestration, of a message with which code learns of a newer version, and of an instance that
+	// was moved to another version, too.
 	LevelOfHandlers = 8
 )
 
@@ -104,6 +105,14 @@ func levelOfHeader(header []byte) int64 {
 		return LevelOfHandlers
 	}
 	return LowestLevel
+}
+
+// LevelOfEvent is LevelOf with what the event has besides its body.
+func LevelOfEvent(e *history.Event) int64 {
+	if e.Newer {
+		return LevelOfHandlers
+	}
+	return LevelOf(e.Body)
 }
 
 // LevelOfMessage returns the level of a message that becomes the event. It is 0 for what every node reads, so that such a

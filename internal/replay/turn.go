@@ -77,7 +77,7 @@ func (x *Execution) stop(end *End) { x.end, x.sched.ended = end, true }
 // finish records how the main function ended.
 func (x *Execution) finish(r Result) {
 	if r.Continue != nil && r.Continue.Name == "" {
-		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.info.CodeVersion
+		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.nextVersion(r.KeepVersion)
 	}
 	x.letFreshRun(x.sched.current.Load())
 	if x.job.holding > 0 && x.settings.Flags&flagHandlers != 0 {
@@ -129,7 +129,7 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 	events := append([]history.Event{{At: x.now, Body: started}}, carried...)
 	for i := range events {
 		events[i].ID = int64(i) + 1
-		events[i].At, events[i].More = x.now, false
+		events[i].At, events[i].More, events[i].Newer = x.now, false, false
 	}
 	return events
 }

@@ -59,7 +59,7 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 		}
 		data := history.Encode(make([]byte, 0, size), e)
 		t.req.Events = append(t.req.Events, data)
-		t.req.EngineLevel = max(t.req.EngineLevel, replay.LevelOf(e.Body))
+		t.req.EngineLevel = max(t.req.EngineLevel, replay.LevelOfEvent(&e))
 		tr.command(t, &info, e, data, turn, given)
 	}
 	if s := turn.State; s != nil {

@@ -171,7 +171,7 @@ func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execut
 	inst := &r.turn.Instance
 	// A longer cached execution is ahead of the fetch, because a fast turn has committed since. If it is on another branch, the fence fails
 	// the commit.
-	if a.x != nil && a.x.Info().Execution == inst.Execution &&
+	if a.x != nil && a.x.Info().Execution == inst.Execution && a.x.Info().Runs == inst.CodeVersion && // it was moved otherwise
 		(a.version == inst.Version || a.x.Length() > inst.HistoryLength) {
 		ts.begin(r, a.x)
 		return a.x, nil
