@@ -219,12 +219,17 @@ func (c *Client) askOnce(ctx context.Context, t target, doing string, q *history
 			return a, nil
 		}
 	}
+	return c.askAs(ctx, t, doing, q, provider.Capability{})
+}
+
+// askAs asks the nodes of a capability through the store; zero: those that run the instance.
+func (c *Client) askAs(ctx context.Context, t target, doing string, q *history.Question, of provider.Capability) (history.Answer, error) {
 	var res provider.AskResult
 	unanswered := error(nil)
 	_, err := c.store.repeat(ctx, doing, func(ctx context.Context) (err error) {
 		res, err = c.store.Ask(ctx, provider.AskRequest{
 			Key: t.key, AskID: provider.NewKeyIn(provider.SlotOf(t.key)), Payload: history.EncodeQuestion(*q),
-			Wait: time.Duration(q.Limit) * time.Microsecond,
+			Wait: time.Duration(q.Limit) * time.Microsecond, As: of,
 		})
 		if errors.Is(err, provider.ErrNoAnswer) {
 			unanswered, err = err, nil

@@ -16,8 +16,8 @@ import (
 )
 
 // Start stores a new instance of an orchestration and returns a handle of it. It does not wait for a node to run it; any node
-// that has the orchestration registered does. The instance runs the version of fn: see orchestration.Version. For closures and generic functions pass the result of orchestration.Define. The
-// input is stored as JSON, at most 2 MiB.
+// that has the orchestration registered does. The instance runs the version of fn: see orchestration.Version. For closures and
+// generic functions pass the result of orchestration.Define. The input is stored as JSON, at most 2 MiB.
 //
 // Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if that commits.
 //

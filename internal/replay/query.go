@@ -14,6 +14,8 @@ import (
 const (
 	QueryNames = "queries" // the names of all queries
 	QueryStack = "stack"   // where the coroutines wait; only after NoteCallers
+	// QueryReplays is asked of a rebuilt execution only, and not listed: that it replays is the answer.
+	QueryReplays = "perdure.replays"
 )
 
 // QueryHandler answers a query: encoded input to encoded output.
@@ -38,7 +40,7 @@ func (h *queryHandlers) names() []string {
 func (s *Scope) HandleQuery(name string, handler QueryHandler) {
 	x := s.x
 	x.sched.enter()
-	if _, taken := x.handlers.byName[name]; taken || name == QueryNames || name == QueryStack {
+	if _, taken := x.handlers.byName[name]; taken || name == QueryNames || name == QueryStack || name == QueryReplays {
 		x.sched.abort(fmt.Errorf("the query %q has two handlers, the second from %s: register one only; the engine itself has %q and %q",
 			name, callerOutside(), QueryNames, QueryStack))
 	}
@@ -68,6 +70,8 @@ func (x *Execution) Begun() bool { return x.begun }
 // other call may be made meanwhile but Abandon, after which the answer is worthless.
 func (x *Execution) Ask(q *Query) {
 	switch handler := x.handlers.byName[q.Name]; {
+	case q.Name == QueryReplays:
+		q.Answer = history.Answer{Outcome: history.Answered}
 	case !x.begun:
 		q.Answer = history.Answer{Outcome: history.AnswerNotBegun}
 	case q.After != "" && (x.held || !x.requests.repeats(q.After)):

@@ -163,6 +163,9 @@ func (qs *Queries) row(ctx context.Context, key provider.UUID) (*provider.Instan
 
 // answer answers a question to an instance whose row was read after the question was asked. If ok is false, this node cannot answer it.
 func (qs *Queries) answer(ctx context.Context, inst *provider.Instance, q *history.Question) (answer history.Answer, ok bool) {
+	if q.Name == replay.QueryReplays {
+		return qs.replays(ctx, inst, q)
+	}
 	if answer, ok = qs.before(inst, q); ok {
 		return answer, true
 	}
@@ -175,7 +178,9 @@ func (qs *Queries) answer(ctx context.Context, inst *provider.Instance, q *histo
 }
 
 // rebuilds reports whether the question must not be answered from the cache. Only a rebuilt execution notes callers.
-func rebuilds(q *history.Question) bool { return q.Rebuild || q.Name == replay.QueryStack }
+func rebuilds(q *history.Question) bool {
+	return q.Rebuild || q.Name == replay.QueryStack || q.Name == replay.QueryReplays
+}
 
 // before returns the answer of questions that need no execution.
 func (qs *Queries) before(inst *provider.Instance, q *history.Question) (answer history.Answer, ok bool) {

@@ -84,6 +84,11 @@ func catalogue() []group {
 				"Repeat the call as the text says: with `WithID` and `WithRequestID` nothing is stored twice.",
 			},
 			{
+				[]kind{k("client.ErrBusy", client.ErrBusy)},
+				"`Move`: the instance changed between the check and the move, five times", "yes", "the caller",
+				"Give `SuspendToMove`. See [Run versions side by side](../how-to/run-versions-side-by-side.md).",
+			},
+			{
 				[]kind{k("client.ErrHistoryFile", client.ErrHistoryFile)},
 				"`ReadHistories` or `runtime.Replay`: no history file, one that was cut off, or one of a newer release; the text says where", "no", "the caller",
 				"Export the history again. See [Check a deploy by replay](../how-to/check-a-deploy-by-replay.md).",
