@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -15,10 +16,11 @@ import (
 type Unserved struct {
 	Kind        string // "orchestration" or "activity"
 	Name        string
-	Version     string // of an orchestration's code; "": none
-	Queue       string // of an activity
-	EngineLevel int64  // of instances that need a newer node; 0: that is not why. See client.NodeInfo
-	Count       int64
+	Version     string        // of an orchestration's code; "": none
+	Queue       string        // of an activity
+	EngineLevel int64         // of instances that need a newer node; 0: that is not why. See client.NodeInfo
+	NoNode      bool          // no listed node has registered this version, and one has another version: see client.VersionUse
+	Count       int64         // with NoNode: of all instances that run the version, also those that sleep
 	Oldest      time.Duration // how long the oldest waits
 }
 
@@ -74,6 +76,9 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 			})
 		}
 	}
+	if err := rt.noNode(ctx, &h, stats.Running); err != nil {
+		return h, fmt.Errorf("checking health: %w", err)
+	}
 	for _, w := range stats.Tasks {
 		if !rt.can.activities[activityName{w.Queue, w.Name}] {
 			h.Unserved = append(h.Unserved, Unserved{
@@ -82,4 +87,29 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 		}
 	}
 	return h, nil
+}
+
+// noNode adds the versions with running instances that no node has registered. A store that keeps no records lists no nodes.
+func (rt *Runtime) noNode(ctx context.Context, h *Health, running []provider.RunningInstances) error {
+	nodes, _, err := upgrade.Nodes(ctx, provider.FullOf(rt.store))
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+next:
+	for _, u := range upgrade.Uses(nodes, running) {
+		if !u.Unserved {
+			continue
+		}
+		for i := range h.Unserved {
+			if w := &h.Unserved[i]; w.Name == u.Name && w.Version == u.CodeVersion {
+				w.NoNode, w.Count = true, u.Running
+				continue next
+			}
+		}
+		h.Unserved = append(h.Unserved, Unserved{Kind: "orchestration", Name: u.Name, Version: u.CodeVersion, NoNode: true, Count: u.Running})
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -31,6 +32,7 @@ type diagnosis struct {
 	Executions int64     `json:"executions"`
 	Events     int64     `json:"events"`
 	Unchecked  []string  `json:"unchecked,omitempty"`
+	Notes      []string  `json:"notes,omitempty"` // that are no damage
 }
 
 func newDoctor(a *app) *cobra.Command {
@@ -44,11 +46,12 @@ func newDoctor(a *app) *cobra.Command {
 		Example: "  perdure doctor --db orders.db\n  perdure doctor --quiet -o json --db orders.db",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := a.diagnose(cmd.Context(), options)
+			report, notes, err := a.diagnose(cmd.Context(), options)
 			if err != nil && len(report.Findings) == 0 {
 				return err
 			}
 			out := diagnosisOf(&report)
+			out.Notes = notes
 			if err := a.show(cmd, out, func(w *tabwriter.Writer) { doctorTable(w, &out) }); err != nil {
 				return err
 			}
@@ -63,21 +66,51 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 // diagnose checks the database that the user named. The report holds the findings up to the error.
-func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, err error) {
+func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, notes []string, err error) {
 	db, err := a.database()
 	if err != nil {
-		return report, err
+		return report, nil, err
 	}
 	view, err := db.view(ctx, a.logger)
 	if err != nil {
-		return report, err
+		return report, nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	report, err = invariant.Check(ctx, provider.FullOf(view), options)
 	if err != nil && ctx.Err() == nil {
 		err = &storeError{fmt.Errorf("%w; the check ended early: %s", err, db.salvage())}
 	}
-	return report, err
+	if err == nil {
+		notes = unservedNotes(ctx, provider.FullOf(view))
+	}
+	return report, notes, err
+}
+
+// unservedNotes names versions that instances run and no node has registered. They are no damage: a node with the version helps. A store that
+// cannot tell has none.
+func unservedNotes(ctx context.Context, store *provider.Full) (notes []string) {
+	stats, err := store.Stats(ctx, provider.StatsRequest{Running: true})
+	if err != nil {
+		return nil
+	}
+	nodes, _, err := upgrade.Nodes(ctx, store)
+	if err != nil {
+		return nil
+	}
+	for _, u := range upgrade.Uses(nodes, stats.Running) {
+		if u.Unserved {
+			notes = append(notes, fmt.Sprintf("no node has version %q of %s, which %s: run a node with it, or move them",
+				u.CodeVersion, u.Name, runs(u.Running)))
+		}
+	}
+	return notes
+}
+
+func runs(n int64) string {
+	if n == 1 {
+		return "1 instance runs"
+	}
+	return fmt.Sprintf("%d instances run", n)
 }
 
 func diagnosisOf(r *invariant.Report) diagnosis {
@@ -117,6 +150,9 @@ func doctorTable(w *tabwriter.Writer, d *diagnosis) {
 	}
 	for _, u := range d.Unchecked {
 		row(w, "not checked: "+u)
+	}
+	for _, n := range d.Notes {
+		row(w, "note: "+n)
 	}
 	row(w, fmt.Sprintf("checked %s, %s, %s: %s", plural(int(d.Instances), "instance"), plural(int(d.Executions), "execution"),
 		plural(int(d.Events), "event"), plural(len(d.Findings), "finding")))

@@ -72,7 +72,8 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newDemo(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
-		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a), newPatches(a),
+		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
+		newMove(a), newPatches(a), newVersions(a),
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
 	root.SetHelpCommand(newHelp())

@@ -1,0 +1,52 @@
+package upgrade
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/perdure/perdure/internal/natural"
+	"github.com/perdure/perdure/provider"
+)
+
+// Use is a version of an orchestration, with the nodes that have registered it and the instances that run it.
+type Use struct {
+	provider.Capability
+
+	Nodes   []string // owners, in the order of the list
+	Running int64
+	// Unserved says that instances run the version and no node has it, while one has another version of the orchestration. If no node has
+	// any, the service is down, or its nodes are of releases that are not listed.
+	Unserved bool
+}
+
+// Uses returns the versions that nodes have registered or instances run, by name and then by age.
+func Uses(nodes []Node, running []provider.RunningInstances) []Use {
+	byKind, cut, served := make(map[provider.Capability]*Use), false, make(map[string]bool)
+	use := func(of provider.Capability) *Use {
+		if byKind[of] == nil {
+			byKind[of] = &Use{Capability: of}
+		}
+		return byKind[of]
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		cut = cut || n.Count > len(n.Orchestrations)
+		for _, o := range n.Orchestrations {
+			u := use(provider.Capability{Name: o.Name, CodeVersion: o.Version})
+			u.Nodes = append(u.Nodes, n.Owner)
+			served[o.Name] = true
+		}
+	}
+	for _, r := range running {
+		use(r.Capability).Running += r.Count
+	}
+	all := make([]Use, 0, len(byKind))
+	for _, u := range byKind {
+		u.Unserved = u.Running > 0 && len(u.Nodes) == 0 && served[u.Name] && !cut
+		all = append(all, *u)
+	}
+	slices.SortFunc(all, func(a, b Use) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), natural.Compare(a.CodeVersion, b.CodeVersion))
+	})
+	return all
+}
