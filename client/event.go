@@ -47,11 +47,13 @@ type HistoryEvent struct {
 	// Header of a start, an event, an update or a request to cancel. Activities and children have that of the start, which is not
 	// repeated in their events.
 	Header map[string]string `json:"header,omitempty"`
+	// NewerVersion says that the code learns of a newer version of itself with this message: see orchestration.Info.
+	NewerVersion bool `json:"newerVersion,omitempty"`
 }
 
 // describeEvent turns a stored event into a HistoryEvent.
 func describeEvent(e history.Event) HistoryEvent {
-	h := HistoryEvent{ID: e.ID, Time: provider.Time(e.At).Std(), Kind: e.Body.Kind().String()}
+	h := HistoryEvent{ID: e.ID, Time: provider.Time(e.At).Std(), Kind: e.Body.Kind().String(), NewerVersion: e.Newer}
 	if !h.describeMessage(e.Body) && !h.describeCommand(e.Body) {
 		h.describeEnd(e.Body)
 	}

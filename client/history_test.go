@@ -121,6 +121,18 @@ var kinds = []struct {
 	},
 }
 
+// A message with which code learns of a newer version says so.
+func TestHistoryShowsTheNewerVersion(t *testing.T) {
+	t.Parallel()
+	f := fileOf(&history.ExecutionOpened{})
+	f.Events[0] = history.Encode(nil, history.Event{Newer: true, Body: &history.ExecutionOpened{}})
+	for e, err := range f.Readable() {
+		if err != nil || !e.NewerVersion {
+			t.Errorf("got %+v, %v", e, err)
+		}
+	}
+}
+
 func TestHistoryShowsEveryKind(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	h := w.start()

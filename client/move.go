@@ -58,6 +58,8 @@ func (c *Client) Move(ctx context.Context, id, version string, opts ...MoveOptio
 // children stay. Info.CodeVersion keeps the version that the execution started with. A blocked or suspended instance stays so.
 // An instance that runs the version already is left alone.
 //
+// Nodes of releases before level 8 leave a moved instance to newer ones. They would continue it as new in the version of its start.
+//
 // A turn that is stored between the check and the move makes Move check again, at most five times. Then it returns ErrBusy, unless
 // SuspendToMove is given. Move waits for nodes until ctx is done, without a deadline for Options.CallTimeout, and one second if no node
 // is listed with that version.
@@ -129,7 +131,9 @@ func (c *Client) tryMove(ctx context.Context, t target, doing, version string) e
 		if err != nil {
 			return err
 		}
-		err = c.steer(ctx, t, doing, provider.SteerRequest{Action: provider.SteerMove, CodeVersion: version, Expected: at})
+		err = c.steer(ctx, t, doing, provider.SteerRequest{
+			Action: provider.SteerMove, CodeVersion: version, Expected: at, EngineLevel: replay.LevelOfHandlers,
+		})
 		if !errors.Is(err, provider.ErrConflict) {
 			return err
 		}

@@ -61,7 +61,9 @@ type startOptions struct {
 	policy   provider.IDPolicy
 	delay    time.Duration
 	overload *OverloadPolicy // nil: that of the client
-	version  *string         // of the code; nil: the newest
+
+	version   string // of the code
+	versioned bool   // false: the newest
 
 	attributes []provider.Attribute
 	messages   []history.Body // delivered with the start, or to the existing instance
@@ -100,7 +102,7 @@ func WithID(id string) StartOption {
 // one. Without the option, Start takes the version of its function, and StartNamed the newest that a node has registered.
 func WithVersion(version string) StartOption {
 	return startFunc(func(o *startOptions) error {
-		o.version = &version
+		o.version, o.versioned = version, true
 		return invalid(check.OptionalName("version", version))
 	})
 }

@@ -35,7 +35,7 @@ func Start[In, Out any](
 	if err != nil {
 		return Handle[Out]{}, fmt.Errorf("starting an orchestration: %w: %w", ErrInvalid, err)
 	}
-	t, err := c.start(ctx, ref.Name, &ref.Version, in, opts)
+	t, err := c.start(ctx, ref.Name, startOptions{version: ref.Version, versioned: true}, in, opts)
 	if err != nil {
 		return Handle[Out]{}, err
 	}
@@ -46,23 +46,21 @@ func Start[In, Out any](
 // that a node of the store has registered, and code without a version if none has. It knows the nodes as of ten seconds ago, or as of
 // its last start outside of a transaction. See Nodes for what that list lacks; a store that lists no nodes starts code without a version.
 func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, opts ...StartOption) (Handle[Out], error) {
-	t, err := c.start(ctx, name, nil, in, opts)
+	t, err := c.start(ctx, name, startOptions{}, in, opts)
 	if err != nil {
 		return Handle[Out]{}, err
 	}
 	return Handle[Out]{c: c, t: t}, nil
 }
 
-// start checks the request, stores it and returns the instance with its ID. Without a version, and without one in the options, it takes the
-// newest. The messages are delivered with the start.
-func (c *Client) start(ctx context.Context, name string, version *string, in any, opts []StartOption, messages ...history.Body) (target, error) {
-	o := startOptions{version: version, messages: messages}
+// start checks the request, stores it and returns the instance with its ID. Without a version in o or opts, it takes the newest.
+func (c *Client) start(ctx context.Context, name string, o startOptions, in any, opts []StartOption) (target, error) {
 	var req provider.CreateRequest
 	err := c.usable(ctx)
 	if err == nil {
 		req, err = o.request(ctx, c, name, in, opts, func() (int64, string, error) {
-			if o.version != nil {
-				return c.allowed(ctx, o.tx != nil), *o.version, nil
+			if o.versioned {
+				return c.allowed(ctx, o.tx != nil), o.version, nil
 			}
 			newest, err := c.served.newest(ctx, c.store, name, o.tx != nil)
 			return c.allowed(ctx, o.tx != nil), newest, err

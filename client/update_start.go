@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -57,6 +58,6 @@ func (c *Client) startAndUpdate(
 		return t, u, fmt.Errorf("starting %s with an update: %w", check.Quote(ref.Name), err)
 	}
 	body.Header = c.header(ctx, o.header, true) // reads nothing: mayUpdate has read the level
-	t, err = c.start(ctx, ref.Name, &ref.Version, in, rest, body)
+	t, err = c.start(ctx, ref.Name, startOptions{version: ref.Version, versioned: true, messages: []history.Body{body}}, in, rest)
 	return t, u, err
 }

@@ -19,17 +19,19 @@ func TestWeakness08_StartIsNeverHalf(t *testing.T) {
 		"in the same batch as the message that ends the execution": sameBatch,
 		"in the turn of a cancellation, for cleaning up":           startedForCleanUp,
 		"two in one turn, one of them given up":                    givenUpAtOnce,
-		"outstanding at continue-as-new":                           func(e *engine) { outstanding(e, orchestration.ContinueAsNew) },
+		"outstanding at continue-as-new":                           func(e *engine) { outstanding(e, continued) },
 		"outstanding at the end":                                   func(e *engine) { outstanding(e, returned) },
 		"outstanding at a failure":                                 func(e *engine) { outstanding(e, failed) },
 	}
 	for name, end := range map[string]func(*octx, int) error{
-		"continue-as-new": orchestration.ContinueAsNew[int], "return": returned, "failure": failed,
+		"continue-as-new": continued, "return": returned, "failure": failed,
 	} {
 		all["in the same turn as "+name] = func(e *engine) { sameTurn(e, end) }
 	}
 	inEveryStore(t, all)
 }
+
+func continued(ctx *octx, in int) error { return orchestration.ContinueAsNew(ctx, in) }
 
 func returned(*octx, int) error { return nil }
 
