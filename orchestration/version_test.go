@@ -242,7 +242,13 @@ func TestHazard59_NewerVersionIsAnsweredFromEvents(t *testing.T) {
 		steps := func(rt *runtime.Runtime, length int64) {
 			e.T.Helper()
 			e.Raise(h.Key(), "go", 1)
-			e.Until("it waits for the next event", func() bool { return e.Get(h.Key()).HistoryLength >= length })
+			e.Until("it waits for the next event", func() bool {
+				i := e.Get(h.Key())
+				if i.Blocked != nil {
+					e.T.Fatalf("it is blocked: %+v", i.Blocked)
+				}
+				return i.HistoryLength >= length
+			})
 			e.Stop(rt)
 		}
 		steps(rt, 2)

@@ -30,8 +30,9 @@ func newEnv() *replay.Env {
 // program is code under test. It returns nil to complete.
 type program func(s *replay.Scope) error
 
-func newExecution(code program) *replay.Execution {
-	env := newEnv()
+func newExecution(code program) *replay.Execution { return newExecutionIn(newEnv(), code) }
+
+func newExecutionIn(env *replay.Env, code program) *replay.Execution {
 	return replay.New(env, replay.Info{ID: "test", Key: key, Execution: 1, Name: "test"}, func(s *replay.Scope) replay.Result {
 		if err := code(s); err != nil {
 			return replay.Result{Failure: new(env.Errors.Encode(err))}

@@ -26,7 +26,7 @@ func leaves() []string {
 	return []string{
 		"activity", "local", "local", "child", "timer", "get", "cancel", "select", "receive", "within", "try", "sleep", "effect", "rand", "err",
 		"status", "value", "attribute",
-		"patched", "deprecate",
+		"patched", "deprecate", "newer",
 	}
 }
 
@@ -133,6 +133,11 @@ func (m *machine) step(s *replay.Scope, st statement) {
 		}
 	case "deprecate":
 		s.DeprecatePatch(box)
+	case "newer":
+		if s.Info().Newer {
+			m.open = append(m.open, s.Activity(activity(box)))
+			m.notef("newer")
+		}
 	case "rand":
 		m.notef("rand %d", s.Rand().Uint64())
 	case "err":

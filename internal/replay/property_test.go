@@ -16,10 +16,12 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// run makes an execution of a program. The caller closes it.
-func run(code []statement) (*replay.Execution, *machine) {
-	m := &machine{}
-	return newExecution(func(s *replay.Scope) error {
+// run makes an execution of a program, on a node that has a newer version of it while deployed is true. The caller closes it.
+func run(code []statement, deployed *bool) (*replay.Execution, *machine) {
+	m, env := &machine{}, newEnv()
+	env.Newest = func(string, string) string { return "2" }
+	env.MayNote = func() bool { return *deployed }
+	return newExecutionIn(env, func(s *replay.Scope) error {
 		s.HandleQuery("trace", func([]byte) ([]byte, error) {
 			s.Now()
 			s.Info()
@@ -127,7 +129,8 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		code := statements(2).Draw(t, "program")
-		x, m := run(code)
+		deploy, deployed := rapid.IntRange(0, 25).Draw(t, "deploy"), false // before this message a newer version comes
+		x, m := run(code, &deployed)
 		defer x.Close()
 		feed := func(x *replay.Execution, message history.Event) (applied bool) {
 			var err error
@@ -146,10 +149,12 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			return applied
 		}
 		messages := []history.Event{started()}
+		deployed = deploy == 0
 		feed(x, messages[0])
 		var ends []int // length of the history after each message
 		for n := int64(1); n < 25 && !x.Ended(); n++ {
 			ends = append(ends, int(x.Length()))
+			deployed = int(n) >= deploy
 			message := nextMessage(t, x, x.Turn().Events, n)
 			message.More = n < 24 && rapid.IntRange(0, 3).Draw(t, "more") == 0
 			for !feed(x, message) && !x.Ended() {
@@ -160,7 +165,8 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 		want := x.Turn().Events
 
 		for after, length := range append(ends, len(want)) {
-			again, seen := run(code)
+			deployed = !deployed // a replay must not ask the node
+			again, seen := run(code, &deployed)
 			var err error
 			if lose(func() { err = again.Replay(reheaded(want[:length], after%3)) }) || err != nil {
 				t.Fatalf("replaying %d events of %s: %v", length, kinds(want), err)
@@ -168,8 +174,9 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			if turn := again.Turn(); len(turn.Events)+len(turn.Updates) != 0 || turn.State != nil {
 				t.Fatalf("replaying made events: %s, and state: %+v", kinds(turn.Events), turn.State)
 			}
-			for _, message := range messages[min(after+1, len(messages)):] {
-				feed(again, message)
+			for i := min(after+1, len(messages)); i < len(messages); i++ {
+				deployed = i >= deploy
+				feed(again, messages[i])
 			}
 			sameEvents(t, want, append(slices.Clone(want[:length]), again.Turn().Events...))
 			if a, b := strings.Join(m.trace, "\n"), strings.Join(seen.trace, "\n"); a != b {
