@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// DefineOption is an option of Define. Version makes one.
+// DefineOption is an option of Define, and of a child that is started by name, too. Version makes one.
 type DefineOption interface {
+	ChildOption
 	applyDefine(d *bind.Definition) error
 }
 
-// VersionOption is an option of Define, and of a child that is started by name.
-type VersionOption struct{ version string }
+type versionOption string
 
 // Version names the version of the code of an orchestration: 1 to 512 bytes of UTF-8 without NUL. Several versions of one name can be
 // registered side by side. An instance is pinned to the version that it started with, also its later turns on other nodes. Calls and
@@ -29,17 +29,17 @@ type VersionOption struct{ version string }
 // commit hash says nothing about age: put a date or a counter in front of it.
 //
 // As an option of StartOrchestrationNamed it chooses the version of the child. Without it the child runs code without a version.
-func Version(version string) VersionOption { return VersionOption{version} }
+func Version(version string) DefineOption { return versionOption(version) }
 
-func (v VersionOption) check() error { return check.Name("version", v.version) }
+func (v versionOption) check() error { return check.Name("version", string(v)) }
 
-func (v VersionOption) applyDefine(d *bind.Definition) error {
-	d.Version = v.version
+func (v versionOption) applyDefine(d *bind.Definition) error {
+	d.Version = string(v)
 	return v.check()
 }
 
-func (v VersionOption) applyChild(call *history.ChildStarted) error {
-	call.CodeVersion = v.version
+func (v versionOption) applyChild(call *history.ChildStarted) error {
+	call.CodeVersion = string(v)
 	return v.check()
 }
 

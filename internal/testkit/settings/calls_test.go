@@ -87,6 +87,7 @@ func TestDefaultsOfCalls(t *testing.T) {
 			case *history.ChildStarted:
 				derived := fmt.Sprintf("%v/1/%d", key, i+1)
 				wanted(e.T, "Calls of children", map[string]string{
+					"Version":        either(call.CodeVersion == "", "code without a version", call.CodeVersion),
 					"WithInstanceID": either(call.ID == derived || call.ID == "", "one made of the parent's key, execution and event", call.ID),
 				})
 			}
@@ -172,7 +173,8 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 		wanted(e.T, "Starts", map[string]string{
 			"WithID":        either(bad == nil && id.Version() == 7, "a UUID of version 7", h.ID()),
 			"WithIDPolicy":  either(errors.Is(again, client.ErrExists), "`Reject`", again),
-			"WithOverload":  quoted("Options.Overload"), // client tests it
+			"WithVersion":   "that of the reference; by name, the newest that a node has", // orchestration tests it
+			"WithOverload":  quoted("Options.Overload"),                                   // client tests it
 			"WithDelay":     either(time.Since(began) < time.Second, "none", time.Since(began)),
 			"WithEvent":     "none", // client tests it
 			"WithAttribute": either(len(e.Get(h.Key()).Attributes) == 0, "none", e.Get(h.Key()).Attributes),

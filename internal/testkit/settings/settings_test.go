@@ -34,6 +34,10 @@ func kinds() []kind {
 		{"orchestration", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"orchestration", "ChildOption", "options.md", "Calls of children", "option"},
 		{"orchestration", "UpdateOption", "options.md", "Handlers of updates", "option"},
+		{"orchestration", "DefineOption", "options.md", "Define", "option"},
+		{"orchestration", "ContinueOption", "options.md", "ContinueAsNew", "option"},
+		{"client", "MoveOption", "options.md", "Moves", "option"},
+		{"runtime", "ReplayOptions", "options.md", "runtime.ReplayOptions", "option"},
 		{"orchestration", "ReceiveOption", "options.md", "Receive", "option"},
 	}
 }
@@ -132,6 +136,9 @@ func (s source) settings(kind string) (names []string) {
 	}
 	if kind == "StartOption" { // each option of an event is one of a start
 		names = append(names, s.functions["RaiseOption"]...)
+	}
+	if kind == "ChildOption" { // each option of Define is one of a child
+		names = append(names, s.functions["DefineOption"]...)
 	}
 	return names
 }
