@@ -310,3 +310,39 @@ func TestVersionsAreChecked(t *testing.T) {
 		enginetest.Output[none](e, e.Create("main", "main", none{}))
 	})
 }
+
+// Code that continues as new as soon as it learns of a newer version does so once, also if the node with that version opens an execution that
+// an older node has prepared.
+func TestHazard59_EagerCodeContinuesOnce(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		code := func(version string) func(*octx, []string) ([]string, error) {
+			return orchestration.Define("main", func(ctx *octx, ran []string) ([]string, error) {
+				ran = append(ran, version)
+				for !ctx.Info().NewerVersion {
+					stop, err := orchestration.Events[bool](ctx, "go").Receive(ctx)
+					if err != nil || stop {
+						return ran, err
+					}
+					if version == "1" && len(ran) == 1 {
+						break
+					}
+				}
+				return nil, orchestration.ContinueAsNew(ctx, ran)
+			}, orchestration.Version(version))
+		}
+		rt := serve(e, code("1"))
+		h, err := client.Start(e.T.Context(), e.Client(client.Options{}), code("1"), nil)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		turnOver(e, h.Key())
+		e.Stop(rt)
+		serve(e, code("1"), code("2"))
+		turnOver(e, h.Key())
+		e.Raise(h.Key(), "go", true)
+		if got := enginetest.Output[[]string](e, h.Key()); !slices.Equal(got, []string{"1", "1", "2"}) {
+			e.T.Errorf("got %q", got)
+		}
+	})
+}

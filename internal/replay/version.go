@@ -11,9 +11,11 @@ func (x *Execution) nextVersion(keep bool) string {
 	return x.env.Newest(x.info.Name, x.info.Runs)
 }
 
-// noteNewer reports whether a live message notes that there is a newer version of the code.
+// noteNewer reports whether a live message notes that there is a newer version of the code. Those that open a later execution never do:
+// code that continues as new at once when it learns of it would keep its version, and go round for ever.
 func (x *Execution) noteNewer() bool {
-	return x.env.Newest != nil && !x.info.Newer && x.env.MayNote != nil && x.env.Newest(x.info.Name, x.info.Runs) != x.info.Runs && x.env.MayNote()
+	return x.env.Newest != nil && (x.info.Execution == 1 || x.opened) && !x.info.Newer && x.env.MayNote != nil &&
+		x.env.Newest(x.info.Name, x.info.Runs) != x.info.Runs && x.env.MayNote()
 }
 
 // hear notes what a message that is applied says besides its body.

@@ -136,6 +136,12 @@ func TestHazard59_NewerVersionIsNotedOnce(t *testing.T) {
 	if next := back.Turn().End.Next; next == nil || next[0].Newer {
 		t.Errorf("the next execution begins with the note: %+v", next)
 	}
+	later := versioned(t, "1", "2", 2, true, code)
+	again := started()
+	again.Body.(*history.ExecutionStarted).Continued = true
+	if ids, _ := noted(events(later, again, at(0, &history.ExecutionOpened{}), one)); len(ids) != 1 || ids[0] != 3 {
+		t.Errorf("in a later execution it is noted at %v, want only with the event", ids)
+	}
 	not := versioned(t, "1", "2", 1, false, code) // the store does not allow it yet
 	if ids, _ := noted(events(not, started(), one)); len(ids) != 0 {
 		t.Errorf("noted at %v, though the store does not allow it", ids)
