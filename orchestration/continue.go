@@ -27,8 +27,8 @@ func KeepVersion() ContinueOption {
 //	return Out{}, orchestration.ContinueAsNew(ctx, in)
 //
 // The next execution runs the newest version of the code, by the order of [Version], that the node has registered, and never an older one
-// than this execution. So its input must be one that newer versions can decode. An execution that continues before it was given
-// anything but its input keeps its version, and so does [KeepVersion].
+// than this execution. So its input must be one that newer versions can decode. The second and later executions
+// keep their version if they continue before they were given anything new. [KeepVersion] always does.
 func ContinueAsNew[In any](ctx *Context, in In, opts ...ContinueOption) error {
 	scope := ctx.engine()
 	data, err := encodeInput("orchestration", scope.Info().Name, in)
