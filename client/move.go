@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrBusy means that the instance changed at each try of Move. Try again, or give SuspendToMove.
+// ErrBusy means that the instance stored turns so quickly that no Move or Reset came in between. Try again, or suspend it. SuspendToMove does
+// so for Move.
 var ErrBusy = errors.New("the instance is busy")
 
 const (

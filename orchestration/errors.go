@@ -76,6 +76,8 @@ var (
 	ErrWorkerLost = failure.ErrWorkerLost
 	// ErrTerminated: the instance was terminated from outside.
 	ErrTerminated = failure.ErrTerminated
+	// ErrForked: the child belongs to the instance that this one was forked from. See client.Fork.
+	ErrForked = failure.ErrForked
 	// ErrPanic: an activity panicked.
 	ErrPanic = failure.ErrPanic
 	// ErrPayload: a value cannot be encoded, or bytes cannot be decoded into the requested type. A client that was

@@ -20,6 +20,8 @@ var (
 	ErrWorkerLost = errors.New("worker was lost before it had a result")
 	// ErrTerminated means that an instance was ended from outside.
 	ErrTerminated = errors.New("terminated")
+	// ErrForked means that an operation belongs to the instance from which this one was forked.
+	ErrForked = errors.New("belongs to the instance that this one was forked from")
 	// ErrPayload means that a value cannot be encoded or decoded.
 	ErrPayload = errors.New("value cannot be encoded or decoded")
 	// ErrTooLarge means that a limit on size was crossed.
@@ -58,6 +60,7 @@ var engine = []sentinel{
 	{ErrPoisoned, "poisoned", "lost to crashes too often and set aside in the dead letters", true},
 	{ErrWorkerLost, "worker-lost", "worker was lost before it had a result", false},
 	{ErrTerminated, "terminated", "terminated", false},
+	{ErrForked, "forked", "belongs to the instance that this one was forked from", true},
 	{ErrPayload, "payload", "value cannot be encoded or decoded", true},
 	{ErrTooLarge, "too-large", "too large", true},
 	{ErrHistoryFull, "history-full", "history is full: continue as new", true},

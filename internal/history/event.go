@@ -23,6 +23,7 @@ const (
 	KindLocalEnded        Kind = 10
 	KindLocalQueued       Kind = 11
 	KindUpdateReceived    Kind = 12
+	KindForkPoint         Kind = 24
 
 	// Commands.
 	KindActivityScheduled       Kind = 32
@@ -68,6 +69,7 @@ var kinds = map[Kind]struct {
 	KindCancelRequested:         {"CancelRequested", func() Body { return new(CancelRequested) }},
 	KindLocalEnded:              {"LocalEnded", func() Body { return new(LocalEnded) }},
 	KindLocalQueued:             {"LocalQueued", func() Body { return new(LocalQueued) }},
+	KindForkPoint:               {"ForkPoint", func() Body { return new(ForkPoint) }},
 	KindActivityScheduled:       {"ActivityScheduled", func() Body { return new(ActivityScheduled) }},
 	KindActivityCancelRequested: {"ActivityCancelRequested", func() Body { return new(ActivityCancelRequested) }},
 	KindTimerCreated:            {"TimerCreated", func() Body { return new(TimerCreated) }},

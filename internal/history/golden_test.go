@@ -81,7 +81,10 @@ func TestGoldenFailure(t *testing.T) {
 }
 
 func TestGoldenQuestion(t *testing.T) {
-	want := Question{Name: "cart", Input: []byte("7"), Limit: 2_000_000, EvenBlocked: true, Rebuild: true, After: "r-1"}
+	want := Question{Name: "cart", Input: []byte("7"), Limit: 2_000_000, EvenBlocked: true, Rebuild: true, After: "r-1", Open: &Opening{
+		Execution: 3, Event: 17, DropLater: true, NewInput: true, Input: []byte("[]"), Reason: "wrong price", RequestID: "r-6", ForkID: "order-2",
+		ForkKey: [16]byte{2, 15: 3},
+	}}
 	got, err := DecodeQuestion(golden(t, "Question", EncodeQuestion(want)))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v, %v", got, err)
@@ -92,6 +95,7 @@ func TestGoldenAnswer(t *testing.T) {
 	want := Answer{
 		Outcome: AnswerBlocked, Output: []byte(`"out"`), Failure: &sampleFailure, Message: "why", Names: [][]byte{[]byte("cart"), []byte("stack")},
 		Blocked: &Held{Reason: "panic", Message: "boom", Count: 3, Since: 1767322800000001, RetryAt: 1767322800000002},
+		Opened:  &Opened{Key: [16]byte{2, 15: 3}, Execution: 4},
 	}
 	got, err := DecodeAnswer(golden(t, "Answer", EncodeAnswer(want)))
 	if err != nil || !reflect.DeepEqual(got, want) {

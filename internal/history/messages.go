@@ -50,6 +50,7 @@ type ExecutionStarted struct {
 	Root   Root   // the topmost ancestor, if that is not the parent
 	Began  int64  // of a continued execution: when the first one began, microseconds UTC; 0: not known
 	Header []byte // see EncodeHeader
+	Seed   []byte // of random numbers up to the ForkPoint, 32 bytes; nil: that of the key and the execution
 }
 
 // Root names an instance that no other one started as a child.
@@ -77,6 +78,7 @@ func (e *ExecutionStarted) fields(c *codec) {
 	c.text(9, &e.RequestID)
 	c.integer(10, &e.Delay)
 	c.payload(16, &e.Updates)
+	c.payload(17, &e.Seed)
 	c.nested(headerField-2, &e.Root)
 	c.integer(headerField-1, &e.Began)
 	c.payload(headerField, &e.Header)

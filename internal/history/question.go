@@ -4,10 +4,11 @@ package history
 type Question struct {
 	Name        string // of the query
 	Input       []byte
-	Limit       int64  // microseconds that the client waits for the answer
-	EvenBlocked bool   // answer from the history of an instance that is blocked
-	Rebuild     bool   // answer from an execution that is rebuilt from the history
-	After       string // request ID that the code must have been given; "": none
+	Limit       int64    // microseconds that the client waits for the answer
+	EvenBlocked bool     // answer from the history of an instance that is blocked
+	Rebuild     bool     // answer from an execution that is rebuilt from the history
+	After       string   // request ID that the code must have been given; "": none
+	Open        *Opening // in place of a query; nil: none
 }
 
 func (q *Question) fields(c *codec) {
@@ -17,6 +18,7 @@ func (q *Question) fields(c *codec) {
 	c.boolean(4, &q.EvenBlocked)
 	c.boolean(5, &q.Rebuild)
 	c.text(6, &q.After)
+	optional(c, 7, &q.Open)
 }
 
 // The outcomes of a question. The numbers are stored.
@@ -43,6 +45,7 @@ type Answer struct {
 	Message string
 	Names   [][]byte
 	Blocked *Held
+	Opened  *Opened
 }
 
 func (a *Answer) fields(c *codec) {
@@ -52,6 +55,7 @@ func (a *Answer) fields(c *codec) {
 	c.text(4, &a.Message)
 	c.list(5, &a.Names)
 	optional(c, 6, &a.Blocked)
+	optional(c, 7, &a.Opened)
 }
 
 // Held says why an instance is blocked. The times are microseconds UTC.

@@ -32,6 +32,7 @@ var samples = []Event{
 		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3", Delay: 60_000_000,
 		Updates: []byte("0123456789abcdef"),
 		Root:    Root{Key: [16]byte{3, 15: 4}, ID: "root"}, Began: 1767322800000000, Header: EncodeHeader(map[string]string{"tenant": "t", "id": "r"}),
+		Seed: []byte("0123456789abcdef0123456789abcdef"),
 	}},
 	{At: 1767322800000002, Body: &ExecutionOpened{}},
 	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3, Attempts: sampleAttempts}},
@@ -44,6 +45,10 @@ var samples = []Event{
 	{At: 1767322800000011, Body: &LocalEnded{Call: 1, Name: "Price", Output: []byte("7"), Failure: &sampleFailure, Attempt: 2}},
 	{At: 1767322800000012, Body: &LocalQueued{Call: 2, Name: "Price", Attempts: 3, Delay: 90_000_000}},
 	{At: 1767322800000013, Body: &UpdateReceived{Name: "add", ID: "u-1", Input: []byte(`{"sku":7}`), Header: sampleHeader}},
+	{At: 1767322800000013, Body: &ForkPoint{
+		Seed: []byte("fedcba9876543210fedcba9876543210"), Key: [16]byte{1, 15: 2}, ID: "order-1", Execution: 3, Event: 17, Reason: "wrong price",
+		RequestID: "r-6",
+	}},
 	{Body: &ActivityScheduled{
 		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,
 		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, HeartbeatTimeout: 5_000_000, Cancellation: CancelAbandon,

@@ -16,6 +16,8 @@ func Size(b Body) int64 {
 		return frame + failureSize(&b.Failure) + attemptsSize(b.Attempts)
 	case *LocalEnded:
 		return frame + int64(len(b.Name)+len(b.Output)) + failureSize(b.Failure)
+	case *ForkPoint:
+		return frame + int64(len(b.Seed)+len(b.ID)+len(b.Reason)+len(b.RequestID))
 	case *LocalQueued:
 		return frame + int64(len(b.Name))
 	case *EventReceived:

@@ -45,7 +45,7 @@ func (x *Execution) Absorb(message history.Event) (applied bool, err error) {
 	if x.sched.fault != nil {
 		return false, x.sched.fault
 	}
-	if kind := message.Body.Kind(); !kind.IsMessage() || kind == history.KindExecutionTerminated {
+	if kind := message.Body.Kind(); !kind.IsMessage() || kind == history.KindExecutionTerminated || kind == history.KindForkPoint {
 		x.sched.fail(fmt.Errorf("cannot deliver a %v: %w", kind, history.ErrCorrupt))
 		return false, x.sched.fault
 	}
@@ -148,6 +148,8 @@ func (x *Execution) absorb(e history.Event) {
 		if !x.opened {
 			x.open()
 		}
+	case *history.ForkPoint:
+		x.branch(b)
 	case *history.ActivityCompleted:
 		x.complete(b.Scheduled, b.Output, nil, b)
 	case *history.ActivityFailed:

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"log/slog"
-	"math/rand/v2" //nolint:depguard // seeded by the execution: the same on every replay
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -42,6 +41,9 @@ type Info struct {
 	Runs        string // the version whose code runs
 	Newer       bool   // a message has noted that there is a newer version
 	Parent      history.Parent
+	// ParentExecution is the execution of the parent that waits for the end. A reset of the parent gives it the children that are pending, and
+	// their start events still name the one before. 0: the one of Parent. Code must not see it.
+	ParentExecution int64
 
 	keyText string
 }
@@ -58,11 +60,12 @@ type core struct {
 	info       Info
 	settings   history.Settings
 	startEvent *history.ExecutionStarted
-	root       *Scope     // of the main function
-	startedAt  int64      // of startEvent, microseconds UTC
-	origin     []byte     // see Execution.Origin; nil: not made yet
-	now        int64      // of the event last applied, microseconds UTC
-	random     *rand.Rand // see Scope.Rand
+	root       *Scope             // of the main function
+	startedAt  int64              // of startEvent, microseconds UTC
+	origin     []byte             // see Execution.Origin; nil: not made yet
+	now        int64              // of the event last applied, microseconds UTC
+	fork       *history.ForkPoint // the last one; nil: none
+	random     *random            // see Scope.Rand
 
 	sched    scheduler
 	events   recorder

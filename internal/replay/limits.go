@@ -70,8 +70,8 @@ const (
 	LevelOfTogether = 7
 	// LevelOfHandlers is that of handlers that go on when the main function has returned: their flag, and MainReturned. It is
 	// that of updates, of a message with a header, of a start that names its root or when the first execution began, of a
-	// task that names its orchestration, of a message with which code learns of a newer version, and of an instance that
-	// was moved to another version, too.
+	// task that names its orchestration, of a message with which code learns of a newer version, of an instance that was
+	// moved to another version, and of an execution that a reset or fork has opened, too.
 	LevelOfHandlers = 8
 )
 
@@ -81,7 +81,7 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
-		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0, len(b.Header) > 0, b.Root.ID != "", b.Began != 0:
+		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0, len(b.Header) > 0, b.Root.ID != "", b.Began != 0, b.Seed != nil:
 			return LevelOfHandlers
 		case b.Settings.Flags&flagTogether != 0:
 			return LevelOfTogether
@@ -94,7 +94,8 @@ func LevelOf(b history.Body) int64 {
 		return levelOfHeader(b.Header)
 	case *history.PatchMarked:
 		return LevelOfPatch
-	case *history.MainReturned, *history.UpdateReceived, *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted:
+	case *history.MainReturned, *history.UpdateReceived, *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted,
+		*history.ForkPoint:
 		return LevelOfHandlers
 	}
 	return LowestLevel

@@ -139,21 +139,12 @@ func (s *Scope) Now() int64 {
 func (s *Scope) Rand() *rand.Rand {
 	s.x.sched.enter()
 	if s.x.random == nil {
-		s.x.random = rand.New(guardedSource{&s.x.sched, rand.NewChaCha8(s.x.info.seed())})
+		r := &random{sched: &s.x.sched}
+		r.reseed(s.x.seed())
+		r.numbers = rand.New(r)
+		s.x.random = r
 	}
-	return s.x.random
-}
-
-// guardedSource lets only the running coroutine draw.
-type guardedSource struct {
-	sched *scheduler
-	src   rand.Source
-}
-
-// Uint64 implements rand.Source.
-func (g guardedSource) Uint64() uint64 {
-	g.sched.enter()
-	return g.src.Uint64()
+	return s.x.random.numbers
 }
 
 // Fail stops the turn because of a mistake that no retry of an operation can fix, such as a function that is not

@@ -22,8 +22,9 @@ type call struct {
 	x       *replay.Execution
 	events  []history.Event // to replay first
 	query   replay.Query
-	err     error  // of the replay
-	late    string // why wait has given it up; "": it has not
+	err     error         // of the replay
+	late    string        // why wait has given it up; "": it has not
+	limit   time.Duration // of wait
 }
 
 // code is user code that a query runs on a goroutine of its own.
@@ -39,7 +40,7 @@ type code struct {
 func (qs *Queries) start(inst *provider.Instance, q *history.Question, x *replay.Execution, events []history.Event) *call {
 	c := &call{
 		code:    code{inst: inst, query: q.Name, done: make(chan struct{})},
-		queries: qs, x: x, events: events, query: replay.Query{Name: q.Name, Input: q.Input, After: q.After},
+		queries: qs, x: x, events: events, limit: maxTime, query: replay.Query{Name: q.Name, Input: q.Input, After: q.After},
 	}
 	go c.run()
 	return c
@@ -79,12 +80,12 @@ func (c *call) run() {
 // wait waits for the answer until ctx is done, at most for the time of a query. If it returns false, the execution belongs to the
 // goroutine, which may run for ever. wait calls release when the goroutine has left user code or is on the list of leaks.
 func (c *call) wait(ctx context.Context, release func()) bool {
-	timer := time.NewTimer(maxTime)
+	timer := time.NewTimer(c.limit)
 	late, leaked := "", false
 	select {
 	case <-c.done:
 	case <-timer.C:
-		late, leaked = fmt.Sprintf("it runs for at most %v", maxTime), true
+		late, leaked = fmt.Sprintf("it runs for at most %v", c.limit), true
 	case <-ctx.Done():
 		late = "it did not return while the client waited"
 	}

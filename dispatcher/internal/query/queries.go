@@ -166,6 +166,9 @@ func (qs *Queries) answer(ctx context.Context, inst *provider.Instance, q *histo
 	if q.Name == replay.QueryReplays {
 		return qs.replays(ctx, inst, q)
 	}
+	if q.Open != nil {
+		return qs.open(ctx, inst, q.Open)
+	}
 	if answer, ok = qs.before(inst, q); ok {
 		return answer, true
 	}
@@ -179,7 +182,7 @@ func (qs *Queries) answer(ctx context.Context, inst *provider.Instance, q *histo
 
 // rebuilds reports whether the question must not be answered from the cache. Only a rebuilt execution notes callers.
 func rebuilds(q *history.Question) bool {
-	return q.Rebuild || q.Name == replay.QueryStack || q.Name == replay.QueryReplays
+	return q.Rebuild || q.Name == replay.QueryStack || q.Name == replay.QueryReplays || q.Open != nil
 }
 
 // before returns the answer of questions that need no execution.

@@ -61,13 +61,30 @@ func (ts *Turns) endLoan(l *Loan, back bool) {
 // Rebuild returns an execution that has not replayed the events of the instance yet. It is not cached. The result is false if the
 // orchestration is not registered on this node.
 func (ts *Turns) Rebuild(ctx context.Context, inst *provider.Instance) (x *replay.Execution, events []history.Event, ok bool, err error) {
-	body, ok := ts.Config.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
+	x, ok = ts.New(inst, infoOf(inst))
 	if !ok {
 		return nil, nil, false, nil
 	}
-	events, err = ts.historian.read(ctx, inst)
-	if err != nil {
+	if events, err = ts.Read(ctx, inst); err != nil {
 		return nil, nil, true, err
 	}
-	return replay.New(ts.Config.Env, infoOf(inst), body), events, true, nil
+	return x, events, true, nil
 }
+
+// New returns an execution of the code of an instance that has applied nothing yet. It is not cached. The result is false if the
+// orchestration is not registered on this node.
+func (ts *Turns) New(inst *provider.Instance, info replay.Info) (x *replay.Execution, ok bool) {
+	body, ok := ts.Config.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
+	if !ok {
+		return nil, false
+	}
+	return replay.New(ts.Config.Env, info, body), true
+}
+
+// Read reads the history of the current execution of an instance.
+func (ts *Turns) Read(ctx context.Context, inst *provider.Instance) ([]history.Event, error) {
+	return ts.historian.read(ctx, inst)
+}
+
+// InfoOf returns what identifies the current execution of an instance.
+func InfoOf(inst *provider.Instance) replay.Info { return infoOf(inst) }

@@ -1,7 +1,7 @@
 package turn
 
 import (
-	"time"
+	"cmp"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/core"
@@ -162,11 +162,7 @@ func (tr *translator) newTask(
 	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
 ) provider.NewTask {
 	payload, origin := t.added.task(payload)
-	added := provider.NewTask{
-		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload, NotBefore: time.Duration(call.Delay) * time.Microsecond,
-		Priority: int(call.Priority), FairnessKey: call.FairnessKey, Session: call.Session,
-		StartBy: task.Span(call.ScheduleToStart), Deadline: task.Span(call.ScheduleToClose),
-	}
+	added := task.Of(event, call, payload)
 	if a := t.going[call.Local]; a != nil {
 		delete(t.going, call.Local)
 		if tr.Tasks.TryTake() {
@@ -241,7 +237,7 @@ func (tr *translator) end(t *translation, info *replay.Info, turn replay.Turn) {
 	t.req.Result = history.EncodeOutcome(history.Outcome{Output: end.Output, Failure: end.Failure})
 	if info.Parent.Key != ([16]byte{}) {
 		t.req.Sends = append(t.req.Sends, provider.OutMessage{
-			Key: info.Parent.Key, Message: core.Message(childOutcome(info.Parent.EventID, end), info.Parent.Execution, info.Parent.EventID),
+			Key: info.Parent.Key, Message: core.Message(childOutcome(info.Parent.EventID, end), cmp.Or(info.ParentExecution, info.Parent.Execution), info.Parent.EventID),
 		})
 	}
 }

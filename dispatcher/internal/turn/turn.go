@@ -199,7 +199,10 @@ func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execut
 
 // infoOf returns what identifies the current execution of an instance.
 func infoOf(inst *provider.Instance) replay.Info {
-	return replay.Info{ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion}
+	return replay.Info{
+		ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion,
+		ParentExecution: inst.Parent.Execution,
+	}
 }
 
 // delivered describes which messages a fetched turn has handled.

@@ -1,0 +1,61 @@
+package prefix
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// reserved begins the names of the engine's own key-values and attributes.
+const reserved = "perdure."
+
+// Show takes status, key-values and attributes from the code. kept is what it had set at the end of the prefix. The origin may show more:
+// all returns what its code has set in the whole history, nil if that does not replay. What the code has never set is not taken back. It
+// comes from the client that started the instance, or from an earlier execution.
+func (p *Plan) Show(kept replay.State, all func() *replay.State) {
+	p.out.CustomStatus, p.out.Attributes, p.out.Values = kept.Status, kept.Attributes, kept.Values
+	p.out.Values = append(p.out.Values, discarded(p.Values, p.Fork())...)
+	attributes := slices.DeleteFunc(slices.Clone(p.Inst.Attributes), func(a provider.Attribute) bool {
+		return hasAttribute(kept.Attributes, a.Name) || strings.HasPrefix(a.Name, reserved)
+	})
+	values := slices.DeleteFunc(slices.Clone(p.Values), func(v provider.KeyValue) bool {
+		return hasValue(kept.Values, v.Key) || strings.HasPrefix(v.Key, reserved)
+	})
+	if len(attributes)+len(values) == 0 && (kept.Status != nil || len(p.Inst.CustomStatus) == 0) {
+		return
+	}
+	set := all()
+	if set != nil && set.Status == nil {
+		p.out.CustomStatus = p.Inst.CustomStatus
+	}
+	for _, a := range attributes {
+		if set != nil && !hasAttribute(set.Attributes, a.Name) {
+			p.out.Attributes = append(p.out.Attributes, a)
+		}
+	}
+	for _, v := range values {
+		switch older := set != nil && !hasValue(set.Values, v.Key); {
+		case older && p.Fork():
+			p.out.Values = append(p.out.Values, v)
+		case !older && !p.Fork():
+			p.out.Values = append(p.out.Values, provider.KeyValue{Key: v.Key})
+		}
+	}
+}
+
+// discarded returns the engine's own key-values of which the origin's future is taken back, marked as discarded. Such are the outcomes of
+// updates. A fork has none of its origin.
+func discarded(values []provider.KeyValue, fork bool) []provider.KeyValue {
+	_, _ = values, fork
+	return nil
+}
+
+func hasAttribute(all []provider.Attribute, name string) bool {
+	return slices.ContainsFunc(all, func(a provider.Attribute) bool { return a.Name == name })
+}
+
+func hasValue(all []provider.KeyValue, key string) bool {
+	return slices.ContainsFunc(all, func(v provider.KeyValue) bool { return v.Key == key })
+}

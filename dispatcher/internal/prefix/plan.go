@@ -1,0 +1,209 @@
+package prefix
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// Plan opens an execution from the history of an instance.
+type Plan struct {
+	Branch replay.Branch
+	Inst   *provider.Instance  // the origin
+	Events []history.Event     // of its current execution
+	Values []provider.KeyValue // of the origin
+
+	opened []history.Event // the new history
+	out    provider.Prefix
+	links  []provider.ChildLink
+	level  int64
+}
+
+// Fork reports whether the execution is that of another instance.
+func (p *Plan) Fork() bool { return p.Branch.New.Key != p.Branch.Origin.Key }
+
+// Check returns why no execution can open at the event of the branch, "" if one can.
+func (p *Plan) Check() (why string) {
+	at := p.Branch.Event
+	before, after := replay.Points(p.Events, at)
+	switch {
+	case at > 1 && p.Branch.Opening.NewInput:
+		return fmt.Sprintf("event %d: another input is possible at event 1 only, because the events before event %d come from the old one", at, at)
+	case at == before:
+		return ""
+	}
+	why = fmt.Sprintf("event %d of %d is no point: an execution opens directly before a message", at, len(p.Events))
+	switch {
+	case before == 0:
+		return fmt.Sprintf("%s: use event %d", why, after)
+	case after == 0:
+		return fmt.Sprintf("%s: use event %d", why, before)
+	default:
+		return fmt.Sprintf("%s: use event %d or %d", why, before, after)
+	}
+}
+
+// Open returns the new history. The caller replays it.
+func (p *Plan) Open() []history.Event {
+	p.opened = p.Branch.Prefix(p.Events)
+	return p.opened
+}
+
+// later returns the events of the origin that are not copied.
+func (p *Plan) later() []history.Event {
+	return p.Events[min(max(p.Branch.Event, 2)-1, int64(len(p.Events))):]
+}
+
+// Fill takes from the replayed execution all that is pending, and from the origin what is carried along.
+func (p *Plan) Fill(x *replay.Execution, outcomes map[int64]history.Event) {
+	p.level = replay.LowestLevel
+	for _, e := range p.opened {
+		p.out.Events = append(p.out.Events, history.Encode(nil, e))
+		p.level = max(p.level, replay.LevelOfEvent(&e))
+	}
+	c := carrier{execution: p.Branch.New.Execution, at: p.opened[len(p.opened)-1].At}
+	for _, a := range x.Awaited() {
+		p.await(&c, a, outcomes, x.Origin())
+	}
+	c.received(p.later(), x.Opened(), p.Fork() || p.Branch.Opening.DropLater)
+	p.out.Messages = c.sorted()
+	p.out.Seen = seen(x.Requests(), c.requests)
+}
+
+// await writes the task or timer of an operation that the code waits for. The outcome of a child is known, or comes to its link.
+func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Event, origin []byte) {
+	e := p.opened[a.EventID-1]
+	switch b := e.Body.(type) {
+	case *history.ActivityScheduled:
+		if a.Ending {
+			c.add(c.at, &history.ActivityFailed{Scheduled: e.ID, Failure: encode(
+				failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}, e.ID)
+			return
+		}
+		payload := p.out.Events[e.ID-1]
+		if with := history.AppendOrigin(slices.Clone(payload), origin); len(with) <= provider.MaxPayload {
+			payload = with
+		}
+		p.out.Tasks = append(p.out.Tasks, task.Of(e.ID, b, payload))
+	case *history.TimerCreated:
+		p.out.Timers = append(p.out.Timers, provider.Timer{
+			EventID: e.ID, Kind: provider.MessageKind(history.KindTimerFired), Due: provider.Time(b.Due),
+			Payload: history.Encode(nil, history.Event{Body: &history.TimerFired{Timer: e.ID}}),
+		})
+	case *history.ChildStarted:
+		if outcome, known := outcomes[e.ID]; known {
+			c.add(max(c.at, outcome.At), outcome.Body, e.ID)
+			return
+		}
+		p.links = append(p.links, provider.ChildLink{Key: b.Key, EventID: e.ID})
+	}
+}
+
+// Reset returns the request that stores the plan of a reset.
+func (p *Plan) Reset(commit provider.UUID) provider.ResetRequest {
+	return provider.ResetRequest{
+		Key: p.Inst.Key, Commit: commit, Expected: p.Inst.Version, RequestID: p.Branch.Opening.RequestID,
+		Name: p.Inst.Name, CodeVersion: p.Inst.CodeVersion, EngineLevel: max(p.level, p.Inst.EngineLevel),
+		Prefix: p.out, Children: p.links, Notices: p.notices(),
+	}
+}
+
+// ForkInto returns the request that stores the plan of a fork.
+func (p *Plan) ForkInto(commit provider.UUID) provider.ForkRequest {
+	return provider.ForkRequest{
+		Create: provider.CreateRequest{
+			ID: p.Branch.New.ID, Key: p.Branch.New.Key, Commit: commit, Name: p.Inst.Name, CodeVersion: p.Inst.CodeVersion,
+			EngineLevel: p.level, RequestID: p.Branch.Opening.RequestID,
+		},
+		Prefix: p.out,
+	}
+}
+
+// notices ask the children to stop that only the part that is taken back has started.
+func (p *Plan) notices() (all []provider.OutMessage) {
+	ended := make(map[int64]bool)
+	for _, e := range slices.Backward(p.later()) {
+		switch b := e.Body.(type) {
+		case *history.ChildCompleted:
+			ended[b.Started] = true
+		case *history.ChildFailed:
+			ended[b.Started] = true
+		case *history.ChildStarted:
+			if !ended[e.ID] {
+				all = append(all, provider.OutMessage{Key: b.Key, Message: core.Message(&history.CancelRequested{
+					Reason: "its parent " + p.Inst.ID + " was reset", RequestID: "parent:" + provider.UUID(b.Key).String(),
+				}, 0, 0)})
+			}
+		}
+	}
+	return all
+}
+
+// carrier collects messages of the new execution.
+type carrier struct {
+	execution int64
+	at        int64 // of the end of the prefix
+	all       []provider.CarriedMessage
+	requests  []string // of all
+}
+
+// add carries a message that was visible at a time. event is the one that it answers; 0: none, and the message is for any execution.
+func (c *carrier) add(at int64, body history.Body, event int64) {
+	execution := c.execution
+	if event == 0 {
+		execution = 0
+	}
+	c.all = append(c.all, provider.CarriedMessage{Message: core.Message(body, execution, event), At: provider.Time(max(at, 1))})
+}
+
+// received carries what the origin has received later, in that order. Without the ExecutionOpened of a continued execution its code
+// would never begin.
+func (c *carrier) received(later []history.Event, opened, drop bool) {
+	at := c.at
+	for _, e := range later {
+		at = max(at, e.At)
+		switch b := e.Body.(type) {
+		case *history.EventReceived:
+			if !drop {
+				c.add(at, b, 0)
+				c.requests = append(c.requests, b.RequestID)
+			}
+		case *history.ExecutionOpened:
+			if !opened {
+				c.add(at, b, 0)
+				opened = true
+			}
+		}
+	}
+	if !opened {
+		c.add(at, &history.ExecutionOpened{}, 0)
+	}
+}
+
+func (c *carrier) sorted() []provider.CarriedMessage {
+	slices.SortStableFunc(c.all, func(a, b provider.CarriedMessage) int { return cmp.Compare(a.At, b.At) })
+	return c.all
+}
+
+// seen returns the last of the request IDs that the instance has to remember, each once.
+func seen(ids ...[]string) []string {
+	var last []string
+	known := make(map[string]bool)
+	for _, id := range slices.Backward(slices.Concat(ids...)) {
+		if !known[id] && len(last) < provider.MaxRequests && check.Name("request ID", id) == nil {
+			known[id], last = true, append(last, id)
+		}
+	}
+	slices.Reverse(last)
+	return last
+}
+
+func encode(err error) history.Failure { return (*failure.Set)(nil).Encode(err) }

@@ -1,0 +1,17 @@
+package task
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Of makes the task of a scheduled activity. The payload is the encoded event.
+func Of(event int64, call *history.ActivityScheduled, payload []byte) provider.NewTask {
+	return provider.NewTask{
+		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload, NotBefore: time.Duration(call.Delay) * time.Microsecond,
+		Priority: int(call.Priority), FairnessKey: call.FairnessKey, Session: call.Session,
+		StartBy: Span(call.ScheduleToStart), Deadline: Span(call.ScheduleToClose),
+	}
+}

@@ -1,0 +1,121 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// Branch says where and how an execution opens from the history of another one, its origin.
+type Branch struct {
+	Origin  Info
+	New     Info
+	Event   int64           // of the origin: the first one that is not copied
+	Opening history.Opening // NewInput, Input, Reason and RequestID count
+}
+
+// Points returns the events before which an execution can open that are nearest to event at: the last one up to it and the first one
+// after it. 0 is none. An execution opens directly before a message, or behind a history that has no end.
+func Points(events []history.Event, at int64) (before, after int64) {
+	for id := int64(1); id <= int64(len(events))+1; id++ {
+		if !isPoint(events, id) {
+			continue
+		}
+		if id > at {
+			return before, id
+		}
+		before = id
+	}
+	return before, 0
+}
+
+func isPoint(events []history.Event, id int64) bool {
+	if n := int64(len(events)); id > n {
+		return id == n+1 && n > 0 && events[n-1].Body.Kind() < history.KindExecutionCompleted
+	}
+	return id > 0 && events[id-1].Body.Kind().IsMessage()
+}
+
+// Prefix returns the history with which the branch opens: what stands before the event, with another start event, and the ForkPoint.
+// The origin's events stay as they are. The event must be one of Points.
+func (b *Branch) Prefix(events []history.Event) []history.Event {
+	prefix := slices.Clone(events[:max(1, b.Event-1)])
+	started := *prefix[0].Body.(*history.ExecutionStarted)
+	if started.Seed == nil {
+		seed := b.Origin.seed()
+		started.Seed = seed[:]
+	}
+	if b.New.Key != b.Origin.Key {
+		started.Parent, started.RequestID = history.Parent{}, b.Opening.RequestID
+	}
+	if b.Opening.NewInput {
+		started.Input = b.Opening.Input
+	}
+	prefix[0].Body = &started
+	if b.Event == 1 { // not even the start is copied: the code must not run before the ForkPoint
+		prefix[0].More = !started.Continued
+	}
+	for prefix[len(prefix)-1].Body.Kind() == history.KindForkPoint { // no code has run behind it
+		prefix = prefix[:len(prefix)-1]
+	}
+	last := prefix[len(prefix)-1]
+	seed := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("fork"), b.New.Key[:]...), uint64(b.New.Execution)))
+	point := history.Event{ID: int64(len(prefix)) + 1, More: last.More, Body: &history.ForkPoint{
+		Seed: seed[:], Key: b.Origin.Key, ID: b.Origin.ID, Execution: b.Origin.Execution, Event: b.Event,
+		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID,
+	}}
+	for _, e := range prefix {
+		point.At = max(point.At, e.At)
+	}
+	return append(prefix, point)
+}
+
+// branch begins the part of a history that the origin does not have.
+func (x *core) branch(b *history.ForkPoint) {
+	x.fork = b
+	if x.random != nil {
+		x.random.reseed(x.seed())
+	}
+}
+
+// seed returns that of random numbers at the present position.
+func (x *core) seed() (seed [32]byte) {
+	stored := x.startEvent.Seed
+	if x.fork != nil {
+		stored = x.fork.Seed
+	}
+	if stored == nil {
+		return x.info.seed()
+	}
+	if len(stored) != len(seed) {
+		x.sched.fail(fmt.Errorf("a seed has %d bytes: %w", len(stored), history.ErrCorrupt))
+	}
+	copy(seed[:], stored)
+	return seed
+}
+
+// Awaited is an operation that code waits for, by the event that began it.
+type Awaited struct {
+	EventID int64
+	Ending  bool // an activity that was asked to end, and whose end is awaited
+}
+
+// Awaited returns the activities, timers and children that code waits for, by event ID.
+func (x *Execution) Awaited() []Awaited {
+	all := make([]Awaited, 0, len(x.pending.futures))
+	for id, f := range x.pending.futures {
+		all = append(all, Awaited{EventID: id, Ending: f.asked})
+	}
+	slices.SortFunc(all, func(a, b Awaited) int { return int(a.EventID - b.EventID) })
+	return all
+}
+
+// Opened reports whether the code may run: the start of a continued execution waits for its ExecutionOpened.
+func (x *Execution) Opened() bool { return x.opened }
+
+// Requests returns the IDs of the requests that the instance has consumed and still remembers, the newest last. They include those of
+// earlier executions.
+func (x *Execution) Requests() []string { return slices.Clone(x.requests.order) }
