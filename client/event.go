@@ -40,8 +40,10 @@ type HistoryEvent struct {
 	Instance    string        `json:"instance,omitempty"`
 	InstanceKey provider.UUID `json:"instanceKey,omitzero"`
 	// Parent started this execution as a child.
-	Parent    *Parent `json:"parent,omitempty"`
-	Reason    string  `json:"reason,omitempty"` // of a cancellation or termination, or how an update ended, such as "rejected"
+	Parent *Parent `json:"parent,omitempty"`
+	// Origin is the execution that a reset or fork has copied the events before this one from, and the event at which it stopped.
+	Origin    *Parent `json:"origin,omitempty"`
+	Reason    string  `json:"reason,omitempty"` // of a cancellation, termination, reset or fork, or how an update ended, such as "rejected"
 	RequestID string  `json:"requestId,omitempty"`
 	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
 	// Header of a start, an event, an update or a request to cancel. Activities and children have that of the start, which is not
@@ -78,6 +80,9 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 		h.Name, h.Output, h.Failure, h.Attempt = b.Name, rawJSON(b.Output), describeFailure(b.Failure), b.Attempt
 	case *history.LocalQueued:
 		h.Name, h.Attempt, h.Duration = b.Name, b.Attempts, micros(b.Delay)
+	case *history.ForkPoint:
+		h.Reason, h.RequestID = b.Reason, b.RequestID
+		h.Origin = &Parent{ID: b.ID, Key: b.Key, Execution: b.Execution, EventID: b.Event}
 	case *history.TimerFired:
 		h.Ref = b.Timer
 	case *history.EventReceived:

@@ -64,6 +64,10 @@ var kinds = []struct {
 		&history.LocalQueued{Call: 3, Name: "Price", Attempts: 2, Delay: 1_000_000},
 		`"kind":"LocalQueued","name":"Price","attempt":2,"durationNanos":1000000000`,
 	},
+	{
+		&history.ForkPoint{Key: key, ID: "o", Execution: 2, Event: 3, Reason: "why", RequestID: "r"},
+		`"kind":"ForkPoint","origin":{"id":"o","key":"` + keyText + `","execution":2,"eventId":3},"reason":"why","requestId":"r"`,
+	},
 	{&history.ActivityCancelRequested{Scheduled: 3}, `"kind":"ActivityCancelRequested","ref":3`},
 	{
 		&history.TimerCreated{Due: 2_000_000, Duration: 1_000_000},

@@ -46,6 +46,9 @@ func (n *narrator) text(e *client.HistoryEvent) string {
 	if e.Parent != nil {
 		add("for %s", e.Parent.ID)
 	}
+	if o := e.Origin; o != nil {
+		add("from %s, execution %d, event %d", o.ID, o.Execution, o.EventID)
+	}
 	if e.Reason != "" {
 		add("%s", e.Reason)
 	}

@@ -74,6 +74,7 @@ func newRoot(a *app) *cobra.Command {
 		newStart(a), newList(a), newShow(a), newHistory(a),
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
 		newMove(a), newPatches(a), newVersions(a),
+		newReset(a), newFork(a),
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
 	root.SetHelpCommand(newHelp())

@@ -131,7 +131,7 @@ func TestDetailsThatNoLongerFit(t *testing.T) {
 
 func TestEngineSentinels(t *testing.T) {
 	codes := []string{
-		"cancelled", "timeout", "poisoned", "worker-lost", "terminated", "payload",
+		"cancelled", "timeout", "poisoned", "worker-lost", "terminated", "forked", "payload",
 		"too-large", "history-full", "exists", "panic", "not-registered", "invalid",
 	}
 	if len(engine) != len(codes) {

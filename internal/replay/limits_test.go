@@ -224,6 +224,8 @@ func TestLevelsOfEvents(t *testing.T) {
 		"together":            {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfTogether), Delay: 1}, replay.LevelOfTogether},
 		"start of this level": {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel), Delay: 1}, replay.LevelOfHandlers},
 		"end of main":         {&history.MainReturned{}, replay.LevelOfHandlers},
+		"start of a fork":     {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay), Seed: []byte{1}}, replay.LevelOfHandlers},
+		"fork point":          {&history.ForkPoint{}, replay.LevelOfHandlers},
 		"event":               {&history.EventReceived{Name: "e"}, replay.LowestLevel},
 	} {
 		if got := replay.LevelOf(c.body); got != c.want {

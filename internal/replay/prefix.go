@@ -61,14 +61,15 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	for prefix[len(prefix)-1].Body.Kind() == history.KindForkPoint { // no code has run behind it
 		prefix = prefix[:len(prefix)-1]
 	}
-	last := prefix[len(prefix)-1]
 	seed := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("fork"), b.New.Key[:]...), uint64(b.New.Execution)))
-	point := history.Event{ID: int64(len(prefix)) + 1, More: last.More, Body: &history.ForkPoint{
+	point := history.Event{ID: int64(len(prefix)) + 1, Body: &history.ForkPoint{
 		Seed: seed[:], Key: b.Origin.Key, ID: b.Origin.ID, Execution: b.Origin.Execution, Event: b.Event,
 		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID,
 	}}
 	for _, e := range prefix {
-		point.At = max(point.At, e.At)
+		if e.Body.Kind().IsMessage() { // code that was held stays so
+			point.At, point.More = max(point.At, e.At), e.More
+		}
 	}
 	return append(prefix, point)
 }

@@ -107,17 +107,14 @@ func (o *opening) done(ctx context.Context) (*history.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, storage.CallTimeout)
 	defer cancel()
 	if o.asked.ForkID == "" {
-		if o.inst.Execution == o.asked.Execution {
-			return nil, nil //nolint:nilnil // it was not
-		}
 		// The instance remembers its last acts. If this is none of them, the fence refuses the rest of the request.
-		_, err := o.Store.Reset(ctx, provider.ResetRequest{
+		res, err := o.Store.Reset(ctx, provider.ResetRequest{
 			Key: o.inst.Key, Commit: storage.NewToken(), Expected: storage.NewToken(), RequestID: o.asked.RequestID,
 			Name: o.inst.Name, EngineLevel: o.inst.EngineLevel, Prefix: provider.Prefix{Events: [][]byte{{0}}},
 		})
 		switch {
 		case err == nil:
-			return openedAs(o.inst.Key, o.asked.Execution+1), nil
+			return openedAs(o.inst.Key, res.Instance.Execution), nil
 		case errors.Is(err, provider.ErrConflict):
 			return nil, nil //nolint:nilnil // it was not
 		default:
@@ -238,12 +235,12 @@ func (o *opening) store(ctx context.Context, p *prefix.Plan) (answer *history.An
 		}
 		return openedAs(res.Instance.Key, 1), false, nil
 	}
-	_, err = o.Store.Reset(ctx, p.Reset(storage.NewToken()))
+	res, err := o.Store.Reset(ctx, p.Reset(storage.NewToken()))
 	if errors.Is(err, provider.ErrConflict) {
 		return nil, true, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	return openedAs(o.inst.Key, o.asked.Execution+1), false, nil
+	return openedAs(o.inst.Key, res.Instance.Execution), false, nil
 }

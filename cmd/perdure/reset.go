@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+)
+
+// reopened is the output of reset and fork.
+type reopened struct {
+	ID        string        `json:"id"`
+	Action    string        `json:"action"`
+	Event     int64         `json:"event"`
+	Execution int64         `json:"execution,omitempty"` // of a reset: the new one
+	Fork      string        `json:"fork,omitempty"`      // ID of the new instance
+	Key       provider.UUID `json:"key,omitzero"`        // of the new instance
+	Reason    string        `json:"reason,omitempty"`
+}
+
+// openFlags are the flags that reset and fork share.
+type openFlags struct {
+	at      int64
+	reason  string
+	input   string
+	timeout time.Duration
+}
+
+func (f *openFlags) add(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (required)")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for people")
+	cmd.Flags().StringVar(&f.input, "input", "", "with --at 1: another input as JSON, @file, or - for standard input")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for a node")
+}
+
+// options returns the options of a call, or what is wrong with the flags.
+func (f *openFlags) options(cmd *cobra.Command) (opts []client.OpenOption, err error) {
+	switch {
+	case !cmd.Flags().Changed("at"):
+		return nil, badUsage("flag --at is missing: give the number of an event; 'perdure history' shows them")
+	case f.timeout <= 0:
+		return nil, badUsage("flag --timeout is %v: give more than zero", f.timeout)
+	}
+	if f.reason != "" {
+		opts = append(opts, client.WithReason(f.reason))
+	}
+	if cmd.Flags().Changed("input") {
+		value, err := readJSON(cmd, "input", f.input)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, client.WithInput(value))
+	}
+	return opts, nil
+}
+
+// withOrigin calls do with the instance that is reset or forked.
+func (f *openFlags) withOrigin(a *app, cmd *cobra.Command, id string, do func(context.Context, client.Handle[json.RawMessage]) error) error {
+	return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+		h, err := client.Lookup[json.RawMessage](ctx, c, id)
+		if err != nil {
+			return err
+		}
+		return do(ctx, h)
+	})
+}
+
+func newReset(a *app) *cobra.Command {
+	var f openFlags
+	dropLater := false
+	cmd := &cobra.Command{
+		Use:   "reset ID",
+		Short: "Take an instance back to an event of its history",
+		Long: "Reset opens a new execution of the instance with the history before the event, and lets it go on from there. It\n" +
+			"works in any status. Pending activities run again, and later events of others are received again. A service that\n" +
+			"runs the orchestration must be running on the database: it replays the history first.",
+		Example: "  perdure reset order-42 --at 17 --reason 'wrong price' --db orders.db",
+		Args:    arguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shared, err := f.options(cmd)
+			if err != nil {
+				return err
+			}
+			var opts []client.ResetOption
+			for _, opt := range shared {
+				opts = append(opts, opt)
+			}
+			if dropLater {
+				opts = append(opts, client.DropLater())
+			}
+			return f.withOrigin(a, cmd, args[0], func(ctx context.Context, h client.Handle[json.RawMessage]) error {
+				execution, err := client.Reset(ctx, h, f.at, opts...)
+				if err != nil {
+					return err
+				}
+				out := reopened{ID: h.ID(), Action: "reset", Event: f.at, Execution: execution, Reason: f.reason}
+				return a.show(cmd, out, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "reset %s to event %d: it runs as execution %d\n", plain(out.ID), out.Event, out.Execution)
+				})
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&dropLater, "drop-later", false, "forget the events that were received after the point")
+	return cmd
+}
+
+func newFork(a *app) *cobra.Command {
+	var f openFlags
+	into := ""
+	cmd := &cobra.Command{
+		Use:   "fork ID",
+		Short: "Start another instance from an event of a history",
+		Long: "Fork starts a new instance with the history before the event, and lets it go on from there. The origin stays as\n" +
+			"it is, in any status. Activities that are pending at the event run in both. A service that runs the orchestration\n" +
+			"must be running on the database: it replays the history first.",
+		Example: "  perdure fork order-42 --at 17 --id order-42-again --db orders.db",
+		Args:    arguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shared, err := f.options(cmd)
+			if err == nil && into == "" {
+				err = badUsage("flag --id is missing: give the ID of the new instance")
+			}
+			if err != nil {
+				return err
+			}
+			var opts []client.ForkOption
+			for _, opt := range shared {
+				opts = append(opts, opt)
+			}
+			return f.withOrigin(a, cmd, args[0], func(ctx context.Context, h client.Handle[json.RawMessage]) error {
+				fork, err := client.Fork(ctx, h, f.at, into, opts...)
+				if err != nil {
+					return err
+				}
+				out := reopened{ID: h.ID(), Action: "fork", Event: f.at, Fork: fork.ID(), Key: fork.Key(), Reason: f.reason}
+				return a.show(cmd, out, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "forked %s at event %d into %s\n", plain(out.ID), out.Event, plain(out.Fork))
+				})
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&into, "id", "", "ID of the new instance (required)")
+	return cmd
+}
