@@ -117,7 +117,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrUnserved", client.ErrUnserved)},
-				"`Query`: no node has answered while the caller waited: none runs the orchestration, all have older code than the history, all are busy, or the code has not begun", "yes, later", "the operator", "Check that a node runs the orchestration; wait longer.",
+				"`Query`, `Reset` or `Fork`: no node has answered while the caller waited: none runs the orchestration, all have older code than the history, all are busy, or the code has not begun", "yes, later", "the operator", "Check that a node runs the orchestration; wait longer.",
 			},
 			{
 				[]kind{k("client.ErrQueryFailed", client.ErrQueryFailed)},
@@ -173,7 +173,23 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrNotReplayed", client.ErrNotReplayed)},
-				"`Query`: the answer needs a replay of the history, and the code of the node does not match it", "no", "the author of the orchestration", "Deploy the code that wrote the history. A handler that changes variables causes this, too.",
+				"`Query`, `Reset` or `Fork`: the call needs a replay of the history, and the code of the node does not match it", "no", "the author of the orchestration", "Deploy the code that wrote the history. A handler that changes variables causes this, too.",
+			},
+			{
+				[]kind{k("client.ErrBadPoint", client.ErrBadPoint)},
+				"`Reset` or `Fork`: no execution can open at that event; the text names the nearest events at which one can", "no", "the caller", "Use an event that the text names. See [Reset and fork](../how-to/reset-and-fork.md).",
+			},
+			{
+				[]kind{k("client.ErrBusy", client.ErrBusy)},
+				"`Reset`: the instance stored a turn each time while its history was replayed", "yes, later", "the caller", "Suspend the instance, or try again.",
+			},
+			{
+				[]kind{k("client.ErrSuperseded", client.ErrSuperseded)},
+				"`Reset` or `Fork`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
+			},
+			{
+				[]kind{k("client.ErrLevel", client.ErrLevel)},
+				"`Reset` or `Fork`: nodes of older releases may run on the store, and could not read the new execution", "yes, after the upgrade", "the operator", "Upgrade all nodes, then run `perdure upgrade --finish`. See [Upgrade perdure](../how-to/upgrade-perdure.md).",
 			},
 			{
 				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},
@@ -215,6 +231,7 @@ func catalogue() []group {
 			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before you start the work again."},
 			{[]kind{k("orchestration.ErrWorkerLost", orchestration.ErrWorkerLost)}, "the node of an activity called with AtMostOnce was lost or shut down before the result; the activity may or may not have had its effect", "no", "the orchestration", "Look for the effect where it would be visible, then decide."},
 			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Read the reason in the history."},
+			{[]kind{k("orchestration.ErrForked", orchestration.ErrForked)}, "the code waits for a child that the origin of a fork has started", "no", "the orchestration", "Start the child again if the fork needs it, under another ID."},
 			{[]kind{k("orchestration.ErrPanic", orchestration.ErrPanic)}, "an activity panicked", "yes, by the retry policy", "the author of the activity", "Fix it; the stack is in the log."},
 			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the requested type", "no", "the author", "Use the same type on both sides."},
 			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history has reached its limit", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
