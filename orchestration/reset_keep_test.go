@@ -74,14 +74,14 @@ func TestHazard56_RandomNumbersRepeatUpToThePoint(t *testing.T) {
 		for try := range 4 { // each takes other paths
 			h := startOf[drawn](e, c, "drawing", fmt.Sprint("drawing-", try), "first")
 			draw(e, h, 0)
-			last, err := h.Wait(e.T.Context())
+			last, err := ended(e, h)
 			if err != nil {
 				e.T.Fatal(err)
 			}
 			same := func(what string, h client.Handle[drawn], n int, execution int64) {
 				e.T.Helper()
 				draw(e, h, n-1)
-				got, err := h.Wait(e.T.Context())
+				got, err := ended(e, h)
 				if err != nil || got.ID != h.ID() || got.Execution != execution {
 					e.T.Fatalf("%s: %+v, %v", what, got, err)
 				}
@@ -118,7 +118,7 @@ func TestHazard56_AnotherInputNeedsTheStart(t *testing.T) {
 		for i := range 4 {
 			e.Raise(h.Key(), "next", i)
 		}
-		first, err := h.Wait(e.T.Context())
+		first, err := ended(e, h)
 		if err != nil {
 			e.T.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestHazard56_AnotherInputNeedsTheStart(t *testing.T) {
 			e.T.Errorf("another input in the middle: %v", err)
 		}
 		reset(e, h, 1, client.WithInput("second"), client.WithReason("typo"))
-		got, err := h.Wait(e.T.Context())
+		got, err := ended(e, h)
 		if err != nil || got.Input != "second" || got.Numbers[0] == first.Numbers[0] {
 			e.T.Errorf("%+v, %v; before: %+v", got, err, first)
 		}
@@ -141,7 +141,7 @@ func TestHazard56_AnotherInputNeedsTheStart(t *testing.T) {
 		for i := range 4 {
 			e.Raise(f.Key(), "next", i)
 		}
-		if got, err = f.Wait(e.T.Context()); err != nil || got.Input != "third" {
+		if got, err = ended(e, f); err != nil || got.Input != "third" {
 			e.T.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -163,7 +163,7 @@ func TestHazard58_LaterEventsAreCarried(t *testing.T) {
 		}
 		e.Raise(h.Key(), "item", 6)
 		e.Raise(h.Key(), "item", 0)
-		if got, err := h.Wait(e.T.Context()); err != nil || got != 123456 {
+		if got, err := ended(e, h); err != nil || got != 123456 {
 			e.T.Errorf("%d, %v", got, err)
 		}
 	})
@@ -184,7 +184,7 @@ func TestHazard58_DroppedEventsMayComeAgain(t *testing.T) {
 			e.RaiseAs(h.Key(), "item", n, fmt.Sprint("request-", n))
 		}
 		e.Raise(h.Key(), "item", 0)
-		if got, err := h.Wait(e.T.Context()); err != nil || got != 1243 {
+		if got, err := ended(e, h); err != nil || got != 1243 {
 			e.T.Errorf("%d, %v", got, err)
 		}
 	})
@@ -220,7 +220,7 @@ func TestHazard58_ContinuedExecutionsOpenAnywhere(t *testing.T) {
 				e.Raise(h.Key(), "item", i)
 			}
 			e.Raise(h.Key(), "go", 0)
-			if got, err := h.Wait(e.T.Context()); err != nil || got != 123 {
+			if got, err := ended(e, h); err != nil || got != 123 {
 				e.T.Fatalf("%d, %v", got, err)
 			}
 			all := events(e, h)
@@ -231,7 +231,7 @@ func TestHazard58_ContinuedExecutionsOpenAnywhere(t *testing.T) {
 				continue
 			}
 			reset(e, h, at)
-			if got, err := h.Wait(e.T.Context()); err != nil || got != 123 {
+			if got, err := ended(e, h); err != nil || got != 123 {
 				e.T.Errorf("at %d (%v): %d, %v", at, kinds(all), got, err)
 			}
 		}
@@ -294,7 +294,7 @@ func TestHazard78_AResetTakesBackWhatCodeHasShown(t *testing.T) {
 		}
 		e.Raise(h.Key(), "item", "begun") // what is showing now is set again
 		e.Raise(h.Key(), "item", "")
-		if _, err := h.Wait(e.T.Context()); err != nil {
+		if _, err := ended(e, h); err != nil {
 			e.T.Fatal(err)
 		}
 		if got := columns(e, h.Key()); len(got) != len(want) {

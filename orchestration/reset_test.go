@@ -90,6 +90,18 @@ func startOf[Out any](e *enginetest.Engine, c *client.Client, name, id string, i
 	return h
 }
 
+// ended returns how an instance ends. One that waits for what never comes fails the test soon.
+func ended[Out any](e *enginetest.Engine, h client.Handle[Out]) (Out, error) {
+	e.T.Helper()
+	limit := 20 * time.Second
+	if e.Virtual {
+		limit = 24 * time.Hour
+	}
+	ctx, cancel := context.WithTimeout(e.T.Context(), limit)
+	defer cancel()
+	return h.Wait(ctx)
+}
+
 // events returns the current history of an instance.
 func events[T any](e *enginetest.Engine, h client.Handle[T]) []history.Event {
 	e.T.Helper()
@@ -116,7 +128,7 @@ func TestHazard57_ResetAtEveryEvent(t *testing.T) {
 			h := startOf[opened](e, c, "kept", fmt.Sprint("kept-", at), none{})
 			e.Until("it waits", func() bool { return e.Get(h.Key()).HistoryLength >= 5 })
 			e.Raise(h.Key(), "go", "now")
-			got, err := h.Wait(e.T.Context())
+			got, err := ended(e, h)
 			got.check(e, err)
 			all := events(e, h)
 			if at > int64(len(all)) {
@@ -132,7 +144,7 @@ func TestHazard57_ResetAtEveryEvent(t *testing.T) {
 			points++
 			for range 2 {
 				reset(e, h, min(at, e.Get(h.Key()).HistoryLength))
-				got, err = h.Wait(e.T.Context())
+				got, err = ended(e, h)
 				got.check(e, err)
 			}
 			enginetest.Replays(e, h)
@@ -200,12 +212,12 @@ func TestHazard57_ChildrenMoveToTheNewExecution(t *testing.T) {
 		e.Raise(k.Key(), "item", 2)
 		e.Raise(k.Key(), "item", 0)
 		e.Raise(h.Key(), "end", 1)
-		if got, err := h.Wait(e.T.Context()); got != 42 || err != nil {
+		if got, err := ended(e, h); got != 42 || err != nil {
 			e.T.Errorf("%d, %v", got, err)
 		}
 		// Its outcome is in the part that is taken back.
 		reset(e, h, 3)
-		if got, err := h.Wait(e.T.Context()); got != 42 || err != nil {
+		if got, err := ended(e, h); got != 42 || err != nil {
 			e.T.Errorf("after the second reset: %d, %v", got, err)
 		}
 	})
@@ -223,7 +235,7 @@ func TestHazard57_OutcomesOfChildrenAreFound(t *testing.T) {
 			e.T.Fatalf("the child is %v", i.Status)
 		}
 		reset(e, h, 3)
-		if _, err := h.Wait(e.T.Context()); !errors.Is(err, orchestration.ErrCancelled) {
+		if _, err := ended(e, h); !errors.Is(err, orchestration.ErrCancelled) {
 			e.T.Errorf("the parent of a cancelled child: %v", err)
 		}
 		h = startOf[int](e, c, "parent", "bereaved", "lost")
@@ -234,7 +246,7 @@ func TestHazard57_OutcomesOfChildrenAreFound(t *testing.T) {
 			e.T.Fatal(err)
 		}
 		reset(e, h, 3)
-		if _, err := h.Wait(e.T.Context()); !errors.Is(err, orchestration.ErrTerminated) {
+		if _, err := ended(e, h); !errors.Is(err, orchestration.ErrTerminated) {
 			e.T.Errorf("the parent of a deleted child: %v", err)
 		}
 	})
@@ -257,7 +269,7 @@ func TestHazard57_LaterChildrenStop(t *testing.T) {
 		e.Raise(again.Key, "item", 5)
 		e.Raise(again.Key, "item", 0)
 		e.Raise(h.Key(), "end", 1)
-		if got, err := h.Wait(e.T.Context()); got != 5 || err != nil {
+		if got, err := ended(e, h); got != 5 || err != nil {
 			e.T.Errorf("%d, %v", got, err)
 		}
 	})
@@ -275,7 +287,7 @@ func TestHazard57_ForksHaveNoChildrenOfTheirOrigin(t *testing.T) {
 		if err != nil {
 			e.T.Fatal(err)
 		}
-		if _, err := f.Wait(e.T.Context()); !errors.Is(err, orchestration.ErrForked) {
+		if _, err := ended(e, f); !errors.Is(err, orchestration.ErrForked) {
 			e.T.Errorf("the fork ended with %v, want ErrForked", err)
 		}
 		if _, err := client.Fork(e.T.Context(), h, 3, "fork"); !errors.Is(err, client.ErrExists) {
@@ -283,12 +295,12 @@ func TestHazard57_ForksHaveNoChildrenOfTheirOrigin(t *testing.T) {
 		}
 		e.Raise(k.Key(), "item", 0)
 		e.Raise(h.Key(), "end", 1)
-		if _, err := h.Wait(e.T.Context()); err != nil {
+		if _, err := ended(e, h); err != nil {
 			e.T.Errorf("the origin: %v", err)
 		}
 		o := startOf[opened](e, c, "kept", "kept", none{})
 		e.Raise(o.Key(), "go", "now")
-		if _, err := o.Wait(e.T.Context()); err != nil {
+		if _, err := ended(e, o); err != nil {
 			e.T.Fatal(err)
 		}
 		at := int64(2)
@@ -299,7 +311,7 @@ func TestHazard57_ForksHaveNoChildrenOfTheirOrigin(t *testing.T) {
 		if err != nil {
 			e.T.Fatal(err)
 		}
-		got, err := g.Wait(e.T.Context())
+		got, err := ended(e, g)
 		got.check(e, err)
 		if i := e.Get(g.Key()); i.Execution != 1 || i.ID != "kept-fork" || i.EngineLevel < 8 {
 			e.T.Errorf("%+v", i)
