@@ -188,16 +188,13 @@ func collect(ctx *octx, _ none) (int, error) {
 
 func child(e *enginetest.Engine, id string) client.Handle[int] {
 	e.T.Helper()
-	for {
-		h, err := client.Lookup[int](e.T.Context(), e.Client(client.Options{}), id)
-		if err == nil {
-			return h
-		}
-		if !errors.Is(err, client.ErrNotFound) {
-			e.T.Fatal(err)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	var h client.Handle[int]
+	e.Until("the child is there", func() bool {
+		var err error
+		h, err = client.Lookup[int](e.T.Context(), e.Client(client.Options{}), id)
+		return err == nil
+	})
+	return h
 }
 
 // A child that runs at the point goes on and tells the new execution, although its own history names the old one.

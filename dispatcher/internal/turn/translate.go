@@ -236,8 +236,9 @@ func (tr *translator) end(t *translation, info *replay.Info, turn replay.Turn) {
 	}
 	t.req.Result = history.EncodeOutcome(history.Outcome{Output: end.Output, Failure: end.Failure})
 	if info.Parent.Key != ([16]byte{}) {
+		execution := cmp.Or(info.ParentExecution, info.Parent.Execution)
 		t.req.Sends = append(t.req.Sends, provider.OutMessage{
-			Key: info.Parent.Key, Message: core.Message(childOutcome(info.Parent.EventID, end), cmp.Or(info.ParentExecution, info.Parent.Execution), info.Parent.EventID),
+			Key: info.Parent.Key, Message: core.Message(childOutcome(info.Parent.EventID, end), execution, info.Parent.EventID),
 		})
 	}
 }
