@@ -19,8 +19,8 @@ var (
 	ErrBadPoint = fmt.Errorf("the history cannot be opened there: %w", ErrInvalid)
 	// ErrSuperseded: the execution is over by now, or the ID was given to another instance.
 	ErrSuperseded = errors.New("another execution is the current one")
-	// ErrLevel: the store does not allow the engine level that the call needs. Run perdure upgrade --finish when all nodes are upgraded.
-	ErrLevel = errors.New("the store does not allow that engine level yet")
+	// ErrNotFinished: nodes of an older release may use the store, and could not run what the call opens. Run perdure upgrade --finish.
+	ErrNotFinished = errors.New("the upgrade of the store is not finished")
 )
 
 // ResetOption is an option of Reset.
@@ -104,7 +104,7 @@ func Repeatable(requestID string) OpenOption {
 // that number may not replay.
 //
 // Reset waits until ctx is done. If ctx has no deadline, it waits for Options.CallTimeout. Errors: ErrBadPoint, ErrNotReplayed, ErrBusy,
-// ErrSuperseded, ErrLevel, ErrUnserved, ErrQueryTimeout, ErrTooLarge for more than 25,000 events or 32 MiB, ErrInvalid, ErrNotFound, errors.ErrUnsupported
+// ErrSuperseded, ErrNotFinished, ErrUnserved, ErrQueryTimeout, ErrTooLarge for more than 25,000 events or 32 MiB, ErrInvalid, ErrNotFound, errors.ErrUnsupported
 // of a store that cannot, ErrOutcomeUnknown, or the error of ctx.
 func Reset[T any](ctx context.Context, h Handle[T], at int64, opts ...ResetOption) (execution int64, err error) {
 	if err := h.usable(ctx); err != nil {
@@ -176,7 +176,7 @@ func (c *Client) open(ctx context.Context, t target, doing string, o history.Ope
 // notOpened returns the error that an answer stands for.
 func notOpened(doing string, a *history.Answer) error {
 	reasons := map[int64]error{
-		history.AnswerBadPoint: ErrBadPoint, history.AnswerTaken: ErrExists, history.AnswerLevel: ErrLevel, history.AnswerBusy: ErrBusy,
+		history.AnswerBadPoint: ErrBadPoint, history.AnswerTaken: ErrExists, history.AnswerLevel: ErrNotFinished, history.AnswerBusy: ErrBusy,
 		history.AnswerOver: ErrSuperseded, history.AnswerNotReplay: ErrNotReplayed, history.AnswerTooLarge: ErrTooLarge,
 		history.AnswerTooSlow: ErrQueryTimeout, history.AnswerRefused: ErrQueryRefused,
 	}

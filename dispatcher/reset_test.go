@@ -256,7 +256,7 @@ func TestHazard80_ResetsNeedTheirLevel(t *testing.T) {
 		e.Start(resettable(e))
 		e.Until("it waits", func() bool { return e.Get(key).HistoryLength > 0 })
 		_, err := client.Reset(e.T.Context(), client.HandleOf[string](e.Client(client.Options{}), "two", key), 1)
-		if !errors.Is(err, client.ErrLevel) || !strings.Contains(err.Error(), "upgrade --finish") || e.Get(key).Execution != 1 {
+		if !errors.Is(err, client.ErrNotFinished) || !strings.Contains(err.Error(), "upgrade --finish") || e.Get(key).Execution != 1 {
 			e.T.Errorf("%v", err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
@@ -143,6 +144,26 @@ func TestHazard56_AnotherInputNeedsTheStart(t *testing.T) {
 		}
 		if got, err = ended(e, f); err != nil || got.Input != "third" {
 			e.T.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// A start that was delayed is not delayed again.
+func TestResetToTheStartHasNoDelay(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		c := startNode(e)
+		h := startOf[int](e, c, "collect", "late", none{}, client.WithDelay(time.Hour))
+		e.Raise(h.Key(), "item", 0)
+		first, err := ended(e, h)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		before := e.Get(h.Key()).EndedAt
+		reset(e, h, 1)
+		again, err := ended(e, h)
+		if took := e.Get(h.Key()).EndedAt.Sub(before); err != nil || first != again || took > time.Minute {
+			e.T.Errorf("%d, %v, after %v", again, err, took)
 		}
 	})
 }

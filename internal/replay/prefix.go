@@ -56,7 +56,7 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	}
 	prefix[0].Body = &started
 	if b.Event == 1 { // not even the start is copied: the code must not run before the ForkPoint
-		prefix[0].More = !started.Continued
+		prefix[0].More, started.Delay = !started.Continued, 0
 	}
 	for prefix[len(prefix)-1].Body.Kind() == history.KindForkPoint { // no code has run behind it
 		prefix = prefix[:len(prefix)-1]

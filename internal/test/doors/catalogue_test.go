@@ -188,7 +188,7 @@ func catalogue() []group {
 				"`Reset` or `Fork`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
 			},
 			{
-				[]kind{k("client.ErrLevel", client.ErrLevel)},
+				[]kind{k("client.ErrNotFinished", client.ErrNotFinished)},
 				"`Reset` or `Fork`: nodes of older releases may run on the store, and could not read the new execution", "yes, after the upgrade", "the operator", "Upgrade all nodes, then run `perdure upgrade --finish`. See [Upgrade perdure](../how-to/upgrade-perdure.md).",
 			},
 			{
