@@ -104,8 +104,8 @@ func Repeatable(requestID string) OpenOption {
 // that number may not replay.
 //
 // Reset waits until ctx is done. If ctx has no deadline, it waits for Options.CallTimeout. Errors: ErrBadPoint, ErrNotReplayed, ErrBusy,
-// ErrSuperseded, ErrNotFinished, ErrUnserved, ErrQueryTimeout, ErrTooLarge for more than 25,000 events or 32 MiB, ErrInvalid, ErrNotFound, errors.ErrUnsupported
-// of a store that cannot, ErrOutcomeUnknown, or the error of ctx.
+// ErrSuperseded, ErrNotFinished, ErrUnserved, ErrQueryTimeout, ErrTooLarge for more than 25,000 events or 32 MiB, ErrInvalid, ErrNotFound,
+// errors.ErrUnsupported of a store that cannot, ErrOutcomeUnknown, or the error of ctx.
 func Reset[T any](ctx context.Context, h Handle[T], at int64, opts ...ResetOption) (execution int64, err error) {
 	if err := h.usable(ctx); err != nil {
 		return 0, err

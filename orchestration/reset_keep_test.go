@@ -178,11 +178,13 @@ func TestHazard58_LaterEventsAreCarried(t *testing.T) {
 			e.RaiseAs(h.Key(), "item", n, fmt.Sprint("request-", n))
 			e.Until("it is received", func() bool { return string(e.Get(h.Key()).CustomStatus) == "12345"[:n] })
 		}
+		e.Steer(h.Key(), provider.SteerSuspend)
+		e.Raise(h.Key(), "item", 6) // waits at the reset
 		reset(e, h, pointOf(e, h, 3))
+		e.Until("all are received", func() bool { return string(e.Get(h.Key()).CustomStatus) == "123456" })
 		for n := 1; n <= 5; n++ {
 			e.RaiseAs(h.Key(), "item", n, fmt.Sprint("request-", n)) // each was stored before
 		}
-		e.Raise(h.Key(), "item", 6)
 		e.Raise(h.Key(), "item", 0)
 		if got, err := ended(e, h); err != nil || got != 123456 {
 			e.T.Errorf("%d, %v", got, err)
