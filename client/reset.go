@@ -19,8 +19,6 @@ var (
 	ErrBadPoint = fmt.Errorf("the history cannot be opened there: %w", ErrInvalid)
 	// ErrSuperseded: the execution is over by now, or the ID was given to another instance.
 	ErrSuperseded = errors.New("another execution is the current one")
-	// ErrNotFinished: nodes of an older release may use the store, and could not run what the call opens. Run perdure upgrade --finish.
-	ErrNotFinished = errors.New("the upgrade of the store is not finished")
 )
 
 // ResetOption is an option of Reset.
