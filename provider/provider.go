@@ -122,8 +122,10 @@ type Provider interface {
 	// instance back for longer. The caller then holds the turn until the moment at which it is due. A claim ahead
 	// is a lease without any visible message. It ends when a message arrives that is visible before all others,
 	// and its delivery is not counted. A lease is a claim ahead while ReadyAt of its instance lies ahead, however it
-	// was taken. A timer of a commit ends it, too, if it is a claim ahead after what the commit consumes. A provider
-	// may return some messages only once they are visible. Without [Features].Ahead it may do so with all of them.
+	// was taken. A timer of a commit ends it, too, if it is a claim ahead after what the commit consumes. A far timer
+	// of a commit makes a claim ahead, which a message of the same commit ends. Next removes the timers first, so that
+	// its Message ends no claim that they made. A provider may return some messages only once they are visible.
+	// Without [Features].Ahead it may do so with all of them.
 	FetchTurns(ctx context.Context, req FetchTurnsRequest) (FetchTurnsResult, error)
 
 	// CommitTurn applies one turn of one instance: all of it, or nothing.
@@ -142,6 +144,7 @@ type Provider interface {
 	//     that of a stored one that it does not consume. A closing commit is refused, too.
 	//
 	// The order within the commit is: fence, completes, consumed, events, tasks, timers, sends, starts, status.
+	// New tasks come before CancelTasks, and new timers before CancelTimers.
 	// The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it. If it ends or
 	// continues the execution, it also removes all tasks and timers of that execution. A closing commit ends any
 	// turn lease.
@@ -164,7 +167,8 @@ type Provider interface {
 	//     Hold blocks until Unblock.
 	//   - ReleaseToken ends all leases that its Token holds, and lowers their Deliveries. So a caller can release
 	//     the leases of a fetch whose result it never got. Expired leases are not included.
-	//   - ReleaseUnpin ends only the stickiness of its instance, if Owner has it.
+	//   - ReleaseUnpin ends only the stickiness of its instance, if Owner has it. Otherwise it changes nothing, and its
+	//     error is nil, too.
 	//
 	// An item whose token no longer holds the lease gets the error ErrLeaseLost. Releasing twice changes nothing.
 	// The Version does not change. A release of a lease also ends stickiness. An expired lease can be released until
@@ -241,7 +245,8 @@ type Provider interface {
 	// ErrLeaseLost, except that of ReleaseAll.
 	//
 	// A task whose cancellation was requested is queued without the Delay. An item whose token does not hold the
-	// task gets the error ErrLeaseLost. So does a repeat of an item that was stored before.
+	// task gets the error ErrLeaseLost. So does a repeat of an item that was stored before. A token holds its task until
+	// the task is leased again, also after its lease has expired.
 	ReportTasks(ctx context.Context, req ReportTasksRequest) (ReportTasksResult, error)
 
 	// RenewTasks extends leases of tasks and stores heartbeat details. Its items are independent of each other.

@@ -29,11 +29,11 @@ func TestMatrix(t *testing.T) {
 		passes(t, near, func(t *testing.T, o Options) (*Provider, error) {
 			o.Pooler, o.ListenURL = true, near
 			return OpenWith(t.Context(), pooler, o)
-		})
+		}, nil)
 	})
 	t.Run("tracer", func(t *testing.T) {
 		traced := pool(t, near, func(c *pgxpool.Config) { c.ConnConfig.Tracer, c.MaxConns = silentTracer{}, 16 })
-		passes(t, near, func(t *testing.T, o Options) (*Provider, error) { return NewWith(t.Context(), traced, o) })
+		passes(t, near, func(t *testing.T, o Options) (*Provider, error) { return NewWith(t.Context(), traced, o) }, nil)
 	})
 	t.Run("far", func(t *testing.T) {
 		const away = 50 * time.Millisecond
@@ -41,19 +41,19 @@ func TestMatrix(t *testing.T) {
 		// A transaction is several round trips.
 		passes(t, near, func(t *testing.T, o Options) (*Provider, error) {
 			return OpenWith(t.Context(), far+"&pool_max_conns=6", o)
-		}, validations.Pace(4*away), validations.Limit(20*time.Minute))
+		}, []engine.Option{engine.Limit(4 * time.Minute)}, validations.Pace(4*away), validations.Limit(20*time.Minute))
 	})
 }
 
 // passes runs the suites with stores in schemas of the server at url.
-func passes(t *testing.T, url string, open func(t *testing.T, o Options) (*Provider, error), opts ...validations.Option) {
+func passes(t *testing.T, url string, open func(t *testing.T, o Options) (*Provider, error), scenarios []engine.Option, opts ...validations.Option) {
 	schemas := newEmptied(t, url)
 	opts = append([]validations.Option{validations.Transactions(beginTx)}, opts...)
 	store := func(t *testing.T) provider.Provider {
 		return schemas.open(t, func(o Options) (*Provider, error) { return open(t, o) })
 	}
 	t.Run("conformance", func(t *testing.T) { validations.Run(t, store, opts...) })
-	t.Run("engine", func(t *testing.T) { engine.Run(t, store) })
+	t.Run("engine", func(t *testing.T) { engine.Run(t, store, scenarios...) })
 }
 
 // bare has the core of a store and nothing else.

@@ -158,7 +158,7 @@ func askDeletedMeanwhile(t *trial) {
 
 // Many wait for an answer. One gets it.
 func askWakes(t *trial) {
-	const many = 1000
+	many := t.crowd(1000)
 	i := t.create("i")
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -184,7 +184,7 @@ func askWakes(t *trial) {
 	t.ok(answerAsk(t, open[many/2].AskID))
 	t.ok(<-returned)
 	t.pass(short)
-	t.checkf(looks()-before < many/10, "%d of %d calls looked at an answer that one of them got", looks()-before, many)
+	t.checkf(looks()-before < int64(many/10), "%d of %d calls looked at an answer that one of them got", looks()-before, many)
 	cancel()
 	for range many - 1 {
 		t.want(<-returned, context.Canceled)

@@ -17,7 +17,22 @@ func expiredTaskCases() []testCase {
 func expiredRenewalCases() []testCase {
 	return []testCase{
 		{name: "taken-over", run: expiredRenewal, rule: "Missing comes before Terminal, Terminal before ErrLeaseLost, and ErrLeaseLost before Running."},
+		{
+			name: "after-its-end", run: expiredToken,
+			rule: "A token holds its task until the task is leased again, also after its lease has expired.",
+		},
 	}
+}
+
+// expiredToken renews and reports tasks whose leases have expired, and that nobody else has fetched.
+func expiredToken(t *trial) {
+	t.beginTasks(newTask(1), newTask(2))
+	list := t.fetchTasks(brieflyTask)
+	t.mustf(len(list) == 2, "got %d tasks, want 2", len(list))
+	t.pass(2 * short)
+	t.ok(t.renew(renewal(list[0])).Err)
+	t.ok(t.report(list[1], provider.TaskComplete).Err)
+	t.noTask("one lease was renewed, and the other task completed")
 }
 
 // An expired lease is counted for its task and not for the others of the batch.

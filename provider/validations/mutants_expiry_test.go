@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -21,6 +22,7 @@ func brokenExpiry() []brokenRule {
 				}
 			})
 		}},
+		{name: "an expired lease can no longer be renewed", caught: "renew/after-its-end", breaks: renewsInTime},
 		{name: "a commit cancels three tasks at most", caught: "tasks/cancelled-many", breaks: func(m *mutant) {
 			m.commit.before(func(r *provider.CommitTurnRequest) { r.CancelTasks = r.CancelTasks[:min(3, len(r.CancelTasks))] })
 		}},
@@ -60,6 +62,25 @@ func renewsTakenOver(m *mutant) {
 			again := slices.ContainsFunc(got.Tasks, func(i provider.TaskInfo) bool { return i.TaskRef == ref && i.Deliveries > 1 })
 			if errors.Is(res.Items[n].Err, provider.ErrLeaseLost) && again {
 				res.Items[n].Err = nil
+			}
+		}
+	})
+}
+
+// renewsInTime refuses to renew what was fetched for a short time, as if that had passed.
+func renewsInTime(m *mutant) {
+	var late sync.Map // by token
+	m.tasks.after(func(req provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
+		for _, task := range res.Tasks {
+			if req.Lease == short && len(res.Tasks) > 1 {
+				late.Store(provider.TaskToken(req.Token, task.TaskRef), true)
+			}
+		}
+	})
+	m.renew.after(func(req provider.RenewTasksRequest, res *provider.RenewTasksResult, _ *error) {
+		for n, item := range req.Items {
+			if _, is := late.Load(item.Token); is {
+				res.Items[n].Err = provider.ErrLeaseLost
 			}
 		}
 	})

@@ -20,6 +20,8 @@ func brokenSettledLater() []brokenRule {
 		{name: "a terminated instance gives no reason", caught: "settled/reason-of-a-letter", wide: true, breaks: givesNoReason},
 		{name: "the deletion of a successor brings the replaced instance back", caught: "settled/replaced-for-good", wide: true, breaks: bringsBack},
 		{name: "the timers of a commit end no lease", caught: "settled/lease-overtaken-within-a-commit", wide: true, breaks: releasesOvertaken},
+		{name: "a refusal ends no claim ahead of its own commit", caught: "settled/lease-overtaken-by-a-refusal", breaks: hidesRefused},
+		{name: "the message of Next ends what removed timers made", caught: "settled/lease-outlives-timers", wide: true, breaks: losesLeaseByNext},
 		{name: "a reset looks at the Version first", caught: "settled/replaced-before-expected", wide: true, breaks: looksAtVersionFirst},
 		{name: "a redriven message waits again", caught: "settled/redriven-message", wide: true, breaks: delaysAgain},
 		{name: "an operator's retry gives up the attempt of an expired lease", caught: "settled/steered-expired-lease", wide: true, breaks: givesUpExpired},
@@ -193,5 +195,37 @@ func givesUpExpired(m *mutant) {
 			}
 		}
 		return res, err
+	})
+}
+
+// unnamed reports whether a commit sets timers without naming a lease.
+func unnamed(req provider.CommitTurnRequest) bool {
+	return req.Lease.IsZero() && len(req.Consumed) > 0 && len(req.Timers) > 0
+}
+
+// hidesRefused holds the lease back that the refusal of a send has ended.
+func hidesRefused(m *mutant) {
+	var held sync.Map // by key
+	m.commit.after(func(req provider.CommitTurnRequest, _ *provider.CommitTurnResult, _ *error) {
+		if unnamed(req) && len(req.Sends) > 0 {
+			held.Store(req.Key, true)
+		}
+	})
+	m.turns.after(func(_ provider.FetchTurnsRequest, res *provider.FetchTurnsResult, _ *error) {
+		res.Turns = slices.DeleteFunc(res.Turns, func(u provider.Turn) bool {
+			_, is := held.Load(u.Instance.Key)
+			return is
+		})
+	})
+}
+
+// losesLeaseByNext ends the lease that the timers of a continued execution have made a claim ahead.
+func losesLeaseByNext(m *mutant) {
+	holder := m.holders()
+	m.commit.after(func(req provider.CommitTurnRequest, _ *provider.CommitTurnResult, err *error) {
+		if *err == nil && unnamed(req) && req.Next != nil {
+			item := provider.TurnRelease{Key: req.Key, Token: holder(req.Key)}
+			_, _ = m.Provider.ReleaseTurns(context.Background(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}})
+		}
 	})
 }

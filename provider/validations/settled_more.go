@@ -43,6 +43,14 @@ func settledLater() []testCase {
 			name: "lease-overtaken-within-a-commit", run: settledOvertakenWithin,
 			rule: "A timer of a commit ends it, too, if it is a claim ahead after what the commit consumes.",
 		},
+		{
+			name: "lease-overtaken-by-a-refusal", run: settledOvertakenByRefusal,
+			rule: "A far timer of a commit makes a claim ahead, which a message of the same commit ends.",
+		},
+		{
+			name: "lease-outlives-timers", run: settledOutlivesTimers,
+			rule: "Next removes the timers first, so that its Message ends no claim that they made.",
+		},
 		{name: "replaced-before-expected", run: settledReplacedFirst, rule: "This comes before ErrConflict."},
 		{name: "redriven-message", run: settledRedrivenMessage, rule: "A redriven message is visible at once."},
 	}, needs(lacking[provider.TaskSteerer], []testCase{{
@@ -87,6 +95,36 @@ func settledOvertakenWithin(t *trial) {
 		err := t.release(u)
 		t.checkf((err == nil) == (what == "after"), "a timer due %s the message that is left: the release of the lease returned %v", what, err)
 	}
+}
+
+// farTimer makes a commit without the lease that it returns the holder of. The commit leaves a timer that is due much later.
+func farTimer(t *trial, id string) (turn, provider.CommitTurnRequest) {
+	i := t.begin(id)
+	t.send(i.Key, text("m"))
+	u := t.fetchOne(named(id))
+	req := next(u.Instance)
+	req.Consumed = commitOf(u).Consumed
+	req.Timers = []provider.Timer{{EventID: 5, Due: i.CreatedAt.Add(10 * long)}}
+	return u, req
+}
+
+func settledOvertakenByRefusal(t *trial) {
+	u, req := farTimer(t, "i")
+	refused := text("refused")
+	req.Sends = []provider.OutMessage{{ID: "nobody", Message: text("m"), Refused: &refused}}
+	t.commit(req)
+	again := t.fetch(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	t.checkf(len(again) == 1, "got %d turns for another owner, want 1: the refusal came before the timer, so that it ended the lease", len(again))
+	t.want(t.release(u), provider.ErrLeaseLost)
+}
+
+func settledOutlivesTimers(t *trial) {
+	u, req := farTimer(t, "i")
+	m := text("begin")
+	req.Next = &provider.NextExecution{CodeVersion: codeVersion, Events: [][]byte{[]byte("again")}, Message: &m}
+	t.commit(req)
+	t.noTurn("the lease holds the instance: the timer went before the message came", named("i"))
+	t.ok(t.release(u))
 }
 
 func settledNotBefore(t *trial) {

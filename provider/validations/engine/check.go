@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
@@ -69,8 +70,8 @@ func (t *trial) check(ctx context.Context, s scenario) {
 const manyUnfinished = 5
 
 // unfinished returns what a hanging scenario waits for.
-func (t *trial) unfinished(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, aftermath)
+func (t *trial) unfinished(ctx context.Context, timeout time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	page, err := t.client.List(ctx, client.Filter{Statuses: unfinished()}, client.Page{Size: manyUnfinished})
 	if err != nil {

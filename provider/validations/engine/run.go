@@ -111,8 +111,9 @@ func runOne(t *testing.T, s scenario, m mode, open func(t *testing.T) provider.P
 	}
 }
 
-// aftermath is how long what a scenario has left behind may take to come to an end.
-const aftermath = 10 * time.Second
+// aftermath returns how long what a scenario has left behind may take to come to an end, and the check of the store after it. A far
+// store gets more, as its scenarios do.
+func aftermath(limit time.Duration) time.Duration { return limit / 3 }
 
 // execute runs one scenario. It returns what failed, and the error of a call that the store does not have. It knows no testing.T, so that the
 // scenarios can be tested themselves.
@@ -136,10 +137,10 @@ func execute(parent context.Context, s scenario, m mode, store, other provider.P
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		t.errorf("hangs: not over after %v%s", limit, t.unfinished(parent))
+		t.errorf("hangs: not over after %v%s", limit, t.unfinished(parent, aftermath(limit)))
 	}
 	cancel()
-	patience, stop := context.WithTimeout(parent, aftermath)
+	patience, stop := context.WithTimeout(parent, aftermath(limit))
 	defer stop()
 	select {
 	case <-done:
