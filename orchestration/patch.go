@@ -19,6 +19,9 @@ import (
 // passed this place before the change takes the old side. The first answer for an ID holds for the rest of the execution.
 // Continue-as-new begins afresh. If the history has no room for the marker, the answer is false.
 //
+// A node with the code of before notices that it must not run an execution with the marker if the new side makes calls of
+// another kind or name. Inputs are never compared, nor are variables.
+//
 // The ID is 1 to 512 bytes of UTF-8. An invalid ID fails the turn. Name the change, and use no ID for two changes. Calls
 // may swap places and come from any coroutine, but not from the function of a side effect.
 func (c *Context) Patched(id string) bool {

@@ -61,7 +61,7 @@ func (g *generator) statement(depth int, dead bool) Statement {
 	s := Statement{ID: g.id, N: g.IntN(12), Local: g.id%3 == 0}
 	simple := []string{
 		doCall, doCall, doCall, doBulk, doRetry, doRetry, doFinal, doPanic, doSlow, doDenied, doFan, doSleep, doSleep, doRing, doRing,
-		doPoll, doSelect, doWithin, doEffect, doEffect, doShow, doShow, doOrder, doRace, doGiveUp,
+		doPoll, doSelect, doWithin, doEffect, doEffect, doPatch, doPatch, doShow, doShow, doOrder, doRace, doGiveUp,
 	}
 	nested := []string{doLoop, doTry, doDetached, doTimeout, doPatient, doScope}
 	if !dead {

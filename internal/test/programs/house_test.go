@@ -25,34 +25,41 @@ const (
 	actPanic    = "panic"
 	actHang     = "hang"
 	actDeny     = "deny"
+	actPatch    = "patch"
 	actRing     = "ring"
 	actStop     = "stop"
 )
 
 // house is what the code of programs uses outside of the engine.
 type house struct {
-	c        *client.Client
-	registry *runtime.Registry
-	code     map[int]*Program // the code of the instance under 0, that of children under their statements
-	unit     time.Duration
-	noises   atomic.Int64
+	c      *client.Client
+	newer  *runtime.Registry // of the release that has the patches
+	older  *runtime.Registry
+	code   map[int]*Program // the code of the instance under 0, that of children under their statements
+	unit   time.Duration
+	noises atomic.Int64
 }
 
 // newHouse makes the code of a program. Its activities reach the store directly, without the faults of the node that
 // runs them.
 func newHouse(store provider.Provider, p *Program, unit time.Duration) (*house, error) {
-	reg := runtime.NewRegistry()
-	h := &house{registry: reg, unit: unit, code: make(map[int]*Program)}
+	h := &house{newer: runtime.NewRegistry(), older: runtime.NewRegistry(), unit: unit, code: make(map[int]*Program)}
 	var err error
-	h.c, err = client.New(store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	h.c, err = client.New(store, client.Options{Errors: h.newer.Errors(), Logger: slog.New(slog.DiscardHandler)})
 	h.add(0, p)
-	return h, errors.Join(
-		err,
+	return h, errors.Join(err, h.register(h.newer, true), h.register(h.older, false))
+}
+
+// register adds the code of one release.
+func (h *house) register(reg *runtime.Registry, patched bool) error {
+	execute := func(ctx *octx, in Input) ([]string, error) { return h.execute(ctx, in, patched) }
+	return errors.Join(
 		runtime.AddError(reg, "refused", errRefused), runtime.AddError(reg, "final", errFinal),
 		runtime.AddErrorType[*ThrownError](reg, "thrown"), runtime.AddErrorType[*DeniedError](reg, "denied"),
-		runtime.AddOrchestration(reg, orchestration.Define(nameExecute, h.execute)),
+		runtime.AddOrchestration(reg, orchestration.Define(nameExecute, execute)),
 		runtime.AddOrchestration(reg, orchestration.Define(nameStay, stay)),
 		runtime.AddActivity(reg, activity.Define(actEcho, echo)),
+		runtime.AddActivity(reg, activity.Define(actPatch, echo)),
 		runtime.AddActivity(reg, activity.Define(actRepeat, repeat)),
 		runtime.AddActivity(reg, activity.Define(actFlaky, flaky)),
 		runtime.AddActivity(reg, activity.Define(actFinal, final)),

@@ -124,6 +124,8 @@ func (m *model) wait(scope string, s *Statement) bool {
 		} else {
 			m.seef(s, "%d ok", s.N)
 		}
+	case doPatch:
+		m.seef(s, "ok")
 	case doShow:
 		m.shown.show(s)
 	case doOrder:

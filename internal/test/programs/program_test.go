@@ -58,7 +58,8 @@ const (
 	doEffect = "effect" // side effect, which fails if N is odd
 	doOrder  = "order"  // makes timers from the order of what was seen
 	doThrow  = "throw"
-	doShow   = "show" // sets or deletes a key-value and sets an attribute, both of its own
+	doPatch  = "patch" // newer code makes a call more, behind a patch
+	doShow   = "show"  // sets or deletes a key-value and sets an attribute, both of its own
 
 	doChild  = "child"
 	doTwice  = "twice"  // two children that want the same ID

@@ -98,17 +98,22 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	return o, err
 }
 
-// live keeps a node running until the program has ended. It replaces dead nodes at once. Sometimes a second node runs
-// from the beginning.
+// live keeps a node running until the program has ended. It replaces dead nodes at once. The first ones may be of the older release.
+// Sometimes a second node, of the newer one, runs from the beginning.
 func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 	if r.kills > 0 && r.IntN(3) == 0 {
-		if _, err := r.start(ctx, r.store); err != nil {
+		if _, err := r.start(ctx, r.store, r.newer); err != nil {
 			return err
 		}
 	}
-	for kills := r.kills; kills > 0; kills-- {
+	deploy := r.IntN(r.kills + 1)
+	for kills := range r.kills {
+		release := r.newer
+		if kills < deploy {
+			release = r.older
+		}
 		m := newMortal(r.store, r.Rand)
-		n, err := r.start(ctx, m)
+		n, err := r.start(ctx, m, release)
 		if err != nil {
 			return err
 		}
@@ -122,11 +127,11 @@ func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 		r.bury(ctx, n)
 	}
 	if !r.shake {
-		_, err := r.start(ctx, r.store)
+		_, err := r.start(ctx, r.store, r.newer)
 		return err
 	}
 	r.plan = faulty.NewPlan(r.Uint64())
-	if _, err := r.start(ctx, faulty.Wrap(r.store, r.plan)); err != nil {
+	if _, err := r.start(ctx, faulty.Wrap(r.store, r.plan), r.newer); err != nil {
 		return err
 	}
 	shake(r.plan) // a node does not start on failing storage
@@ -143,10 +148,11 @@ func shake(plan *faulty.Plan) {
 	plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.FetchTurns, faulty.FetchTasks}, Probability: 0.02, Kind: faulty.After})
 }
 
-func (r *run) start(ctx context.Context, store provider.Provider) (*runtime.Runtime, error) {
+// start starts a node of the newer release, or of the older one.
+func (r *run) start(ctx context.Context, store provider.Provider, release *runtime.Registry) (*runtime.Runtime, error) {
 	opts := r.opts[r.IntN(len(r.opts))]
 	opts.Lease, opts.DeadlockLimit, opts.Logger = r.lease, runtime.Off, slog.New(slog.DiscardHandler)
-	n, err := runtime.Start(ctx, store, r.registry, opts)
+	n, err := runtime.Start(ctx, store, release, opts)
 	if err == nil {
 		r.nodes = append(r.nodes, n)
 	}
@@ -204,7 +210,7 @@ func (r *run) ask(ctx context.Context, h client.Handle[[]string], ended <-chan s
 		switch {
 		case err == nil:
 			r.sum.answers.Add(1)
-		case errors.Is(err, client.ErrNotReplayed):
+		case errors.Is(err, client.ErrNotReplayed) && r.kills == 0: // else a node of the older release may have it
 			return err
 		}
 		select {

@@ -26,6 +26,8 @@ type world struct {
 	runs  map[int]int   // how often a statement was run
 	early int           // events of the driver received
 	noise func() int    // returns another value with each call
+
+	patched bool // the code is that of the newer release
 }
 
 // thread walks a part of a program and records what it sees.
@@ -83,9 +85,9 @@ type Input struct {
 	Lines []string
 }
 
-// execute is the orchestration that walks programs.
-func (h *house) execute(ctx *octx, in Input) ([]string, error) {
-	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, noise: h.noise}}
+// execute is the orchestration that walks programs, as it was before its patches or after.
+func (h *house) execute(ctx *octx, in Input, patched bool) ([]string, error) {
+	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, noise: h.noise, patched: patched}}
 	t.answer(ctx)
 	program := h.code[in.Code]
 	round := program.Rounds[in.Round]
