@@ -199,7 +199,13 @@ func newUpdate(name string, in any, o *updateOptions) (u sentUpdate, body *histo
 // a transaction of the caller it reads, too, unless the level is known: a read waits for no writer, and is given up after 2 s if
 // the caller holds the only connection.
 func (c *Client) mayUpdate(ctx context.Context) error {
-	if level := c.allowed(ctx, false); level < replay.LevelOfHandlers {
+	level := c.allowed(ctx, false)
+	if level < replay.LevelOfHandlers {
+		ctx, cancel := c.store.bound(ctx)
+		defer cancel()
+		level = c.level.Again(ctx)
+	}
+	if level < replay.LevelOfHandlers {
 		return fmt.Errorf("%w: updates need engine level %d, the store allows %d: run `perdure upgrade --finish` when all nodes are new",
 			ErrNotFinished, replay.LevelOfHandlers, level)
 	}

@@ -57,6 +57,9 @@ func (c *crowd) newCourse(seed uint64) *course {
 	for round := range p.Rounds {
 		o.todo = append(o.todo, o.word(round))
 	}
+	for n := range int(seed % 3) {
+		o.todo = slices.Insert(o.todo, 1+c.random.IntN(len(o.todo)), o.bonus(n, c.random.IntN(2) == 0), o.ask)
+	}
 	switch seed % 10 {
 	case broken:
 		o.plan.End = churn.EndBroken
@@ -153,6 +156,7 @@ type course struct {
 	todo    []func(context.Context) error
 	stop    func(context.Context) error
 	stopped bool
+	bonuses []bonus
 }
 
 func (o *course) id() string { return fmt.Sprintf("plan-%04d", o.plan.Seed) }

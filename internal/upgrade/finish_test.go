@@ -17,6 +17,8 @@ func TestHazard80_FinishRefusesOlderNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, store *counted) {
 		create(t, store, "a", 4)
+		begin(t, store)
+		create(t, store, "b", 4)
 		older, newer := join(t, store, "older-1", 7), join(t, store, "newer-1", 9)
 		finish := func(level int64, force bool) (int64, bool, error) {
 			return upgrade.Finish(t.Context(), full(store), level, force)
@@ -63,6 +65,7 @@ func TestLookCountsByLevel(t *testing.T) {
 		for id, level := range map[string]int64{"a": 4, "b": 4, "c": 7, "d": 9} {
 			create(t, store, id, level)
 		}
+		begin(t, store)
 		stop := join(t, store, "node", 7)
 		s, err := upgrade.Look(t.Context(), full(store))
 		if err != nil || s.Recorded || s.Allowed != upgrade.Unrecorded || len(s.Nodes) != 1 || len(s.Unknown) != 0 || s.Unlooked != "" || s.Cut {

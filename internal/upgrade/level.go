@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,7 +72,15 @@ func (l *Level) Current(ctx context.Context) int64 {
 	return l.Allowed()
 }
 
-// Open reads the record, and writes it if the store is empty: then the newest level of this process is allowed.
+// Again is Current with a read now, for a caller that would otherwise refuse something.
+func (l *Level) Again(ctx context.Context) int64 {
+	l.mu.Lock()
+	l.next = time.Time{}
+	l.mu.Unlock()
+	return l.Current(ctx)
+}
+
+// Open reads the record, and writes it if no node has used the store: then the newest level of this process is allowed.
 func (l *Level) Open(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,10 +151,14 @@ func put(ctx context.Context, store provider.Keeper, r record) error {
 	return nil
 }
 
-// isEmpty reports whether the store has no instance. A store that cannot list counts as one with data.
+// unbegun bounds how many instances may wait on a store that no node has used.
+const unbegun = 100
+
+// isEmpty reports whether no node has used the store: it has no instance, or a few that clients have started and that no node has
+// begun. A store that cannot list counts as one with data.
 func isEmpty(ctx context.Context, store provider.Lister) (bool, error) {
 	res, err := store.List(ctx, provider.ListRequest{
-		Filter: provider.Filter{Replaced: true}, Max: 1, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
+		Filter: provider.Filter{Replaced: true}, Max: unbegun, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return false, nil
@@ -153,7 +166,8 @@ func isEmpty(ctx context.Context, store provider.Lister) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("looking whether the store is empty: %w", err)
 	}
-	return len(res.Instances) == 0 && res.Cursor == "", nil
+	begun := func(i provider.Instance) bool { return i.HistoryLength > 0 || i.Deliveries > 0 || i.Execution > 1 || i.Status != provider.StatusRunning }
+	return res.Cursor == "" && !slices.ContainsFunc(res.Instances, begun), nil
 }
 
 type releaseKey struct{}

@@ -3,6 +3,7 @@ package upgrade_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -67,6 +68,43 @@ func create(t *testing.T, store provider.Provider, id string, level int64) {
 	}
 }
 
+// begin commits the first turn of an instance, as a node does.
+func begin(t *testing.T, store provider.Provider) {
+	t.Helper()
+	token := provider.UUID(uuid.New())
+	res, err := store.FetchTurns(t.Context(), provider.FetchTurnsRequest{
+		Owner: "old", Token: token, Lease: time.Minute, Capabilities: []provider.Capability{{Name: "main"}}, EngineLevel: 9, Max: 1,
+	})
+	if err != nil || len(res.Turns) != 1 {
+		t.Fatalf("%d turns, %v", len(res.Turns), err)
+	}
+	i := res.Turns[0].Instance
+	_, err = store.CommitTurn(t.Context(), provider.CommitTurnRequest{
+		Key: i.Key, Lease: token, Execution: 1, Expected: i.Version, Commit: provider.UUID(uuid.New()), Consumed: []int64{res.Turns[0].Messages[0].ID},
+		Events: [][]byte{[]byte("started")}, Status: provider.StatusRunning,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A node that holds a turn has used the store, although it has committed nothing.
+func TestStoreWithALeaseKeepsItsLevel(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, store *counted) {
+		create(t, store, "a", 4)
+		_, err := store.FetchTurns(t.Context(), provider.FetchTurnsRequest{
+			Owner: "old", Token: provider.UUID(uuid.New()), Lease: time.Minute, Capabilities: []provider.Capability{{Name: "main"}}, EngineLevel: 9, Max: 1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := open(t, store, 9).Allowed(); got != upgrade.Unrecorded {
+			t.Errorf("a node may use level %d, want %d", got, upgrade.Unrecorded)
+		}
+	})
+}
+
 // open returns the level of a store for a node.
 func open(t *testing.T, store provider.Provider, own int64) *upgrade.Level {
 	t.Helper()
@@ -93,11 +131,27 @@ func TestEmptyStoreStartsAtTheNewestLevel(t *testing.T) {
 	})
 }
 
+// A client may have stored starts before the first node came, but no more than a few.
+func TestUnbegunStoreStartsAtTheNewestLevel(t *testing.T) {
+	t.Parallel()
+	for starts, want := range map[int]int64{1: 9, 99: 9, 101: upgrade.Unrecorded} {
+		bubble(t, func(t *testing.T, store *counted) {
+			for n := range starts {
+				create(t, store, fmt.Sprint("i", n), 4)
+			}
+			if got := open(t, store, 9).Allowed(); got != want {
+				t.Errorf("after %d starts the first node may use level %d, want %d", starts, got, want)
+			}
+		})
+	}
+}
+
 // A store with data and without a record allows what releases before the record can run. No node changes that.
 func TestHazard80_AStoreWithDataKeepsItsLevel(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, store *counted) {
 		create(t, store, "a", 4)
+		begin(t, store)
 		for range 2 {
 			if got := open(t, store, 9).Allowed(); got != upgrade.Unrecorded {
 				t.Errorf("a node may use level %d, want %d", got, upgrade.Unrecorded)

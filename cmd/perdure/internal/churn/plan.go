@@ -12,6 +12,15 @@ const WordEvent = "word"
 // NeverEvent is the name of an event that is never sent.
 const NeverEvent = "never"
 
+// BonusUpdate is the name of an update. It calls an activity with the step StepBonus and the number that it gets.
+const BonusUpdate = "bonus"
+
+// StepBonus is the step of the activity of the first bonus.
+const StepBonus = 500
+
+// SumQuery is the name of a query. It returns the sum so far.
+const SumQuery = "sum"
+
 // End is how a plan ends.
 type End string
 

@@ -11,6 +11,7 @@ import (
 // Run runs one round of a plan and continues as new with the next.
 func Run(ctx *orchestration.Context, p Plan) (uint64, error) {
 	r := &round{plan: p, sum: p.Sum}
+	r.handle(ctx)
 	if err := r.run(ctx); err != nil {
 		// After a cancellation it cleans up with a detached activity.
 		_, undo := r.call(ctx.Detached(), mixName, stepUndo)
@@ -40,6 +41,14 @@ const (
 type round struct {
 	plan Plan
 	sum  uint64
+}
+
+// handle registers what others may ask for meanwhile. It changes nothing of the sum.
+func (r *round) handle(ctx *orchestration.Context) {
+	orchestration.HandleUpdate(ctx, BonusUpdate, func(ctx *orchestration.Context, n int) (uint64, error) {
+		return r.call(ctx, mixName, StepBonus+n)
+	})
+	orchestration.HandleQuery(ctx, SumQuery, func(orchestration.None) (uint64, error) { return r.sum, nil })
 }
 
 func (r *round) run(ctx *orchestration.Context) error {
