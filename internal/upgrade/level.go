@@ -166,7 +166,9 @@ func isEmpty(ctx context.Context, store provider.Lister) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("looking whether the store is empty: %w", err)
 	}
-	begun := func(i provider.Instance) bool { return i.HistoryLength > 0 || i.Deliveries > 0 || i.Execution > 1 || i.Status != provider.StatusRunning }
+	begun := func(i provider.Instance) bool {
+		return i.HistoryLength > 0 || i.Deliveries > 0 || i.Execution > 1 || i.Status != provider.StatusRunning
+	}
 	return res.Cursor == "" && !slices.ContainsFunc(res.Instances, begun), nil
 }
 

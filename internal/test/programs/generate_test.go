@@ -18,6 +18,11 @@ func generate(seed uint64) Program {
 	}
 	p := g.program(3)
 	for i := range p.Rounds {
+		if n := g.IntN(3); n > 0 {
+			p.Served += n
+			g.id++
+			p.Rounds[i].Body = append(p.Rounds[i].Body, Statement{ID: g.id, Do: doServed, N: p.Served})
+		}
 		if n := g.IntN(4); n > 0 {
 			p.Events += n
 			g.id++

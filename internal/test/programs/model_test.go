@@ -118,6 +118,8 @@ func (m *model) wait(scope string, s *Statement) bool {
 			m.early++
 			m.seef(s, "%d ok true", m.early)
 		}
+	case doServed:
+		m.seef(s, "ok")
 	case doEffect:
 		if s.N%2 == 1 {
 			m.seef(s, "0 refused")

@@ -6,6 +6,7 @@ import "time"
 type Program struct {
 	Rounds []Round `json:"r"`
 	Events int     `json:"e,omitempty"` // named "early", sent by the driver at any time
+	Served int     `json:"s,omitempty"` // updates and events with handlers, sent by the driver at any time
 	Fails  bool    `json:"f,omitempty"` // returns the cancellation, if there was one
 }
 
@@ -55,6 +56,7 @@ const (
 	doSelect = "select" // the same, among other events that never come
 	doWithin = "within" // waits some time for an event that never comes
 	doEarly  = "early"  // receives N of the driver's events
+	doServed = "served" // waits until the handlers of the driver's first N have begun
 	doEffect = "effect" // side effect, which fails if N is odd
 	doOrder  = "order"  // makes timers from the order of what was seen
 	doThrow  = "throw"

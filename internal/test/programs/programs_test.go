@@ -111,7 +111,7 @@ func inMemory(t *testing.T, p Program, m mode, seed uint64, sum *tally) (wrong s
 		t.Helper()
 		r := &run{
 			mode: m, store: memory.New(memory.Options{}), Rand: chances(m.name, seed), sum: sum,
-			moment: time.Second, lease: 30 * time.Second, limit: 24 * time.Hour,
+			moment: time.Second, lease: 30 * time.Second, limit: time.Hour,
 		}
 		wrong = differs(t, r, p)
 	})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/runtime"
@@ -58,6 +60,9 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	if r.house, err = newHouse(r.store, &p, r.moment); err != nil { //nolint:contextcheck // it only reads the names of functions
 		return o, err
 	}
+	if _, _, err = upgrade.Finish(ctx, provider.FullOf(r.store), replay.EngineLevel, false); err != nil { // no node has used the store yet
+		return o, err
+	}
 	handle, err := client.StartNamed[[]string](ctx, r.c, nameExecute, Input{}, client.WithID("main"))
 	if err != nil {
 		return o, err
@@ -67,6 +72,9 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	var sender sync.WaitGroup
 	chance := rand.New(rand.NewPCG(r.Uint64(), 0))
 	sender.Go(func() { r.sendEarly(ctx, handle, p.Events, chance) })
+	caller := rand.New(rand.NewPCG(r.Uint64(), 2))
+	var refused error
+	sender.Go(func() { refused = r.callAll(ctx, handle, p, caller) })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -81,7 +89,7 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	}
 	<-ended
 	sender.Wait()
-	err = errors.Join(err, failed, wrong)
+	err = errors.Join(err, failed, wrong, refused)
 	if err == nil {
 		err = r.awaitChildren(ctx)
 	}

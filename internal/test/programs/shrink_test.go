@@ -52,7 +52,7 @@ func smallerPrograms(p Program) []Program {
 func smallerBodies(body []Statement) [][]Statement {
 	var all [][]Statement
 	for i := range body {
-		if body[i].Do != doEarly { // the driver's events are counted
+		if body[i].Do != doEarly && body[i].Do != doServed { // the driver's events are counted
 			all = append(all, slices.Delete(slices.Clone(body), i, i+1))
 		}
 	}

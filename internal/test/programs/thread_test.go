@@ -21,11 +21,12 @@ var (
 
 // world is the state that the threads of an execution share.
 type world struct {
-	unit  time.Duration // a moment
-	order uint64        // hash of everything seen, in that order
-	runs  map[int]int   // how often a statement was run
-	early int           // events of the driver received
-	noise func() int    // returns another value with each call
+	unit   time.Duration // a moment
+	order  uint64        // hash of everything seen, in that order
+	runs   map[int]int   // how often a statement was run
+	early  int           // events of the driver received
+	served int           // updates and events of the driver whose handlers have begun
+	noise  func() int    // returns another value with each call
 
 	patched bool // the code is that of the newer release
 }
@@ -79,16 +80,18 @@ func class(err error) string {
 
 // Input is the input of an execution.
 type Input struct {
-	Code  int // the number of the program; see house
-	Round int
-	Early int
-	Lines []string
+	Code   int // the number of the program; see house
+	Round  int
+	Early  int
+	Served int
+	Lines  []string
 }
 
 // execute is the orchestration that walks programs, as it was before its patches or after.
 func (h *house) execute(ctx *octx, in Input, patched bool) ([]string, error) {
-	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, noise: h.noise, patched: patched}}
+	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, served: in.Served, noise: h.noise, patched: patched}}
 	t.answer(ctx)
+	t.serve(ctx)
 	program := h.code[in.Code]
 	round := program.Rounds[in.Round]
 	ctx.SetStatus(in.Round)
@@ -103,7 +106,7 @@ func (h *house) execute(ctx *octx, in Input, patched bool) ([]string, error) {
 		t.begin(ctx, kind)
 	}
 	if in.Round+1 < len(program.Rounds) {
-		in.Round, in.Early, in.Lines = in.Round+1, t.w.early, t.lines
+		in.Round, in.Early, in.Served, in.Lines = in.Round+1, t.w.early, t.w.served, t.lines
 		return nil, orchestration.ContinueAsNew(ctx, in)
 	}
 	if err := ctx.Err(); err != nil && program.Fails {

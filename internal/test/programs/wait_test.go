@@ -29,6 +29,11 @@ func (t *thread) wait(ctx *octx, s *Statement) bool {
 			t.w.early++
 			t.seef(ctx, s, "%d %s %v", got, class(err), got == t.w.early)
 		}
+	case doServed:
+		for t.w.served < s.N {
+			_ = ctx.Detached().Sleep(t.w.moments(4))
+		}
+		t.seef(ctx, s, "ok")
 	case doEffect:
 		got, err := orchestration.SideEffect(ctx, func() (Effect, error) {
 			if s.N%2 == 1 {
