@@ -52,8 +52,9 @@ func (x *core) handleWaiting(fresh bool) {
 			}
 		}
 		x.job.waiting--
-		began := oldest.unread[0].ID
-		r := x.handleEvent(x.job.events[name], began, oldest.take())
+		e := oldest.unread[0]
+		r := x.handleEvent(x.job.events[name], e.ID, oldest.take())
+		r.unread = e
 		if r.fresh = fresh; fresh {
 			x.job.fresh++
 		}

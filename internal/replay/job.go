@@ -3,6 +3,9 @@ package replay
 import (
 	"container/list"
 	"errors"
+	"slices"
+
+	"github.com/perdure/perdure/internal/history"
 )
 
 // maxRuns bounds the runs of event handlers at a time. Later events wait in their order.
@@ -36,6 +39,7 @@ type handlerRun struct {
 	// panicked returns the fault of the turn if code of the run panics. nil, or the result nil: a *PanicError.
 	panicked func(value, stack string) error
 	fresh    bool          // see handlerJob.fresh
+	unread   history.Event // that began it
 	place    *list.Element // in handlerJob.runs; nil: it has ended
 }
 
@@ -56,7 +60,7 @@ func (x *core) beginRun(r *handlerRun, body func(*Scope) error) {
 	if !r.abandon {
 		j.holding++
 	}
-	x.sched.spawn(r, func() {
+	x.sched.spawnFirst(r, func() {
 		if r.fresh {
 			r.fresh = false
 			j.fresh--
@@ -96,6 +100,27 @@ func (x *core) letFreshRun(co *coroutine) {
 		x.sched.enqueue(co)
 		co.park()
 	}
+}
+
+// leaveFresh leaves to the next execution what no handler has begun with. The input of that execution was made before, so it
+// knows nothing of what these handlers would do.
+func (x *core) leaveFresh() {
+	var left []*handlerRun
+	for e := x.job.runs.Front(); e != nil; e = e.Next() {
+		if r := e.Value.(*handlerRun); r.fresh {
+			left = append(left, r)
+		}
+	}
+	for _, r := range left {
+		x.sched.drop(r)
+		x.endRun(r, nil)
+	}
+	for _, r := range slices.Backward(left) {
+		if r.kind == runOfEvent {
+			x.mailbox(r.name).putBack(r.unread)
+		}
+	}
+	x.job.fresh = 0
 }
 
 // cancel cancels the scope of the handlers. Those that begin later find it cancelled.

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/internal/history"
 )
@@ -85,6 +86,12 @@ func (m *Mailbox) take() *history.EventReceived {
 	m.unread = m.unread[1:]
 	m.x.events.effects.Add(1)
 	return received
+}
+
+// putBack makes an event that was taken the first one again.
+func (m *Mailbox) putBack(e history.Event) {
+	m.unread = slices.Insert(m.unread, 0, e)
+	m.x.boxes.bytes += int(history.Size(e.Body))
 }
 
 func (m *Mailbox) put(e history.Event) {

@@ -16,6 +16,13 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
+// skipDeadlock skips a program whose coroutines wait for each other.
+func skipDeadlock(t *rapid.T, err error) {
+	if _, ok := errors.AsType[*replay.DeadlockError](err); ok {
+		t.Skip("the program waits for itself")
+	}
+}
+
 // run makes an execution of a program, on a node that has a newer version of it while deployed is true. The caller closes it.
 func run(code []statement, deployed *bool) (*replay.Execution, *machine) {
 	m, env := &machine{}, newEnv()
@@ -139,9 +146,7 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 				deliver = x.Absorb
 			}
 			lost := lose(func() { applied, err = deliver(message) })
-			if _, ok := errors.AsType[*replay.DeadlockError](err); ok {
-				t.Skip("the program waits for itself")
-			}
+			skipDeadlock(t, err)
 			if lost || err != nil {
 				t.Fatalf("delivering %+v: %v", message.Body, err)
 			}

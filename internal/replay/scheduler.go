@@ -42,6 +42,25 @@ func (s *scheduler) spawn(run *handlerRun, body func()) {
 	s.enqueue(co)
 }
 
+// spawnFirst is spawn for a run that begins. It goes before the main function's coroutines, so that they never pass what came
+// before they return or continue as new. Runs keep their order.
+func (s *scheduler) spawnFirst(run *handlerRun, body func()) {
+	s.spawn(run, body)
+	last := len(s.ready) - 1
+	if at := slices.IndexFunc(s.ready, func(co *coroutine) bool { return co.run == nil }); at >= 0 {
+		co := s.ready[last]
+		s.ready = slices.Insert(s.ready[:last], at, co)
+	}
+}
+
+// drop ends the coroutines of a run that has not begun.
+func (s *scheduler) drop(run *handlerRun) {
+	for _, co := range s.coroutines {
+		co.over = co.over || co.run == run
+	}
+	s.ready = slices.DeleteFunc(s.ready, func(co *coroutine) bool { return co.over })
+}
+
 // enqueue makes a coroutine ready, once.
 func (s *scheduler) enqueue(co *coroutine) {
 	if co.queued || co.done || co.over {

@@ -79,7 +79,11 @@ func (x *Execution) finish(r Result) {
 	if r.Continue != nil && r.Continue.Name == "" {
 		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.nextVersion(r.KeepVersion)
 	}
-	x.letFreshRun(x.sched.current.Load())
+	if r.Continue == nil {
+		x.letFreshRun(x.sched.current.Load())
+	} else {
+		x.leaveFresh()
+	}
 	if x.job.holding > 0 && x.settings.Flags&flagHandlers != 0 {
 		x.mainReturned(r)
 		return
