@@ -85,8 +85,8 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrBusy", client.ErrBusy)},
-				"`Move`: the instance changed between the check and the move, five times", "yes", "the caller",
-				"Give `SuspendToMove`. See [Run versions side by side](../how-to/run-versions-side-by-side.md).",
+				"`Move` or `Reset`: the instance stored a turn each of five times while its history was replayed", "yes, later", "the caller",
+				"Suspend the instance, or give `SuspendToMove`. See [Run versions side by side](../how-to/run-versions-side-by-side.md).",
 			},
 			{
 				[]kind{k("client.ErrHistoryFile", client.ErrHistoryFile)},
@@ -169,7 +169,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrNotFinished", client.ErrNotFinished)},
-				"`Update`: nodes of an older release may still use the store", "yes, when the upgrade is finished", "the operator", "Run `perdure upgrade --finish`. See [Upgrade perdure](../how-to/upgrade-perdure.md).",
+				"`Update`, `Reset` or `Fork`: nodes of an older release may still use the store", "yes, when the upgrade is finished", "the operator", "Run `perdure upgrade --finish`. See [Upgrade perdure](../how-to/upgrade-perdure.md).",
 			},
 			{
 				[]kind{k("client.ErrNotReplayed", client.ErrNotReplayed)},
@@ -180,16 +180,8 @@ func catalogue() []group {
 				"`Reset` or `Fork`: no execution can open at that event; the text names the nearest events at which one can", "no", "the caller", "Use an event that the text names. See [Reset and fork](../how-to/reset-and-fork.md).",
 			},
 			{
-				[]kind{k("client.ErrBusy", client.ErrBusy)},
-				"`Reset`: the instance stored a turn each time while its history was replayed", "yes, later", "the caller", "Suspend the instance, or try again.",
-			},
-			{
 				[]kind{k("client.ErrSuperseded", client.ErrSuperseded)},
 				"`Reset` or `Fork`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
-			},
-			{
-				[]kind{k("client.ErrNotFinished", client.ErrNotFinished)},
-				"`Reset` or `Fork`: nodes of older releases may run on the store, and could not read the new execution", "yes, after the upgrade", "the operator", "Upgrade all nodes, then run `perdure upgrade --finish`. See [Upgrade perdure](../how-to/upgrade-perdure.md).",
 			},
 			{
 				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},

@@ -24,6 +24,7 @@ func TestEmptyMeansNil(t *testing.T) {
 	t.Parallel()
 	var node runtime.Options
 	var filter client.Filter
+	var caller client.Options
 	var policy orchestration.RetryPolicy
 	for _, options := range []struct {
 		of   any
@@ -32,7 +33,7 @@ func TestEmptyMeansNil(t *testing.T) {
 		{&node, func() string { return nodeDoes(t, node) }},
 		{&filter, func() string { return filterFinds(t, filter) }},
 		{&policy, func() string { return policyRetries(t, policy) }},
-		{&client.Options{}, nil},
+		{&caller, func() string { return clientStarts(t, caller) }},
 		{&activitytest.Options{}, nil},
 		{&sqlite.Options{}, nil},
 		{&postgres.Options{}, nil},
@@ -120,4 +121,21 @@ func policyRetries(t *testing.T, p orchestration.RetryPolicy) (result string) {
 		result = fmt.Sprint(runs, err)
 	})
 	return result
+}
+
+// clientStarts returns what a client with the options has started.
+func clientStarts(t *testing.T, options client.Options) string {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { _ = store.Close() })
+	c, err := client.New(store, options)
+	if err != nil {
+		return err.Error()
+	}
+	h, err := client.StartNamed[int](t.Context(), c, "main", 1, client.WithID("i"))
+	if err != nil {
+		return err.Error()
+	}
+	d, err := h.Describe(t.Context())
+	return fmt.Sprint(d.ID, " ", d.Orchestration, " ", d.Status, " ", err)
 }
