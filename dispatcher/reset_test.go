@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -252,10 +253,15 @@ func TestHazard56_CodeThatDiffersIsRefused(t *testing.T) {
 func TestHazard80_ResetsNeedTheirLevel(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
-		key := e.CreateOneByOne("two", "two", none{}) // the first node finds a store with data
+		key := e.CreateOneByOne("two", "two", none{})
+		older, err := runtime.Start(upgrade.As(e.T.Context(), upgrade.Unrecorded), e.Store, resettable(e), e.Options)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		e.Stop(older) // the store keeps its level
 		e.Start(resettable(e))
 		e.Until("it waits", func() bool { return e.Get(key).HistoryLength > 0 })
-		_, err := client.Reset(e.T.Context(), client.HandleOf[string](e.Client(client.Options{}), "two", key), 1)
+		_, err = client.Reset(e.T.Context(), client.HandleOf[string](e.Client(client.Options{}), "two", key), 1)
 		if !errors.Is(err, client.ErrNotFinished) || !strings.Contains(err.Error(), "upgrade --finish") || e.Get(key).Execution != 1 {
 			e.T.Errorf("%v", err)
 		}

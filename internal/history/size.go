@@ -40,17 +40,24 @@ func Size(b Body) int64 {
 			size += int64(len(n.Name) + len(n.CodeVersion) + len(n.Input))
 		}
 		return size
-	case *UpdateReceived:
-		return frame + int64(len(b.Name)+len(b.ID)+len(b.Input))
-	case *UpdateRejected:
-		return frame + failureSize(b.Failure)
-	case *UpdateCompleted:
-		return frame + int64(len(b.Output)) + failureSize(b.Failure)
 	case *PatchMarked:
 		return frame + int64(len(b.ID))
-	default: // ends, and events that only have a few numbers
-		return frame
+	default:
+		return frame + updateSize(b)
 	}
+}
+
+// updateSize returns the size of the texts and payloads of an update. Ends, and events that only have a few numbers, have none.
+func updateSize(b Body) int64 {
+	switch b := b.(type) {
+	case *UpdateReceived:
+		return int64(len(b.Name) + len(b.ID) + len(b.Input))
+	case *UpdateRejected:
+		return failureSize(b.Failure)
+	case *UpdateCompleted:
+		return int64(len(b.Output)) + failureSize(b.Failure)
+	}
+	return 0
 }
 
 func retrySize(p *RetryPolicy) int64 {

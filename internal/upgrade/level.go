@@ -158,7 +158,8 @@ const unbegun = 100
 // begun. A store that cannot list counts as one with data.
 func isEmpty(ctx context.Context, store provider.Lister) (bool, error) {
 	res, err := store.List(ctx, provider.ListRequest{
-		Filter: provider.Filter{Replaced: true}, Max: unbegun, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
+		Filter: provider.Filter{Replaced: true}, Max: unbegun,
+		Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return false, nil

@@ -65,7 +65,7 @@ func (r *run) update(ctx context.Context, h client.Handle[[]string], n, again in
 		case err == nil && got == 2*n+1:
 			r.sum.updates.Add(1)
 		case !ends && late, ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the program threw, or the run is over
 		default:
 			return fmt.Errorf("update %d: got %d, %w", n, got, err)
 		}

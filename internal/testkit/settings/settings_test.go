@@ -37,6 +37,12 @@ func kinds() []kind {
 		{"orchestration", "DefineOption", "options.md", "Define", "option"},
 		{"orchestration", "ContinueOption", "options.md", "ContinueAsNew", "option"},
 		{"client", "MoveOption", "options.md", "Moves", "option"},
+		{"client", "OpenOption", "options.md", "Resets and forks", "option"},
+		{"client", "ForkOption", "options.md", "Resets and forks", "option"},
+		{"client", "ResetOption", "options.md", "Resets", "option"},
+		{"client", "HeaderOption", "options.md", "Headers", "option"},
+		{"client", "CancelOption", "options.md", "Headers", "option"},
+		{"activity", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"runtime", "ReplayOptions", "options.md", "runtime.ReplayOptions", "option"},
 		{"orchestration", "ReceiveOption", "options.md", "Receive", "option"},
 	}
@@ -136,6 +142,12 @@ func (s source) settings(kind string) (names []string) {
 	}
 	if kind == "StartOption" { // each option of an event is one of a start
 		names = append(names, s.functions["RaiseOption"]...)
+	}
+	if kind == "ForkOption" { // each of its options is one of a reset, too
+		names = append(names, s.functions["OpenOption"]...)
+	}
+	if kind == "CancelOption" { // each of its options is one of other calls, too
+		names = append(names, s.functions["HeaderOption"]...)
 	}
 	if kind == "ChildOption" { // each option of Define is one of a child
 		names = append(names, s.functions["DefineOption"]...)
