@@ -210,7 +210,7 @@ func copied(t *testing.T, name string) string {
 
 // Every recorded store reads as it did when it was recorded.
 func TestStoresRead(t *testing.T) {
-	for _, name := range []string{"core", "hardened", "activities", "busy"} {
+	for _, name := range stores() {
 		t.Run(name, func(t *testing.T) {
 			store, err := sqlite.Open(copied(t, name+".db"))
 			if err != nil {
