@@ -16,7 +16,8 @@ import (
 //
 // Code that takes all events with TryReceive and then returns has taken every event that was accepted before its end was stored. If
 // events come faster than turns can store them, the last ones go to the dead letters; see client.DeadLetters. So they do in instances
-// that releases before level 7 started. An event that was never taken stays in the history, and is counted and logged at the end.
+// that releases before level 7 started. While handlers go on after the return, later events are kept as events that nobody took.
+// An event that was never taken stays in the history, and is counted and logged at the end.
 type Mailbox[T any] struct {
 	name string
 	box  *replay.Mailbox
