@@ -84,7 +84,7 @@ func (x *core) wantUpdates() *updates {
 // takesUpdate reports whether a live update becomes an event. Otherwise it is a repeat, or is refused without one.
 func (x *Execution) takesUpdate(b *history.UpdateReceived, at int64) bool {
 	us := x.wantUpdates()
-	if _, again := us.changed[b.ID]; again {
+	if _, again := us.changed[b.ID]; again || us.open[b.ID] != nil {
 		return false
 	}
 	if us.known.has(b.ID) {
