@@ -249,6 +249,8 @@ func (x *core) handleUpdate(h *updateHandler, u *openUpdate) *handlerRun {
 			if x.refusedNow(h, u) {
 				return nil
 			}
+		} else if x.panickedBefore(u) {
+			return nil
 		}
 		if live, turn := !x.events.replaying.Load(), x.turns; live {
 			r.panicked = func(value, stack string) error {
@@ -292,6 +294,24 @@ func (x *core) refusedNow(h *updateHandler, u *openUpdate) bool {
 		return true
 	}
 	return false
+}
+
+// panickedBefore reports whether the handler of an accepted update panicked in a turn that was thrown away. Another turn has stored the
+// acceptance, if it ended before the code ran. On replay the verdict is that of the history.
+func (x *core) panickedBefore(u *openUpdate) bool {
+	if x.events.replaying.Load() {
+		stored, ok := x.events.peek().(*history.UpdateCompleted)
+		if !ok || stored.Received != u.received || stored.Outcome != history.UpdatePanicked {
+			return false
+		}
+		u.outcome, u.refusal = stored.Outcome, stored.Failure
+		return true
+	}
+	text, spoiled := x.updates.panicked[u.body.ID]
+	if spoiled {
+		u.outcome, u.refusal = history.UpdatePanicked, panicFailure(text)
+	}
+	return spoiled
 }
 
 // updateEnded records the outcome of an accepted update.

@@ -23,8 +23,13 @@ const (
 	maxOutcomeBytes = 16 << 20
 )
 
-// maxPanicked is of how many updates of an instance a node remembers that their handlers panicked.
-const maxPanicked = 100
+const (
+	// maxPanicked is of how many updates of an instance a node remembers that their handlers panicked. One turn may decide about as
+	// many: those that waited for the code, and those of its fetch.
+	maxPanicked = 2 * provider.MaxFetchMessages
+	// maxPanickedText bounds what it remembers of each, in bytes.
+	maxPanickedText = 1 << 10
+)
 
 // outcomes are the stored outcomes of an instance's updates. They are read when the first update comes to an execution in
 // memory: outcomes of updates that left no event are in no history.
@@ -180,7 +185,7 @@ func (as *actors) panicked(key provider.UUID, p *replay.UpdatePanicError) bool {
 	}
 	all := make(map[string]string, len(c.panicked)+1)
 	maps.Copy(all, c.panicked)
-	all[p.ID] = p.Value
+	all[p.ID] = core.Plain(p.Value, maxPanickedText)
 	c.panicked = all
 	as.keep(key, c)
 	return true
