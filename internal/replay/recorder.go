@@ -206,10 +206,20 @@ func weight(body history.Body) int {
 		}
 		return size
 	case *history.UpdateCompleted: // it is shown, too
-		return 2 * len(b.Output)
+		return 2 * (len(b.Output) + failureBytes(b.Failure))
+	case *history.UpdateRejected:
+		return 2 * failureBytes(b.Failure)
 	default:
 		return 0
 	}
+}
+
+// failureBytes estimates the bytes of a failure in a commit.
+func failureBytes(f *history.Failure) int {
+	if f == nil {
+		return 0
+	}
+	return int(history.Size(&history.ChildFailed{Failure: *f}))
 }
 
 // marked reports whether the marker of a patch was passed or written, or is among the commands that directly follow the

@@ -186,6 +186,9 @@ func (x *core) decide(u *openUpdate) (accepted bool) {
 }
 
 func (x *core) reject(u *openUpdate, outcome int64, why *history.Failure) {
+	if why != nil && x.events.burst.bytes+2*failureBytes(why) > maxBurstBytes {
+		why = x.refusal("why update %s is rejected: the turn stores too much else", u.body.Name)
+	}
 	want := &history.UpdateRejected{Received: u.received, Outcome: outcome, Failure: why}
 	x.events.emit(want)
 	got := x.events.recorded(want).(*history.UpdateRejected)
@@ -331,6 +334,10 @@ func (x *core) updateEnded(u *openUpdate, err error) {
 		x.events.apart()
 		want.Outcome, want.Output = history.UpdateFailed, nil
 		want.Failure = x.refusal("output of update %s: the turn stores too much else", u.body.Name)
+	}
+	if f := want.Failure; f != nil && x.events.burst.bytes+2*failureBytes(f) > maxBurstBytes {
+		x.events.apart()
+		want.Failure = x.refusal("error of update %s: the turn stores too much else", u.body.Name)
 	}
 	x.events.emit(want)
 	if x.sched.fault != nil {

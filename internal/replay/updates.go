@@ -56,11 +56,7 @@ func (us *updates) note(s history.UpdateState) {
 
 // stateBytes estimates the bytes of a state in a commit.
 func stateBytes(s *history.UpdateState) int {
-	n := 64 + len(s.Name) + len(s.ID) + len(s.Input) + len(s.Output) + 16*len(s.Names)
-	if s.Failure != nil {
-		n += int(history.Size(&history.ExecutionFailed{Failure: *s.Failure})) + len(s.Failure.Message) + len(s.Failure.Details)
-	}
-	return n
+	return 64 + len(s.Name) + len(s.ID) + len(s.Input) + len(s.Output) + 16*len(s.Names) + failureBytes(s.Failure)
 }
 
 // refuse notes an outcome of an update that becomes no event.
