@@ -10,6 +10,7 @@ type ForkPoint struct {
 	Event     int64    // of the origin: the first one that was not copied
 	Reason    string   // for people
 	RequestID string   // of the reset or fork
+	Foreign   int64    // events up to this one were made by another instance, to which their children belong
 }
 
 // Kind implements Body.
@@ -23,6 +24,7 @@ func (e *ForkPoint) fields(c *codec) {
 	c.integer(6, &e.Event)
 	c.text(7, &e.Reason)
 	c.text(8, &e.RequestID)
+	c.integer(9, &e.Foreign)
 }
 
 // Opening asks a node to reset or fork an instance: to open an execution from the prefix of the history of another.

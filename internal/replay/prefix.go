@@ -49,7 +49,7 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 		started.Seed = seed[:]
 	}
 	if b.New.Key != b.Origin.Key {
-		started.Parent, started.RequestID = history.Parent{}, b.Opening.RequestID
+		started.Parent, started.Root, started.RequestID = history.Parent{}, history.Root{}, b.Opening.RequestID
 	}
 	if b.Opening.NewInput {
 		started.Input = b.Opening.Input
@@ -61,10 +61,14 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	for prefix[len(prefix)-1].Body.Kind() == history.KindForkPoint { // no code has run behind it
 		prefix = prefix[:len(prefix)-1]
 	}
+	foreign := int64(len(prefix))
+	if b.New.Key == b.Origin.Key {
+		foreign = min(foreign, Foreign(events))
+	}
 	seed := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("fork"), b.New.Key[:]...), uint64(b.New.Execution)))
 	point := history.Event{ID: int64(len(prefix)) + 1, Body: &history.ForkPoint{
 		Seed: seed[:], Key: b.Origin.Key, ID: b.Origin.ID, Execution: b.Origin.Execution, Event: b.Event,
-		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID,
+		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID, Foreign: foreign,
 	}}
 	for _, e := range prefix {
 		if e.Body.Kind().IsMessage() { // code that was held stays so
@@ -73,6 +77,20 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	}
 	return append(prefix, point)
 }
+
+// Foreign returns the last event of a history that another instance has made: the origin of a fork. The children up to there are not
+// those of the instance. 0: there is none.
+func Foreign(events []history.Event) int64 {
+	for _, e := range slices.Backward(events) {
+		if point, ok := e.Body.(*history.ForkPoint); ok {
+			return point.Foreign
+		}
+	}
+	return 0
+}
+
+// Foreign reports whether another instance has made an event of the execution. The instance must leave the child that it started alone.
+func (x *Execution) Foreign(event int64) bool { return x.fork != nil && event <= x.fork.Foreign }
 
 // branch begins the part of a history that the origin does not have.
 func (x *core) branch(b *history.ForkPoint) {

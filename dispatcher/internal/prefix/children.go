@@ -37,6 +37,10 @@ func (p *Plan) Outcomes(ctx context.Context, x *replay.Execution, get Getter, lo
 		if _, known := all[a.EventID]; known || !ok {
 			continue
 		}
+		if x.Foreign(a.EventID) {
+			all[a.EventID] = history.Event{Body: forked(a.EventID)}
+			continue
+		}
 		child, err := get(ctx, started.Key)
 		switch {
 		case errors.Is(err, provider.ErrNotFound):

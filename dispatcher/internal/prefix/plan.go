@@ -25,6 +25,9 @@ type Plan struct {
 	out    provider.Prefix
 	links  []provider.ChildLink
 	level  int64
+	added  struct{ headers, origins int } // bytes in the payloads of tasks
+
+	LeftOut int // headers, because all together are too large
 }
 
 // Fork reports whether the execution is that of another instance.
@@ -71,7 +74,7 @@ func (p *Plan) Fill(x *replay.Execution, outcomes map[int64]history.Event) {
 	}
 	c := carrier{execution: p.Branch.New.Execution, at: p.opened[len(p.opened)-1].At}
 	for _, a := range x.Awaited() {
-		p.await(&c, a, outcomes, x.Origin())
+		p.await(&c, a, outcomes, x)
 	}
 	c.received(p.later(), x.Opened(), p.Fork() || p.Branch.Opening.DropLater)
 	p.out.Messages = c.sorted()
@@ -79,7 +82,7 @@ func (p *Plan) Fill(x *replay.Execution, outcomes map[int64]history.Event) {
 }
 
 // await writes the task or timer of an operation that the code waits for. The outcome of a child is known, or comes to its link.
-func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Event, origin []byte) {
+func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Event, x *replay.Execution) {
 	e := p.opened[a.EventID-1]
 	switch b := e.Body.(type) {
 	case *history.ActivityScheduled:
@@ -88,11 +91,7 @@ func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Ev
 				failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}, e.ID)
 			return
 		}
-		payload := p.out.Events[e.ID-1]
-		if with := history.AppendOrigin(slices.Clone(payload), origin); len(with) <= provider.MaxPayload {
-			payload = with
-		}
-		p.out.Tasks = append(p.out.Tasks, task.Of(e.ID, b, payload))
+		p.out.Tasks = append(p.out.Tasks, task.Of(e.ID, b, p.payload(p.out.Events[e.ID-1], x)))
 	case *history.TimerCreated:
 		p.out.Timers = append(p.out.Timers, provider.Timer{
 			EventID: e.ID, Kind: provider.MessageKind(history.KindTimerFired), Due: provider.Time(b.Due),
@@ -105,6 +104,23 @@ func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Ev
 		}
 		p.links = append(p.links, provider.ChildLink{Key: b.Key, EventID: e.ID})
 	}
+}
+
+// payload returns that of a task: the scheduled activity, and what it says of its execution. Bounds are those of a commit.
+func (p *Plan) payload(scheduled []byte, x *replay.Execution) []byte {
+	origin, header := x.Origin(), len(x.Header())
+	if p.added.headers+header > replay.MaxHeaders {
+		p.LeftOut++
+		info := x.Info()
+		origin, header = history.EncodeOrigin(history.Origin{Name: info.Name, CodeVersion: info.CodeVersion}), 0
+	}
+	p.added.headers += header
+	with := history.AppendOrigin(slices.Clone(scheduled), origin)
+	if plain := len(origin) - header; p.added.origins+plain <= task.MaxOrigins && len(with) <= provider.MaxPayload {
+		p.added.origins += plain
+		return with
+	}
+	return scheduled
 }
 
 // Reset returns the request that stores the plan of a reset.
@@ -129,7 +145,7 @@ func (p *Plan) ForkInto(commit provider.UUID) provider.ForkRequest {
 
 // notices ask the children to stop that only the part that is taken back has started.
 func (p *Plan) notices() (all []provider.OutMessage) {
-	ended := make(map[int64]bool)
+	ended, foreign := make(map[int64]bool), replay.Foreign(p.Events)
 	for _, e := range slices.Backward(p.later()) {
 		switch b := e.Body.(type) {
 		case *history.ChildCompleted:
@@ -137,7 +153,7 @@ func (p *Plan) notices() (all []provider.OutMessage) {
 		case *history.ChildFailed:
 			ended[b.Started] = true
 		case *history.ChildStarted:
-			if !ended[e.ID] {
+			if !ended[e.ID] && e.ID > foreign {
 				all = append(all, provider.OutMessage{Key: b.Key, Message: core.Message(&history.CancelRequested{
 					Reason: "its parent " + p.Inst.ID + " was reset", RequestID: "parent:" + provider.UUID(b.Key).String(),
 				}, 0, 0)})

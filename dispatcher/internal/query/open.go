@@ -233,6 +233,7 @@ func (o *opening) store(ctx context.Context, p *prefix.Plan) (answer *history.An
 		if err != nil {
 			return nil, false, err
 		}
+		o.Count.HeadersLeftOut.Add(int64(p.LeftOut))
 		return openedAs(res.Instance.Key, 1), false, nil
 	}
 	res, err := o.Store.Reset(ctx, p.Reset(storage.NewToken()))
@@ -242,5 +243,6 @@ func (o *opening) store(ctx context.Context, p *prefix.Plan) (answer *history.An
 	if err != nil {
 		return nil, false, err
 	}
+	o.Count.HeadersLeftOut.Add(int64(p.LeftOut))
 	return openedAs(o.inst.Key, res.Instance.Execution), false, nil
 }

@@ -1,13 +1,11 @@
 package turn
 
 import (
+	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
-
-// maxOrigins bounds the bytes that the origins of one commit have besides headers.
-const maxOrigins = replay.MaxHeaders * 3 / 4
 
 // originTag is no less than the bytes by which a payload grows beyond its origin.
 const originTag = 16
@@ -53,7 +51,7 @@ func (d *added) origin() []byte {
 		origin, header = history.EncodeOrigin(history.Origin{Name: info.Name, CodeVersion: info.CodeVersion}), nil
 	}
 	plain := len(origin) - len(header)
-	if d.origins+plain > maxOrigins {
+	if d.origins+plain > task.MaxOrigins {
 		return nil
 	}
 	d.origins += plain

@@ -139,7 +139,7 @@ func (tr *translator) command(
 			t.req.Starts = append(t.req.Starts, tr.startChild(t, info, e.ID, b))
 		}
 	case *history.ChildCancelRequested:
-		if b.Started < first {
+		if b.Started < first && !t.added.x.Foreign(b.Started) {
 			t.req.Sends = append(t.req.Sends, cancelChild(t, info, b.Started, b.Key))
 		}
 	}
