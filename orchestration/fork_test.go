@@ -16,11 +16,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// twins waits for two children at once, and ends with the first error.
-func twins(ctx *octx, _ none) (int, error) {
-	a := orchestration.StartOrchestrationNamed[int](ctx, "collect", none{}, orchestration.WithInstanceID("a"))
-	b := orchestration.StartOrchestrationNamed[int](ctx, "collect", none{}, orchestration.WithInstanceID("b"))
+// twins waits for two children at once, and ends with the first error. It may cancel the other child itself.
+func twins(ctx *octx, cancels bool) (int, error) {
+	name := ctx.Info().Orchestration
+	a := orchestration.StartOrchestrationNamed[int](ctx, "collect", none{}, orchestration.WithInstanceID(fmt.Sprint(name, cancels, "a")))
+	b := orchestration.StartOrchestrationNamed[int](ctx, "collect", none{}, orchestration.WithInstanceID(fmt.Sprint(name, cancels, "b")))
 	n, err := a.Get(ctx)
+	if err != nil && cancels {
+		b.Cancel()
+		_, _ = b.Get(ctx)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -38,26 +43,29 @@ func TestHazard57_ForksCancelNoChildrenOfTheirOrigin(t *testing.T) {
 		enginetest.Orchestration(e.T, reg, "collect", collect)
 		e.Start(reg)
 		c := e.Client(client.Options{})
-		h := client.HandleOf[int](c, "twins", e.CreateOneByOne("twins", "twins", none{}))
-		a, b := child(e, "a"), child(e, "b")
-		e.Until("it waits", func() bool { return e.Get(h.Key()).HistoryLength == 3 })
-		f, err := client.Fork(e.T.Context(), h, 4, "fork")
-		if err != nil {
-			e.T.Fatal(err)
-		}
-		if _, err := ended(e, f); !errors.Is(err, orchestration.ErrForked) {
-			e.T.Errorf("the fork ended with %v, want ErrForked", err)
-		}
-		reset(e, f, 4) // to its ForkPoint
-		if _, err := ended(e, f); !errors.Is(err, orchestration.ErrForked) {
-			e.T.Errorf("the fork after a reset ended with %v, want ErrForked", err)
-		}
-		for _, k := range []client.Handle[int]{a, b} {
-			e.Raise(k.Key(), "item", 1)
-			e.Raise(k.Key(), "item", 0)
-		}
-		if n, err := ended(e, h); n != 2 || err != nil {
-			e.T.Errorf("the origin: %d, %v", n, err)
+		for _, cancels := range []bool{false, true} {
+			id := fmt.Sprint("twins", cancels)
+			h := client.HandleOf[int](c, id, e.CreateOneByOne(id, "twins", cancels))
+			a, b := child(e, id+"a"), child(e, id+"b")
+			e.Until("it waits", func() bool { return e.Get(h.Key()).HistoryLength == 3 })
+			f, err := client.Fork(e.T.Context(), h, 4, id+"fork")
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			if _, err := ended(e, f); !errors.Is(err, orchestration.ErrForked) {
+				e.T.Errorf("the fork ended with %v, want ErrForked", err)
+			}
+			reset(e, f, 4) // to its ForkPoint
+			if _, err := ended(e, f); !errors.Is(err, orchestration.ErrForked) {
+				e.T.Errorf("the fork after a reset ended with %v, want ErrForked", err)
+			}
+			for _, k := range []client.Handle[int]{a, b} {
+				e.Raise(k.Key(), "item", 1)
+				e.Raise(k.Key(), "item", 0)
+			}
+			if n, err := ended(e, h); n != 2 || err != nil {
+				e.T.Errorf("the origin: %d, %v", n, err)
+			}
 		}
 	})
 }

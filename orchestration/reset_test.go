@@ -93,7 +93,7 @@ func startOf[Out any](e *enginetest.Engine, c *client.Client, name, id string, i
 // ended returns how an instance ends. One that waits for what never comes fails the test soon.
 func ended[Out any](e *enginetest.Engine, h client.Handle[Out]) (Out, error) {
 	e.T.Helper()
-	limit := 10 * time.Second
+	limit := time.Minute // an activity may learn of its cancellation after a third of its lease
 	if e.Virtual {
 		limit = 24 * time.Hour
 	}
