@@ -38,7 +38,6 @@ func (x *Execution) Turn() Turn {
 	t.State = x.state.turn(x.events.room() - x.updates.freshBytes() - stateRoom)
 	if x.end != nil {
 		t.Children, t.Pending = x.pending.children(), x.pending.activities
-		t.Children = slices.DeleteFunc(t.Children, func(c Child) bool { return x.Foreign(c.EventID) })
 	}
 	return t
 }

@@ -139,8 +139,8 @@ func (tr *translator) command(
 			t.req.Starts = append(t.req.Starts, tr.startChild(t, info, e.ID, b))
 		}
 	case *history.ChildCancelRequested:
-		if b.Started < first && !t.added.x.Foreign(b.Started) {
-			t.req.Sends = append(t.req.Sends, cancelChild(t, info, b.Started, b.Key))
+		if b.Started < first {
+			cancelOwn(t, info, b.Started, b.Key)
 		}
 	}
 }
@@ -207,6 +207,13 @@ func (tr *translator) startChild(t *translation, info *replay.Info, event int64,
 	}
 }
 
+// cancelOwn asks a child to stop that is not one of the origin of a fork.
+func cancelOwn(t *translation, info *replay.Info, event int64, key provider.UUID) {
+	if !t.added.x.Foreign(event) {
+		t.req.Sends = append(t.req.Sends, cancelChild(t, info, event, key))
+	}
+}
+
 // cancelChild asks a child to stop. The request ID makes a repeated delivery harmless.
 func cancelChild(t *translation, info *replay.Info, event int64, key provider.UUID) provider.OutMessage {
 	return provider.OutMessage{Key: key, Message: core.Message(&history.CancelRequested{
@@ -220,7 +227,7 @@ func (tr *translator) end(t *translation, info *replay.Info, turn replay.Turn) {
 	end, first := turn.End, turn.Events[0].ID
 	for _, child := range turn.Children {
 		if child.EventID < first {
-			t.req.Sends = append(t.req.Sends, cancelChild(t, info, child.EventID, child.Key))
+			cancelOwn(t, info, child.EventID, child.Key)
 		}
 	}
 	if end.Next != nil {
