@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
@@ -105,6 +106,47 @@ func TestHazard56_AForkIsItsOwnRoot(t *testing.T) {
 		e.Raise(low.Key(), "go", 1)
 		if got, err := ended(e, h); err != nil || got[0] != "top" || got[1] != "top" {
 			e.T.Errorf("the origin: %q, %v", got, err)
+		}
+	})
+}
+
+// Code that acts by the bytes of its history sees the same ones in a fork, up to the point. The origin may be a child.
+func TestHazard56_AForkHasTheBytesOfItsOrigin(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "fills", func(ctx *octx, limit int64) (n int, err error) {
+			for ; err == nil && ctx.Info().HistoryBytes < limit; n++ {
+				err = ctx.Sleep(time.Microsecond)
+			}
+			if err == nil {
+				_, err = orchestration.Events[int](ctx, "go").Receive(ctx)
+			}
+			return n, err
+		})
+		enginetest.Orchestration(e.T, reg, "above", func(ctx *octx, limit int64) (int, error) {
+			return orchestration.CallOrchestrationNamed[int](ctx, "fills", limit, orchestration.WithInstanceID("below"))
+		})
+		e.Start(reg)
+		c := e.Client(client.Options{})
+		above := startOf[int](e, c, "above", strings.Repeat("above", 40), 1000)
+		for _, h := range []client.Handle[int]{startOf[int](e, c, "fills", "alone", 1000), child(e, "below")} {
+			e.Raise(h.Key(), "go", 1)
+			want, err := ended(e, h)
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			f, err := client.Fork(e.T.Context(), h, pointOf(e, h, 1), "fork-"+h.ID(), client.Repeatable(strings.Repeat("r", 300)))
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			e.Raise(f.Key(), "go", 1)
+			if n, err := ended(e, f); n != want || err != nil {
+				e.T.Errorf("%d, %v; want %d", n, err, want)
+			}
+		}
+		if _, err := ended(e, above); err != nil {
+			e.T.Error(err)
 		}
 	})
 }

@@ -49,7 +49,9 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 		started.Seed = seed[:]
 	}
 	if b.New.Key != b.Origin.Key {
-		started.Parent, started.Root, started.RequestID = history.Parent{}, history.Root{}, b.Opening.RequestID
+		// Code sees the bytes of its history, so the texts stay as long as they were. Nobody asks for this request ID: the row has that of the fork.
+		started.RequestID += started.Parent.ID
+		started.Parent, started.Root = history.Parent{}, history.Root{}
 	}
 	if b.Opening.NewInput {
 		started.Input = b.Opening.Input
