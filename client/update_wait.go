@@ -32,6 +32,9 @@ var (
 	ErrAbandoned = errors.New("the instance ended before the update")
 	// ErrOutcomeGone: the instance has taken the update, and does not keep its outcome any more.
 	ErrOutcomeGone = errors.New("the outcome of the update is not kept any more")
+	// ErrDiscarded: a reset took the outcome back, and the handler does not run again for this ID. Send the update with another ID if it is still
+	// wanted.
+	ErrDiscarded = errors.New("a reset has taken the update back")
 	// ErrUpdateDiffers: the ID is that of an update with another name or input.
 	ErrUpdateDiffers = errors.New("another update has this ID")
 	// ErrNotFinished: the store is used by nodes of an older release, which cannot handle updates.
@@ -156,7 +159,8 @@ func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) (
 	}
 	kinds := map[int64]error{
 		history.UpdateClosing: ErrClosing, history.UpdateAbandoned: ErrAbandoned, history.UpdateGone: ErrOutcomeGone,
-		history.UpdateFailed: ErrUpdateFailed, history.UpdateRefused: ErrRejected, history.UpdatePanicked: ErrPanicked,
+		history.UpdateDiscarded: ErrDiscarded,
+		history.UpdateFailed:    ErrUpdateFailed, history.UpdateRefused: ErrRejected, history.UpdatePanicked: ErrPanicked,
 	}
 	kind := kinds[s.Outcome]
 	switch {

@@ -11,6 +11,7 @@ type ForkPoint struct {
 	Reason    string   // for people
 	RequestID string   // of the reset or fork
 	Foreign   int64    // events up to this one were made by another instance, to which their children belong
+	Updates   []byte   // hashes of the IDs of updates that the instance has received and that do not count any more, 16 bytes each
 }
 
 // Kind implements Body.
@@ -25,6 +26,7 @@ func (e *ForkPoint) fields(c *codec) {
 	c.text(7, &e.Reason)
 	c.text(8, &e.RequestID)
 	c.integer(9, &e.Foreign)
+	c.payload(10, &e.Updates)
 }
 
 // Opening asks a node to reset or fork an instance: to open an execution from the prefix of the history of another.

@@ -17,7 +17,7 @@ func Size(b Body) int64 {
 	case *LocalEnded:
 		return frame + int64(len(b.Name)+len(b.Output)) + failureSize(b.Failure)
 	case *ForkPoint:
-		return frame + int64(len(b.Seed)+len(b.ID)+len(b.Reason)+len(b.RequestID))
+		return frame + int64(len(b.Seed)+len(b.ID)+len(b.Reason)+len(b.RequestID)+len(b.Updates))
 	case *LocalQueued:
 		return frame + int64(len(b.Name))
 	case *EventReceived:

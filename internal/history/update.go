@@ -81,6 +81,7 @@ const (
 	UpdateClosing                    // the main function had returned
 	UpdateAbandoned                  // the instance ended before the handler
 	UpdateGone                       // a repeat of an update whose outcome is not kept any more
+	UpdateDiscarded                  // a reset has taken the outcome back
 )
 
 // UpdateState is what an instance shows of an update: a key-value of the engine, which the client waits for.

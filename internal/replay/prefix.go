@@ -60,8 +60,10 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	if b.Event == 1 { // not even the start is copied: the code must not run before the ForkPoint
 		prefix[0].More, started.Delay = !started.Continued, 0
 	}
-	for prefix[len(prefix)-1].Body.Kind() == history.KindForkPoint { // no code has run behind it
-		prefix = prefix[:len(prefix)-1]
+	var updates []byte
+	for n := len(prefix) - 1; prefix[n].Body.Kind() == history.KindForkPoint; n-- { // no code has run behind it
+		updates = append(updates, prefix[n].Body.(*history.ForkPoint).Updates...)
+		prefix = prefix[:n]
 	}
 	foreign := int64(len(prefix))
 	if b.New.Key == b.Origin.Key {
@@ -70,7 +72,7 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	seed := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("fork"), b.New.Key[:]...), uint64(b.New.Execution)))
 	point := history.Event{ID: int64(len(prefix)) + 1, Body: &history.ForkPoint{
 		Seed: seed[:], Key: b.Origin.Key, ID: b.Origin.ID, Execution: b.Origin.Execution, Event: b.Event,
-		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID, Foreign: foreign,
+		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID, Foreign: foreign, Updates: updates,
 	}}
 	for _, e := range prefix {
 		if e.Body.Kind().IsMessage() { // code that was held stays so
@@ -97,6 +99,9 @@ func (x *Execution) Foreign(event int64) bool { return x.fork != nil && event <=
 // branch begins the part of a history that the origin does not have.
 func (x *core) branch(b *history.ForkPoint) {
 	x.fork = b
+	if len(b.Updates) > 0 {
+		x.wantUpdates().known.rememberAll(b.Updates)
+	}
 	if x.random != nil {
 		x.random.reseed(x.seed())
 	}

@@ -16,7 +16,7 @@ const reserved = "perdure."
 // comes from the client that started the instance, or from an earlier execution.
 func (p *Plan) Show(kept replay.State, all func() *replay.State) {
 	p.out.CustomStatus, p.out.Attributes, p.out.Values = kept.Status, kept.Attributes, kept.Values
-	p.out.Values = append(p.out.Values, p.discarded()...)
+	p.out.Values = append(p.out.Values, p.engineValues()...)
 	attributes := slices.DeleteFunc(slices.Clone(p.Inst.Attributes), func(a provider.Attribute) bool {
 		return hasAttribute(kept.Attributes, a.Name) || strings.HasPrefix(a.Name, reserved)
 	})
@@ -44,11 +44,6 @@ func (p *Plan) Show(kept replay.State, all func() *replay.State) {
 		}
 	}
 }
-
-// discarded returns the engine's own key-values that belong to what is taken back, each with a mark in place of its value. p.Values has them
-// all, and p.later the events that are taken back. A fork takes none of its origin along. So far the engine has none: the outcomes of
-// updates will be such.
-func (p *Plan) discarded() []provider.KeyValue { return nil }
 
 func hasAttribute(all []provider.Attribute, name string) bool {
 	return slices.ContainsFunc(all, func(a provider.Attribute) bool { return a.Name == name })

@@ -21,11 +21,12 @@ type Plan struct {
 	Events []history.Event     // of its current execution
 	Values []provider.KeyValue // of the origin
 
-	opened []history.Event // the new history
-	out    provider.Prefix
-	links  []provider.ChildLink
-	level  int64
-	added  struct{ headers, origins int } // bytes in the payloads of tasks
+	opened  []history.Event // the new history
+	out     provider.Prefix
+	links   []provider.ChildLink
+	level   int64
+	updates []update
+	added   struct{ headers, origins int } // bytes in the payloads of tasks
 
 	LeftOut int // headers, because all together are too large
 }
@@ -57,6 +58,7 @@ func (p *Plan) Check() (why string) {
 // Open returns the new history. The caller replays it.
 func (p *Plan) Open() []history.Event {
 	p.opened = p.Branch.Prefix(p.Events)
+	p.updates = p.readUpdates()
 	return p.opened
 }
 
@@ -77,6 +79,11 @@ func (p *Plan) Fill(x *replay.Execution, outcomes map[int64]history.Event) {
 		p.await(&c, a, outcomes, x)
 	}
 	c.received(p.later(), x.Opened(), p.Fork() || p.Branch.Opening.DropLater)
+	for _, u := range p.updates {
+		if u.stage == history.UpdatePending && u.later {
+			c.add(max(c.at, u.at), u.body, 0)
+		}
+	}
 	p.out.Messages = c.sorted()
 	p.out.Seen = seen(x.Requests(), c.requests)
 }

@@ -164,6 +164,11 @@ func catalogue() []group {
 				"`Update`: the instance has taken the update before, and its outcome is no longer kept", "no", "the caller", "Ask sooner; see [limits](limits.md#updates).",
 			},
 			{
+				[]kind{k("client.ErrDiscarded", client.ErrDiscarded)},
+				"`Update`: the instance was reset to a point before the update, which had an outcome", "no", "the caller",
+				"Look at the instance. Send the update with another ID if it is still wanted. See [Reset and fork](../how-to/reset-and-fork.md).",
+			},
+			{
 				[]kind{k("client.ErrUpdateDiffers", client.ErrUpdateDiffers)},
 				"`Update`: another update with that ID has another name or input", "no", "the caller", "Use another ID.",
 			},

@@ -1,0 +1,118 @@
+package orchestration_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+)
+
+// updatePoint returns the event ID of an update in the current history.
+func updatePoint(e *enginetest.Engine, h client.Handle[[]string], id string) int64 {
+	e.T.Helper()
+	for _, event := range events(e, h) {
+		if b, ok := event.Body.(*history.UpdateReceived); ok && b.ID == id {
+			return event.ID
+		}
+	}
+	e.T.Fatalf("no update %s", id)
+	return 0
+}
+
+// An update that was answered behind the point is discarded: it never runs again under its ID. What had its outcome before keeps it, and
+// what had none goes on.
+func TestHazard58_ResetsDiscardLaterUpdates(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		c, h := startBasket(e)
+		ctx := e.T.Context()
+		update := func(name, item, id string, opts ...client.UpdateOption) (int, error) {
+			return client.Update[int](ctx, h, name, item, append(opts, client.WithUpdateID(id))...)
+		}
+		for n, id := range []string{"first", "second"} {
+			if got, err := update("add", id, id); got != n+1 || err != nil {
+				e.T.Fatal(got, err)
+			}
+		}
+		execution, err := client.Reset(ctx, h, updatePoint(e, h, "second"))
+		if execution != 2 || err != nil {
+			e.T.Fatal(execution, err)
+		}
+		if got, err := client.UpdateOf[int](h, "first").Wait(ctx); got != 1 || err != nil {
+			e.T.Errorf("the update before the point: %d, %v", got, err)
+		}
+		for range 2 {
+			if _, err := client.UpdateOf[int](h, "second").Wait(ctx); !errors.Is(err, client.ErrDiscarded) {
+				e.T.Errorf("the update behind the point: %v", err)
+			}
+			if _, err := update("add", "second", "second"); !errors.Is(err, client.ErrDiscarded) {
+				e.T.Errorf("a repeat: %v", err)
+			}
+		}
+		if got, err := update("add", "third", "third"); got != 2 || err != nil {
+			e.T.Errorf("the next update: %d, %v", got, err)
+		}
+		if _, err := client.Query[[]string](ctx, h, "items", nil); err != nil {
+			e.T.Error(err)
+		}
+		finishBasket(e, client.HandleOf[[]string](c, h.ID(), h.Key()), "first", "third")
+	})
+}
+
+// An update without an outcome is received again behind the point. One that was accepted before the point goes on from there, also if it
+// was over by then.
+func TestHazard58_ResetsKeepOpenUpdates(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		_, h := startBasket(e)
+		ctx := e.T.Context()
+		open, err := client.SendUpdate[int](ctx, h, "slow", "open", client.WithUpdateID("open"))
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		if _, err := client.Update[int](ctx, h, "add", "later", client.WithUpdateID("later")); err != nil {
+			e.T.Fatal(err)
+		}
+		if got, err := open.Wait(ctx); got != 2 || err != nil {
+			e.T.Fatal(got, err)
+		}
+		if _, err := client.Reset(ctx, h, updatePoint(e, h, "later")); err != nil { // the handler waits there
+			e.T.Fatal(err)
+		}
+		if got, err := open.Wait(ctx); got != 1 || err != nil {
+			e.T.Errorf("accepted before the point: %d, %v", got, err)
+		}
+		finishBasket(e, h, "open")
+	})
+}
+
+// A fork has none of its origin's outcomes, and handles the updates that were open at the point.
+func TestHazard58_ForksHaveUpdatesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		_, h := startBasket(e)
+		ctx := e.T.Context()
+		for _, id := range []string{"first", "second"} {
+			if _, err := client.Update[int](ctx, h, "add", id, client.WithUpdateID(id)); err != nil {
+				e.T.Fatal(err)
+			}
+		}
+		f, err := client.Fork(ctx, h, updatePoint(e, h, "second"), "fork")
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		if got, err := client.Update[int](ctx, f, "add", "second", client.WithUpdateID("second")); got != 2 || err != nil {
+			e.T.Errorf("the fork handles an update of that ID: %d, %v", got, err)
+		}
+		finishBasket(e, f, "first", "second")
+		if got, err := client.UpdateOf[int](h, "second").Wait(ctx); got != 2 || err != nil {
+			e.T.Errorf("the origin: %d, %v", got, err)
+		}
+		if items, err := client.Query[[]string](ctx, h, "items", nil); !slices.Equal(items, []string{"first", "second"}) || err != nil {
+			e.T.Errorf("the origin has %v, %v", items, err)
+		}
+	})
+}
