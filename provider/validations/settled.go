@@ -267,7 +267,7 @@ func settledOvertaken(t *trial) {
 	t.noTurn("the lease holds the instance", named("i"))
 	t.send(i.Key, text("first"))
 	list := t.fetch(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
-	t.mustf(len(list) == 1, "got %d turns for another owner, want 1: the commit left a timer alone, so the lease is a claim ahead, which a message ends", len(list))
+	t.mustf(len(list) == 1, "got %d turns for another owner, want 1: the commit left a timer alone, so the lease is a claim ahead that a message ends", len(list))
 	again := list[0]
 	t.checkf(again.payloads() == "first" && again.Instance.Deliveries == 1,
 		"got %q on delivery %d, want \"first\" and 1", again.payloads(), again.Instance.Deliveries)

@@ -194,8 +194,14 @@ func TestLanguageStoreFinishes(t *testing.T) {
 		id, name string
 		payload  any
 	}{
-		{"patched", "go", "hello"}, {"various", "go", "hello"}, {"served", "go", 10}, {"carried", "go", 10}, {"steps", "one", "x"}, {"steps", "two", "y"},
-		{"forked", "two", "b"}, {"versioned", "two", "b"},
+		{"patched", "go", "hello"},
+		{"various", "go", "hello"},
+		{"served", "go", 10},
+		{"carried", "go", 10},
+		{"steps", "one", "x"},
+		{"steps", "two", "y"},
+		{"forked", "two", "b"},
+		{"versioned", "two", "b"},
 	} {
 		if err := n.c.Raise(ctx, e.id, e.name, e.payload); err != nil {
 			t.Fatal(err)
