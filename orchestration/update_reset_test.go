@@ -4,10 +4,13 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/runtime"
 )
 
 // updatePoint returns the event ID of an update in the current history.
@@ -113,6 +116,47 @@ func TestHazard58_ForksHaveUpdatesOfTheirOwn(t *testing.T) {
 		}
 		if items, err := client.Query[[]string](ctx, h, "items", nil); !slices.Equal(items, []string{"first", "second"}) || err != nil {
 			e.T.Errorf("the origin has %v, %v", items, err)
+		}
+	})
+}
+
+// An end refuses an update that no handler has taken, without an event. After a reset it does not run either: its caller was told.
+func TestHazard58_ResetsRunNoRefusedUpdate(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		ran := 0
+		main := orchestration.Define("main", func(ctx *octx, listens bool) (int, error) {
+			if !listens {
+				return 0, nil
+			}
+			orchestration.HandleUpdate(ctx, "add", func(*octx, int) (int, error) {
+				ran++
+				return ran, nil
+			})
+			return orchestration.Events[int](ctx, "done").Receive(ctx)
+		})
+		if err := runtime.AddOrchestration(reg, main); err != nil {
+			e.T.Fatal(err)
+		}
+		e.Start(reg)
+		ctx, c := e.T.Context(), e.Client(client.Options{})
+		h, u, err := client.StartAndUpdate[int](ctx, c, main, false, "add", 1, client.WithUpdateID("late"), client.WithDelay(10*time.Millisecond))
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		if _, err := u.Wait(ctx); err == nil || errors.Is(err, client.ErrDiscarded) {
+			e.T.Fatal(err)
+		}
+		e.WaitEnded(h.Key())
+		if _, err := client.Reset(ctx, h, 1, client.WithInput(true)); err != nil {
+			e.T.Fatal(err)
+		}
+		if _, err := client.Update[int](ctx, h, "add", 2); err != nil {
+			e.T.Error(err)
+		}
+		if _, err := u.Wait(ctx); !errors.Is(err, client.ErrDiscarded) || ran != 1 {
+			e.T.Errorf("the refused update: %v, and handlers ran %d times", err, ran)
 		}
 	})
 }

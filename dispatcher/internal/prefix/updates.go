@@ -61,7 +61,7 @@ func (p *Plan) discard(all []update) (changed []update) {
 		if u.body == nil {
 			continue
 		}
-		if u.later && p.Branch.Opening.DropLater {
+		if u.later && (p.Branch.Opening.DropLater || p.over(u.body.ID)) {
 			u.stage = history.UpdateDiscarded
 		}
 		if u.stage == history.UpdateDiscarded {
@@ -71,6 +71,18 @@ func (p *Plan) discard(all []update) (changed []update) {
 		changed = append(changed, u)
 	}
 	return changed
+}
+
+// over reports whether the caller of an update was told an outcome. An end decides without an event about updates that no handler has taken.
+func (p *Plan) over(id string) bool {
+	key := history.UpdateKey(id)
+	for _, v := range p.Values {
+		if v.Key == key {
+			s, err := history.DecodeUpdateState(v.Value)
+			return err == nil && s.Over()
+		}
+	}
+	return false
 }
 
 // engineValues returns the engine's own key-values as they are at the point. A fork has none.
