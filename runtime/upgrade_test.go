@@ -63,6 +63,16 @@ func (f *fleet) node(store provider.Provider, level int64) *runtime.Runtime {
 	return rt
 }
 
+// older starts a node of a release before there were records, and waits until it has begun instances.
+func (f *fleet) older(keys ...provider.UUID) *runtime.Runtime {
+	f.T.Helper()
+	rt := f.node(unlisted{f.Store}, replay.LowestLevel)
+	f.Until("they have begun", func() bool {
+		return !slices.ContainsFunc(keys, func(key provider.UUID) bool { return f.Get(key).HistoryLength == 0 })
+	})
+	return rt
+}
+
 // start starts some instances by a client of a node, or of none.
 func (f *fleet) start(n int, node client.Node, opts ...client.StartOption) (keys []provider.UUID) {
 	f.T.Helper()
@@ -110,7 +120,7 @@ func TestHazard80_HalfOfTheFleetGoesBack(t *testing.T) {
 			t.Parallel()
 			f := newFleet(enginetest.On(t, open(t)(), runtime.Options{}))
 			before := f.start(some, client.Node{}) // the store has data and no record
-			f.node(unlisted{f.Store}, replay.LowestLevel)
+			f.older(before...)
 			fresh := f.node(f.Store, replay.EngineLevel)
 			during := slices.Concat(f.start(some, client.Node{}), f.start(some, fresh.Node()))
 			newer := f.start(some, fresh.Node(), client.WithDelay(time.Millisecond))
@@ -163,6 +173,7 @@ func TestHazard80_FinishAllowsWhatIsNewer(t *testing.T) {
 				started := replay.LevelOf(&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel)})
 				if data {
 					keys = f.start(1, client.Node{})
+					f.Stop(f.older(keys...))
 				}
 				rt := f.node(f.Store, replay.EngineLevel)
 				level := func(node client.Node) int64 {

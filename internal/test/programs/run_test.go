@@ -75,10 +75,19 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	caller := rand.New(rand.NewPCG(r.Uint64(), 2))
 	var refused error
 	sender.Go(func() { refused = r.callAll(ctx, handle, p, caller) })
+	taken := make(chan error, 1)
+	taker := rand.New(rand.NewPCG(r.Uint64(), 3))
+	if r.shake || !resettable(p) || r.IntN(3) > 0 {
+		taken <- nil
+	} else {
+		sender.Go(func() { taken <- errors.Join(r.reset(ctx, handle, taker), r.callAgain(ctx, handle, p)) })
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		o, err = r.await(ctx, handle)
+		if err = <-taken; err == nil {
+			o, err = r.await(ctx, handle)
+		}
 	}()
 	asker := rand.New(rand.NewPCG(r.Uint64(), 1))
 	var wrong error
@@ -258,6 +267,11 @@ func (r *run) await(ctx context.Context, h client.Handle[[]string]) (o Outcome, 
 		lines = thrown.Lines
 	}
 	shown, i, failed := r.shown(ctx, h.Key())
+	if failed == nil {
+		var back int64
+		back, failed = resets(ctx, h, i.Execution)
+		i.Execution -= back
+	}
 	return Outcome{Status: i.Status.String(), Class: class(err), Executions: i.Execution, Lines: lines, Shown: shown}, failed
 }
 

@@ -56,10 +56,28 @@ func (r *run) callAll(ctx context.Context, h client.Handle[[]string], p Program,
 	return errors.Join(wrong...)
 }
 
+// callAgain makes the updates again that a reset has discarded, also those whose callers have their outcome.
+func (r *run) callAgain(ctx context.Context, h client.Handle[[]string], p Program) error {
+	ends := predict(p).Class == "ok"
+	var calls sync.WaitGroup
+	wrong := make([]error, p.Served)
+	for i := range p.Served {
+		if i%3 < 2 {
+			calls.Go(func() { wrong[i] = r.update(ctx, h, i, 1, ends) })
+		}
+	}
+	calls.Wait()
+	return errors.Join(wrong...)
+}
+
 // update makes an update, perhaps again with the same ID. Only a program that throws may end without it.
 func (r *run) update(ctx context.Context, h client.Handle[[]string], n, again int, ends bool) error {
+	id := fmt.Sprint("add ", n)
 	for range again {
-		got, err := client.Update[int](ctx, h, updateAdd, n, client.WithUpdateID(fmt.Sprint("add ", n)))
+		got, err := client.Update[int](ctx, h, updateAdd, n, client.WithUpdateID(id))
+		for ; errors.Is(err, client.ErrDiscarded); got, err = client.Update[int](ctx, h, updateAdd, n, client.WithUpdateID(id)) {
+			id += " again"
+		}
 		late := errors.Is(err, client.ErrEnded) || errors.Is(err, client.ErrClosing)
 		switch {
 		case err == nil && got == 2*n+1:
