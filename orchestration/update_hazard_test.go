@@ -109,7 +109,7 @@ func TestHazard49_WaitingNeedsNoNode(t *testing.T) {
 func TestHazard50_UpdatesBeforeTheirHandlers(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
-		_, h := startBasket(e, client.WithDelay(100*time.Millisecond))
+		_, h := startBasket(e, client.WithDelay(2*time.Second))
 		var updates []client.UpdateHandle[int]
 		for i, item := range []string{"a", "b", "c", "d"} {
 			updates = append(updates, send(e, h, "add", fmt.Sprint("u-", i), item))
