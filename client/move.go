@@ -170,7 +170,7 @@ func (c *Client) replays(ctx context.Context, t target, doing string, of provide
 			return at, fmt.Errorf("%s: %w", doing, why(ctx))
 		case errors.Is(err, provider.ErrNoAnswer), errors.Is(err, context.DeadlineExceeded):
 			if !c.mayServe(ctx, of) {
-				return at, unserved(doing, "no node has registered that version")
+				return at, unserved(doing, "no node has registered that version: start one, or move to a version that a node has")
 			}
 			wait = min(provider.MaxWait, remaining(ctx))
 			continue

@@ -28,8 +28,8 @@ func newRaise(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "raise ID EVENT [JSON]",
 		Short: "Send an event to an instance",
-		Long: "Raise puts an event into the instance's mailbox EVENT. The mailbox keeps it until the orchestration receives\n" +
-			"it. The payload is JSON, @file, or - for standard input. The default is null.",
+		Long: "Raise sends the event EVENT to the instance. Its handler gets it, or its mailbox keeps it until the orchestration\n" +
+			"receives it. The payload is JSON, @file, or - for standard input. The default is null.",
 		Example: "  perdure raise order-42 approval '{\"by\": \"ann\", \"approved\": true}' --db orders.db",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
