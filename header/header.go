@@ -1,4 +1,4 @@
-// Package header carries facts such as a request ID or a tenant beside the inputs of orchestrations: from the caller of a
+// Package header carries facts such as a request ID or a tenant along with the inputs: from the caller of a
 // client to the activities that run for it, on whatever nodes.
 //
 // A header belongs to a start, an event, an update or a request to cancel. That of a start goes along to all activities and children of
