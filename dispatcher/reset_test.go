@@ -103,7 +103,7 @@ func TestResetOfABlockedInstance(t *testing.T) {
 		if _, err := fmt.Sscan(number, &n); err != nil {
 			e.T.Fatalf("%q: %v", number, err)
 		}
-		if _, err := client.Reset(e.T.Context(), h, 4); err != nil {
+		if _, err := client.Reset(e.T.Context(), h, 5); err != nil {
 			e.T.Fatal(err)
 		}
 		e.WaitBlocked(h.Key(), 1) // the message was never received, so it still waits
