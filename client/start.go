@@ -153,17 +153,6 @@ func (o *startOptions) request(
 	return req, nil
 }
 
-// allowed returns the level that the store allows. A start inside a transaction of the caller reads nothing: the caller
-// may hold the only connection.
-func (c *Client) allowed(ctx context.Context, inTx bool) int64 {
-	if inTx {
-		return c.level.Allowed()
-	}
-	ctx, cancel := c.store.bound(ctx)
-	defer cancel()
-	return c.level.Current(ctx)
-}
-
 // roundUp returns d in microseconds, never less: nothing begins early.
 func roundUp(d time.Duration) int64 {
 	micros := int64(d / time.Microsecond)

@@ -33,6 +33,23 @@ func (s *Scope) SetHandlerGrace(d time.Duration) {
 	s.x.job.grace = max(1, int64(d/time.Microsecond))
 }
 
+// finish records how the main function ended.
+func (x *Execution) finish(r Result) {
+	if r.Continue != nil && r.Continue.Name == "" {
+		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.nextVersion(r.KeepVersion)
+	}
+	if r.Continue == nil {
+		x.letFreshRun(x.sched.current.Load())
+	} else {
+		x.leaveFresh()
+	}
+	if x.job.holding > 0 && x.settings.Flags&flagHandlers != 0 {
+		x.mainReturned(r)
+		return
+	}
+	x.conclude(r)
+}
+
 // mainReturned records how the main function ended, while handlers go on. Its coroutines end, and what they have open is
 // given up.
 func (x *Execution) mainReturned(r Result) {

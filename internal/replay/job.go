@@ -93,15 +93,6 @@ func (x *core) abandonRuns() {
 	}
 }
 
-// letFreshRun lets the runs go first that HandleEvent and HandleUpdate have begun for what waited. The main function
-// calls it before it takes something or returns, so that it cannot pass those.
-func (x *core) letFreshRun(co *coroutine) {
-	if x.job.fresh > 0 && co.run == nil {
-		x.sched.enqueue(co)
-		co.park()
-	}
-}
-
 // leaveFresh leaves to the next execution what no handler has begun with. The input of that execution was made before, so it
 // knows nothing of what these handlers would do.
 func (x *core) leaveFresh() {

@@ -74,23 +74,6 @@ func (x *Execution) warn() {
 // stop ends the execution: no coroutine continues.
 func (x *Execution) stop(end *End) { x.end, x.sched.ended = end, true }
 
-// finish records how the main function ended.
-func (x *Execution) finish(r Result) {
-	if r.Continue != nil && r.Continue.Name == "" {
-		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.nextVersion(r.KeepVersion)
-	}
-	if r.Continue == nil {
-		x.letFreshRun(x.sched.current.Load())
-	} else {
-		x.leaveFresh()
-	}
-	if x.job.holding > 0 && x.settings.Flags&flagHandlers != 0 {
-		x.mainReturned(r)
-		return
-	}
-	x.conclude(r)
-}
-
 // conclude ends the execution. Handlers that go on are abandoned.
 func (x *Execution) conclude(r Result) {
 	x.abandonRuns()

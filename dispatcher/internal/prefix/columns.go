@@ -44,11 +44,3 @@ func (p *Plan) Show(kept replay.State, all func() *replay.State) {
 		}
 	}
 }
-
-func hasAttribute(all []provider.Attribute, name string) bool {
-	return slices.ContainsFunc(all, func(a provider.Attribute) bool { return a.Name == name })
-}
-
-func hasValue(all []provider.KeyValue, key string) bool {
-	return slices.ContainsFunc(all, func(v provider.KeyValue) bool { return v.Key == key })
-}

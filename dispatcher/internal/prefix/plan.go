@@ -31,9 +31,6 @@ type Plan struct {
 	LeftOut int // headers, because all together are too large
 }
 
-// Fork reports whether the execution is that of another instance.
-func (p *Plan) Fork() bool { return p.Branch.New.Key != p.Branch.Origin.Key }
-
 // Check returns why no execution can open at the event of the branch, "" if one can.
 func (p *Plan) Check() (why string) {
 	at := p.Branch.Event
@@ -60,11 +57,6 @@ func (p *Plan) Open() []history.Event {
 	p.opened = p.Branch.Prefix(p.Events)
 	p.updates = p.readUpdates()
 	return p.opened
-}
-
-// later returns the events of the origin that are not copied.
-func (p *Plan) later() []history.Event {
-	return p.Events[min(max(p.Branch.Event, 2)-1, int64(len(p.Events))):]
 }
 
 // Fill takes from the replayed execution all that is pending, and from the origin what is carried along.

@@ -154,13 +154,6 @@ func (qs *Queries) Here(ctx context.Context, key provider.UUID, q *history.Quest
 	return answer, ok
 }
 
-func (qs *Queries) row(ctx context.Context, key provider.UUID) (*provider.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, storage.CallTimeout)
-	defer cancel()
-	res, err := qs.Store.Get(ctx, provider.GetRequest{Key: key})
-	return &res.Instance, err
-}
-
 // answer answers a question to an instance whose row was read after the question was asked. If ok is false, this node cannot answer it.
 func (qs *Queries) answer(ctx context.Context, inst *provider.Instance, q *history.Question) (answer history.Answer, ok bool) {
 	if q.Name == replay.QueryReplays {
