@@ -206,7 +206,8 @@ func (c *Client) mayUpdate(ctx context.Context) error {
 		level = c.level.Again(ctx)
 	}
 	if level < replay.LevelOfHandlers {
-		return fmt.Errorf("%w: updates need engine level %d, the store allows %d: start a node if the database is new, else run `perdure upgrade --finish` when all nodes are new",
+		return fmt.Errorf("%w: updates need engine level %d, the store allows %d: start a node if the database is new, else run "+
+			"`perdure upgrade --finish` when all nodes are new",
 			ErrNotFinished, replay.LevelOfHandlers, level)
 	}
 	return nil

@@ -18,13 +18,13 @@ func resettable(p Program) bool {
 	outside := func(s Statement) bool {
 		return s.Do == doTwice || s.Do == doChild && s.N%3 == 0 || s.Do == doRace || stays(s.Kinds)
 	}
-	var any func([]Statement) bool
-	any = func(body []Statement) bool {
+	var has func([]Statement) bool
+	has = func(body []Statement) bool {
 		return slices.ContainsFunc(body, func(s Statement) bool {
-			return outside(s) || slices.ContainsFunc(s.Bodies, any) || s.Child != nil && !resettable(*s.Child)
+			return outside(s) || slices.ContainsFunc(s.Bodies, has) || s.Child != nil && !resettable(*s.Child)
 		})
 	}
-	return !slices.ContainsFunc(p.Rounds, func(r Round) bool { return r.Cancel || stays(r.Leave) || any(r.Body) })
+	return !slices.ContainsFunc(p.Rounds, func(r Round) bool { return r.Cancel || stays(r.Leave) || has(r.Body) })
 }
 
 // reset takes the program back to a message of its history, a few times, while it runs. A program that has ended goes on from there.
