@@ -17,7 +17,9 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -103,6 +105,10 @@ func newKilling(t *testing.T, db database) *killing {
 			t.Logf("standard error of the workers:\n%s", k.stderr)
 		}
 	})
+	// The crowd starts before the first worker, which would leave the store at the level of older ones.
+	if _, _, err := upgrade.Finish(t.Context(), provider.FullOf(k.store), replay.EngineLevel, false); err != nil {
+		t.Fatal(err)
+	}
 	reg := runtime.NewRegistry()
 	if err := churn.Register(reg, k.log); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,8 @@ func (o *course) ask(ctx context.Context) error {
 	brief, cancel := context.WithTimeout(ctx, glance)
 	defer cancel()
 	_, err := client.Query[uint64](brief, o.handle, churn.SumQuery, nil)
-	if errors.Is(err, client.ErrNotReplayed) || errors.Is(err, client.ErrUnknownQuery) {
+	neverBegan := o.stopped && errors.Is(err, client.ErrUnknownQuery) // it was terminated before
+	if errors.Is(err, client.ErrNotReplayed) || errors.Is(err, client.ErrUnknownQuery) && !neverBegan {
 		return fmt.Errorf("%s: %w", o.id(), err)
 	}
 	return nil
