@@ -103,7 +103,7 @@ func (c *Client) updated(ctx context.Context, t target, u *sentUpdate, o waitOpt
 
 // is reports whether the state is of the update that was sent. Inputs are equal if they decode to the same.
 func (u *sentUpdate) is(s *history.UpdateState) bool {
-	if s.Outcome == history.UpdateGone {
+	if s.Outcome == history.UpdateGone || s.Outcome == history.UpdateDiscarded {
 		return true // there is nothing left to compare
 	}
 	if s.Name != u.name {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -66,24 +67,32 @@ func TestHazard04_NoAcceptedEventIsLost(t *testing.T) {
 			return n, nil
 		})
 		e.Start(reg)
-		key := e.Create("count", "count", 100)
-		accepted := 0
-		for offer(e, key, accepted) {
-			if accepted++; accepted%10 == 0 && e.Virtual {
-				synctest.Wait() // lets the node in between
-			}
-		}
-		enginetest.Output[int](e, key)
-		stored, dead := received(e, key), letters(e)
-		if stored+len(dead) != accepted {
-			e.T.Errorf("%d accepted, %d in the history, %d in the dead letters", accepted, stored, len(dead))
-		}
-		for _, l := range dead {
-			if l.Reason == "" || l.Key != key {
-				e.T.Errorf("%+v", l)
-			}
+		for id, create := range map[string]func(id, name string, input any) provider.UUID{"together": e.Create, "one by one": e.CreateOneByOne} {
+			flood(e, create(id, "count", 100))
 		}
 	})
+}
+
+// flood sends events as fast as possible until the instance has ended, and looks for each.
+func flood(e *enginetest.Engine, key provider.UUID) {
+	e.T.Helper()
+	accepted := 0
+	for offer(e, key, accepted) {
+		if accepted++; accepted%10 == 0 && e.Virtual {
+			synctest.Wait() // lets the node in between
+		}
+	}
+	enginetest.Output[int](e, key)
+	stored := received(e, key)
+	dead := slices.DeleteFunc(letters(e), func(l provider.DeadLetter) bool { return l.Key != key })
+	if stored+len(dead) != accepted {
+		e.T.Errorf("%d accepted, %d in the history, %d in the dead letters", accepted, stored, len(dead))
+	}
+	for _, l := range dead {
+		if l.Reason == "" {
+			e.T.Errorf("%+v", l)
+		}
+	}
 }
 
 // received returns how many events are in the history.

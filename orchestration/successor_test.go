@@ -187,46 +187,50 @@ func TestHazard29_RequestIDsMoveOn(t *testing.T) {
 // order. An execution that has ended says so.
 func TestHazard29_InboxStaysAndStatusesSayHowItEnded(t *testing.T) {
 	t.Parallel()
-	enginetest.EveryMode(t, func(e *enginetest.Engine) {
-		reg := registry(e.T)
-		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, first bool) ([]int, error) {
-			if first {
-				orchestration.StartActivityNamed[int](ctx, "elsewhere", 1)
-				if _, err := orchestration.Events[none](ctx, "go").Receive(ctx); err != nil {
-					return nil, err
-				}
-				return nil, orchestration.ContinueAsNew(ctx, false)
+	enginetest.EveryMode(t, func(e *enginetest.Engine) { inboxStays(e, e.Create) })
+	enginetest.EveryMode(t, func(e *enginetest.Engine) { inboxStays(e, e.CreateOneByOne) })
+}
+
+func inboxStays(e *enginetest.Engine, create func(id, name string, input any) provider.UUID) {
+	e.T.Helper()
+	reg := registry(e.T)
+	enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, first bool) ([]int, error) {
+		if first {
+			orchestration.StartActivityNamed[int](ctx, "elsewhere", 1)
+			if _, err := orchestration.Events[none](ctx, "go").Receive(ctx); err != nil {
+				return nil, err
 			}
-			return drain(ctx, "box")
-		})
-		rt := e.Start(reg)
-		key := e.Create("main", "main", true)
-		e.Until("it waits", func() bool { return len(e.Tasks(key)) == 1 })
-		task := take(e, "elsewhere")
-		e.Stop(rt)
-		e.Raise(key, "go", none{})
-		for i := range 3 {
-			e.Raise(key, "box", i)
+			return nil, orchestration.ContinueAsNew(ctx, false)
 		}
-		e.Start(reg)
-		e.Until("the next execution reads", func() bool { i := e.Get(key); return i.Execution == 2 && i.InboxMessages == 0 })
-		res, err := e.Store.RenewTasks(e.T.Context(), provider.RenewTasksRequest{Lease: time.Minute, Items: []provider.TaskRenewal{task}})
-		if err != nil {
-			e.T.Fatal(err)
-		}
-		want := provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: provider.StatusContinuedAsNew}
-		if got := res.Items[0].State; got != want {
-			e.T.Errorf("the old task's execution is %+v, want %+v", got, want)
-		}
-		e.Raise(key, "box", -1)
-		if diff := cmp.Diff([]int{0, 1, 2}, enginetest.Output[[]int](e, key)); diff != "" {
-			e.T.Error(diff)
-		}
-		first := e.History(key, 1)
-		if last := first[len(first)-1].Body.Kind(); last != history.KindContinuedAsNew {
-			e.T.Errorf("the first execution ends with %v", last)
-		}
+		return drain(ctx, "box")
 	})
+	rt := e.Start(reg)
+	key := create("main", "main", true)
+	e.Until("it waits", func() bool { return len(e.Tasks(key)) == 1 })
+	task := take(e, "elsewhere")
+	e.Stop(rt)
+	e.Raise(key, "go", none{})
+	for i := range 3 {
+		e.Raise(key, "box", i)
+	}
+	e.Start(reg)
+	e.Until("the next execution reads", func() bool { i := e.Get(key); return i.Execution == 2 && i.InboxMessages == 0 })
+	res, err := e.Store.RenewTasks(e.T.Context(), provider.RenewTasksRequest{Lease: time.Minute, Items: []provider.TaskRenewal{task}})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	want := provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: provider.StatusContinuedAsNew}
+	if got := res.Items[0].State; got != want {
+		e.T.Errorf("the old task's execution is %+v, want %+v", got, want)
+	}
+	e.Raise(key, "box", -1)
+	if diff := cmp.Diff([]int{0, 1, 2}, enginetest.Output[[]int](e, key)); diff != "" {
+		e.T.Error(diff)
+	}
+	first := e.History(key, 1)
+	if last := first[len(first)-1].Body.Kind(); last != history.KindContinuedAsNew {
+		e.T.Errorf("the first execution ends with %v", last)
+	}
 }
 
 // take leases the only task of a name, as a node elsewhere does.

@@ -69,3 +69,11 @@ func readJSON(cmd *cobra.Command, what, given string) (json.RawMessage, error) {
 	}
 	return value, nil
 }
+
+// inputFlag returns the value of the flag --input, and null without it.
+func inputFlag(cmd *cobra.Command, given string) (json.RawMessage, error) {
+	if !cmd.Flags().Changed("input") {
+		return json.RawMessage("null"), nil
+	}
+	return readJSON(cmd, "input", given)
+}

@@ -18,6 +18,12 @@ func (k *killing) checkInvariants(ctx context.Context, o invariant.Options) {
 	if err != nil {
 		k.t.Errorf("checking the store: %v", err)
 	}
+	if k.cluster != nil { // the janitor removes a question that could not be withdrawn while the server was down
+		asks := func(f invariant.Finding) bool {
+			return f.Rule == invariant.Leftover && f.Detail == "an ask without a waiting caller"
+		}
+		report.Findings = slices.DeleteFunc(report.Findings, asks)
+	}
 	for _, f := range report.Findings[:min(len(report.Findings), 20)] {
 		k.t.Errorf("the store is broken: %v", f)
 	}

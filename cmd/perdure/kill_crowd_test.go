@@ -58,10 +58,7 @@ func (c *crowd) newCourse(seed uint64) *course {
 		o.todo = append(o.todo, o.word(round))
 	}
 	for n := range int(seed % 3) {
-		o.todo = slices.Insert(o.todo, 1+c.random.IntN(len(o.todo)), o.bonus(n, c.random.IntN(2) == 0))
-		if !c.brief { // a server that is restarted keeps a question whose caller has gone
-			o.todo = slices.Insert(o.todo, 1+c.random.IntN(len(o.todo)), o.ask)
-		}
+		o.todo = slices.Insert(o.todo, 1+c.random.IntN(len(o.todo)), o.bonus(n, c.random.IntN(2) == 0), o.ask)
 	}
 	switch seed % 10 {
 	case broken:

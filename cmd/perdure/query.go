@@ -36,13 +36,9 @@ func newQuery(a *app) *cobra.Command {
 			if timeout <= 0 {
 				return badUsage("flag --timeout is %v: give more than zero", timeout)
 			}
-			var payload any
-			if cmd.Flags().Changed("input") {
-				value, err := readJSON(cmd, "input", input)
-				if err != nil {
-					return err
-				}
-				payload = value
+			payload, err := inputFlag(cmd, input)
+			if err != nil {
+				return err
 			}
 			var opts []client.QueryOption
 			if evenBlocked {

@@ -28,14 +28,10 @@ func newStart(a *app) *cobra.Command {
 		Example: "  perdure start Checkout --id order-42 --input '{\"cents\": 4200}' --db orders.db",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var payload any = json.RawMessage("null")
 			var opts []client.StartOption
-			if cmd.Flags().Changed("input") {
-				value, err := readJSON(cmd, "input", input)
-				if err != nil {
-					return err
-				}
-				payload = value
+			payload, err := inputFlag(cmd, input)
+			if err != nil {
+				return err
 			}
 			if cmd.Flags().Changed("id") {
 				opts = append(opts, client.WithID(id))

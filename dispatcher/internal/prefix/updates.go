@@ -1,6 +1,8 @@
 package prefix
 
 import (
+	"strings"
+
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -41,7 +43,11 @@ func (p *Plan) readUpdates() []update {
 		default:
 			continue
 		}
-		u := &all[byEvent[of]]
+		at, known := byEvent[of]
+		if !known { // a damaged history, which its replay refuses
+			continue
+		}
+		u := &all[at]
 		switch over := stage == history.UpdateDiscarded; {
 		case n < kept && over:
 			u.body = nil // it keeps its outcome
@@ -57,11 +63,12 @@ func (p *Plan) readUpdates() []update {
 // discard leaves out what does not change, and notes in the ForkPoint what must not run again.
 func (p *Plan) discard(all []update) (changed []update) {
 	point := p.opened[len(p.opened)-1].Body.(*history.ForkPoint)
+	told := p.told()
 	for _, u := range all {
 		if u.body == nil {
 			continue
 		}
-		if u.later && (p.Branch.Opening.DropLater || p.over(u.body.ID)) {
+		if u.later && (p.Branch.Opening.DropLater || told[history.UpdateKey(u.body.ID)]) {
 			u.stage = history.UpdateDiscarded
 		}
 		if u.stage == history.UpdateDiscarded {
@@ -73,16 +80,18 @@ func (p *Plan) discard(all []update) (changed []update) {
 	return changed
 }
 
-// over reports whether the caller of an update was told an outcome. An end decides without an event about updates that no handler has taken.
-func (p *Plan) over(id string) bool {
-	key := history.UpdateKey(id)
+// told returns the keys of the updates that show an outcome. An end decides without an event about updates that no handler has taken.
+func (p *Plan) told() map[string]bool {
+	keys := make(map[string]bool)
 	for _, v := range p.Values {
-		if v.Key == key {
-			s, err := history.DecodeUpdateState(v.Value)
-			return err == nil && s.Over()
+		if !strings.HasPrefix(v.Key, history.UpdateKeys) {
+			continue
+		}
+		if s, err := history.DecodeUpdateState(v.Value); err == nil && s.Over() {
+			keys[v.Key] = true
 		}
 	}
-	return false
+	return keys
 }
 
 // engineValues returns the engine's own key-values as they are at the point. A fork has none.
@@ -97,10 +106,11 @@ func (p *Plan) engineValues() (values []provider.KeyValue) {
 	}
 	for _, u := range p.updates {
 		s := history.UpdateState{Outcome: u.stage, Name: u.body.Name, ID: u.body.ID, At: u.at}
-		if s.Over() {
+		if s.Over() { // without its input, since very many may be discarded at once
 			s.Ended = p.opened[len(p.opened)-1].At
+		} else {
+			s.Show(u.body.Input)
 		}
-		s.Show(u.body.Input)
 		values = append(values, provider.KeyValue{Key: history.UpdateKey(u.body.ID), Value: history.EncodeUpdateState(s)})
 	}
 	return values
