@@ -21,7 +21,7 @@ var (
 	// that there are.
 	ErrUnknownQuery = errors.New("unknown query")
 	// ErrUnserved: no node has answered in time. None runs that orchestration, all are busy, or the code has not begun.
-	ErrUnserved = errors.New("no node has answered the query in time")
+	ErrUnserved = errors.New("no node has answered in time")
 	// ErrQueryFailed: the handler returned an error, which errors.Is and errors.As find.
 	ErrQueryFailed = errors.New("the query failed")
 	// ErrQueryRefused: the handler called what none may call, or took too long so often that the node refuses the query for a minute, and

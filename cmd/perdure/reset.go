@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
@@ -30,12 +32,14 @@ type openFlags struct {
 	reason  string
 	input   string
 	timeout time.Duration
+	request string
 }
 
 func (f *openFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (required)")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for people")
 	cmd.Flags().StringVar(&f.input, "input", "", "with --at 1: another input as JSON, @file, or - for standard input")
+	cmd.Flags().StringVar(&f.request, "request-id", "", "a repeat of the command with this ID happens once (default: a random one)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for a node")
 }
 
@@ -47,6 +51,10 @@ func (f *openFlags) options(cmd *cobra.Command) (opts []client.OpenOption, err e
 	case f.timeout <= 0:
 		return nil, badUsage("flag --timeout is %v: give more than zero", f.timeout)
 	}
+	if f.request == "" {
+		f.request = uuid.NewString()
+	}
+	opts = append(opts, client.Repeatable(f.request))
 	if f.reason != "" {
 		opts = append(opts, client.WithReason(f.reason))
 	}
@@ -69,7 +77,10 @@ func (f *openFlags) withOrigin(a *app, cmd *cobra.Command, id string, do func(co
 		if err != nil {
 			return err
 		}
-		return do(ctx, h)
+		if err = do(ctx, h); errors.Is(err, client.ErrOutcomeUnknown) {
+			err = fmt.Errorf("%w, here with --request-id %s", err, f.request)
+		}
+		return err
 	})
 }
 

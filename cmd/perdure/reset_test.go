@@ -10,8 +10,8 @@ import (
 // checkResets resets and forks ended and blocked instances of a database, with all mistakes before.
 func checkResets(t *testing.T, db string) {
 	t.Helper()
-	code, _, stderr := perdure(t, "", "reset", "greet-1", "--at", "1", "--timeout", "200ms", "--db", db)
-	if code == exitOK || !strings.Contains(stderr, "no node has answered") {
+	code, _, stderr := perdure(t, "", "reset", "greet-1", "--at", "1", "--timeout", "200ms", "--request-id", "r-0", "--db", db)
+	if code == exitOK || !strings.Contains(stderr, "no node has answered") || !strings.Contains(stderr, "--request-id r-0") {
 		t.Errorf("without a node: exit code %d: %s", code, stderr)
 	}
 	serve(t, db)
@@ -48,6 +48,12 @@ func checkResets(t *testing.T, db string) {
 		{"reset-json", "reset break-1 --at 1 --drop-later --reason again --db DB -o json"},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkCommand(t, c.name, c.line, db) })
+	}
+	first := strings.Fields("fork greet-1 --at 3 --id greet-4 --request-id r-1 --db " + db)
+	for n := range 2 {
+		if code, stdout, stderr := perdure(t, "", first...); code != exitOK || !strings.Contains(stdout, "greet-4") {
+			t.Errorf("try %d of one request: exit code %d: %s%s", n+1, code, stdout, stderr)
+		}
 	}
 }
 
