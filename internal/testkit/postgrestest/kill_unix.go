@@ -3,9 +3,14 @@
 package postgrestest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -41,12 +46,41 @@ func (c *Cluster) kill(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking for the processes of postgres: %w", err)
 	}
-	for _, pid := range pids {
+	// A process that just begins stands in no view yet.
+	for _, pid := range append(pids, children(c.pid())...) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("killing a process of postgres: %w", err)
 		}
 	}
 	return c.stop(syscall.SIGKILL)
+}
+
+// children returns the processes that another one has started, where the system shows them in /proc.
+func children(parent int) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		name := bytes.LastIndexByte(data, ')') // the name may hold anything
+		fields := strings.Fields(string(data[name+1:]))
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// pid returns the number of the first process, 0 if none runs.
+func (c *Cluster) pid() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		return 0
+	}
+	return c.server.Process.Pid
 }
 
 // signal sends a signal to the first process.
