@@ -201,7 +201,10 @@ func (a *app) bench(cmd *cobra.Command, o benchOptions, cases []benchCase) (err 
 
 // showBench writes the table, or JSON, or both.
 func (a *app) showBench(cmd *cobra.Command, o benchOptions, report benchReport) error {
-	if o.json == "-" || a.output == outputJSON {
+	switch {
+	case a.output == outputJSONL:
+		return a.showLines(cmd, report, each(report.Runs), nil)
+	case o.json == "-" || a.output == outputJSON:
 		return writeJSON(cmd.OutOrStdout(), report)
 	}
 	if o.json != "" {

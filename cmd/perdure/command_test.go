@@ -67,6 +67,7 @@ func checkGolden(t *testing.T, name, got string) {
 var commandLines = []struct{ name, line string }{
 	{"list", "list --db DB"},
 	{"list-json", "list --db DB -o json --name Greet"},
+	{"list-jsonl", "list --db DB -o jsonl --name Greet"},
 	{"list-filtered", "list --db DB --status failed,running --limit 3"},
 	{"list-attribute", "list --db DB --attribute letters:int=3 --limit 1"},
 	{"list-blocked", "list --db DB --blocked"},
@@ -150,7 +151,7 @@ func TestMistakes(t *testing.T) {
 		{"list --nothing", exitUsage, []string{"unknown flag: --nothing"}},
 		{"list extra --db DB", exitUsage, []string{"extra"}},
 		{"show --db DB", exitUsage, []string{"argument ID is missing", "perdure show ID"}},
-		{"list --db DB -o xml", exitUsage, []string{`"xml"`, "table or json"}},
+		{"list --db DB -o xml", exitUsage, []string{`"xml"`, "table, json or jsonl"}},
 		{"list --db DB --log-level loud", exitUsage, []string{`"loud"`, "debug, info, warn or error"}},
 		{"list", exitUsage, []string{"--db", "PERDURE_DB"}},
 		{"list --db DB --limit 0", exitUsage, []string{"--limit is 0"}},

@@ -75,10 +75,10 @@ func newDeadLettersList(a *app) *cobra.Command {
 					}
 					out.Letters = append(out.Letters, l)
 				}
-				if out.More && a.output == outputTable {
+				if out.More && a.output != outputJSON {
 					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d letters: raise --limit for more\n", limit)
 				}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { lettersTable(w, out.Letters) })
+				return a.showLines(cmd, out, each(out.Letters), func(w *tabwriter.Writer) { lettersTable(w, out.Letters) })
 			})
 		},
 	}

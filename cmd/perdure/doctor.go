@@ -52,7 +52,7 @@ func newDoctor(a *app) *cobra.Command {
 			}
 			out := diagnosisOf(&report)
 			out.Notes = notes
-			if err := a.show(cmd, out, func(w *tabwriter.Writer) { doctorTable(w, &out) }); err != nil {
+			if err := a.showLines(cmd, out, each(out.Findings), func(w *tabwriter.Writer) { doctorTable(w, &out) }); err != nil {
 				return err
 			}
 			if err == nil && len(out.Findings) > 0 {

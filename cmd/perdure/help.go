@@ -28,10 +28,10 @@ func newExitCodes(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "exit-codes", Short: "Print the exit codes and their meanings", Long: exitCodesText(), Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.output == outputJSON {
-				return writeJSON(cmd.OutOrStdout(), struct {
+			if a.output != outputTable {
+				return a.showLines(cmd, struct {
 					ExitCodes []exitMeaning `json:"exitCodes"`
-				}{exitMeanings})
+				}{exitMeanings}, each(exitMeanings), nil)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), exitCodesText())
 			return err

@@ -46,7 +46,7 @@ func newHistory(a *app) *cobra.Command {
 					}
 					out.Events = append(out.Events, e)
 				}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { historyTable(w, out.Events) })
+				return a.showLines(cmd, out, each(out.Events), func(w *tabwriter.Writer) { historyTable(w, out.Events) })
 			})
 		},
 	}

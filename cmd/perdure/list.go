@@ -55,10 +55,10 @@ func newList(a *app) *cobra.Command {
 					}
 					out.Instances = append(out.Instances, d)
 				}
-				if out.More && a.output == outputTable {
+				if out.More && a.output != outputJSON {
 					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d instances: raise --limit for more\n", limit)
 				}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { listTable(w, out.Instances) })
+				return a.showLines(cmd, out, each(out.Instances), func(w *tabwriter.Writer) { listTable(w, out.Instances) })
 			})
 		},
 	}

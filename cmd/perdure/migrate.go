@@ -96,14 +96,14 @@ func (a *app) migratePrint(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
-	if a.output == outputJSON {
+	if a.output != outputTable {
 		out := make([]migrationSQL, len(steps))
 		for i, step := range steps {
 			out[i] = migrationSQL{step.Version, step.Name, step.SQL}
 		}
-		return writeJSON(cmd.OutOrStdout(), struct {
+		return a.showLines(cmd, struct {
 			Migrations []migrationSQL `json:"migrations"`
-		}{out})
+		}{out}, each(out), nil)
 	}
 	for _, step := range steps {
 		fmt.Fprintf(cmd.OutOrStdout(), "-- migration %d: %s\n%s\n", step.Version, step.Name, step.SQL)
@@ -120,10 +120,10 @@ func (a *app) migrateGrants(cmd *cobra.Command, role string) error {
 	if err != nil {
 		return err
 	}
-	if a.output == outputJSON {
-		return writeJSON(cmd.OutOrStdout(), struct {
+	if a.output != outputTable {
+		return a.showLines(cmd, struct {
 			Statements []string `json:"statements"`
-		}{statements})
+		}{statements}, each(statements), nil)
 	}
 	for _, statement := range statements {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s;\n", statement)
@@ -136,9 +136,9 @@ func (a *app) showMigrations(cmd *cobra.Command, steps []provider.Migration) err
 	for i, step := range steps {
 		out[i] = migration{step.Version, step.Name, step.Applied}
 	}
-	return a.show(cmd, struct {
+	return a.showLines(cmd, struct {
 		Migrations []migration `json:"migrations"`
-	}{out}, func(w *tabwriter.Writer) {
+	}{out}, each(out), func(w *tabwriter.Writer) {
 		row(w, "VERSION", "NAME", "APPLIED")
 		for _, step := range out {
 			row(w, step.Version, step.Name, map[bool]string{true: "yes", false: "no"}[step.Applied])

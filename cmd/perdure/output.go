@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,21 +21,61 @@ import (
 // The values of the flag --output.
 const (
 	outputTable = "table"
-	outputJSON  = "json"
+	outputJSON  = "json"  // one indented JSON value
+	outputJSONL = "jsonl" // JSON values without line feeds, one on each line
 )
+
+// outputs has the values of the flag --output.
+//
+//nolint:gochecknoglobals // constant table
+var outputs = []string{outputTable, outputJSON, outputJSONL}
 
 // show writes v as JSON, or the table, to the command's standard output.
 func (a *app) show(cmd *cobra.Command, v any, table func(*tabwriter.Writer)) error {
-	if a.output == outputJSON {
+	switch a.output {
+	case outputJSON:
 		return writeJSON(cmd.OutOrStdout(), v)
+	case outputJSONL:
+		return writeLine(cmd.OutOrStdout(), v)
+	default:
+		return writeTable(cmd.OutOrStdout(), table)
 	}
-	return writeTable(cmd.OutOrStdout(), table)
 }
 
-func writeJSON(w io.Writer, v any) error {
+// showLines is show for a list: as jsonl it writes each item, which each returns, on a line of its own.
+func (a *app) showLines(cmd *cobra.Command, v any, items iter.Seq[any], table func(*tabwriter.Writer)) error {
+	if a.output != outputJSONL {
+		return a.show(cmd, v, table)
+	}
+	for item := range items {
+		if err := writeLine(cmd.OutOrStdout(), item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each returns the items of a list for showLines.
+func each[T any](items []T) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for i := range items {
+			if !yield(&items[i]) {
+				return
+			}
+		}
+	}
+}
+
+// writeJSON writes indented JSON.
+func writeJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+
+// writeLine writes JSON on one line.
+func writeLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+func encode(w io.Writer, v any, indent string) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", "  ")
+	encoder.SetIndent("", indent)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
 	if err == nil {

@@ -11,9 +11,6 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// patchProgress is after how many instances the command tells how far it is.
-const patchProgress = 1_000
-
 func newPatches(a *app) *cobra.Command {
 	scan := client.PatchScan{}
 	cmd := &cobra.Command{
@@ -32,21 +29,19 @@ func newPatches(a *app) *cobra.Command {
 			if err := notEmpty(cmd, "name", len(scan.Orchestration)); err != nil {
 				return err
 			}
-			scan.Progress = func(read int) {
-				if read%patchProgress == 0 {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%d instances read\n", read)
-				}
-			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				p := a.newProgress(cmd, "instance")
+				scan.Progress = func(read int) { p.set(int64(read), int64(scan.Limit)) }
 				report, err := c.Patches(ctx, scan)
+				p.end()
 				if err != nil {
 					return err
 				}
-				if report.Cut && a.output == outputTable {
+				if report.Cut && a.output != outputJSON {
 					fmt.Fprintf(cmd.ErrOrStderr(),
 						"the scan is cut after %d instances: older ones may need the old code, too; raise --limit\n", report.Read)
 				}
-				return a.show(cmd, report, func(w *tabwriter.Writer) { patchesTable(w, report.Patches) })
+				return a.showLines(cmd, report, each(report.Patches), func(w *tabwriter.Writer) { patchesTable(w, report.Patches) })
 			})
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -20,7 +21,8 @@ type app struct {
 	logLevel string
 	readOnly bool
 	logger   *slog.Logger
-	started  bool // the command line was valid and a command runs
+	terminal func(stream any) bool // replaces isTerminal in tests
+	started  bool                  // the command line was valid and a command runs
 }
 
 // run executes one command line.
@@ -66,7 +68,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.db, "db", "", "SQLite file or postgres:// URL of the service (default: $"+dbVariable+")")
-	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table or json")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table, json, or jsonl, which is one JSON object on each line")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "lowest level to log to standard error: debug, info, warn or error")
 	flags.BoolVar(&a.readOnly, "read-only", false, "refuse to change the database, whatever the command")
 	root.AddCommand(
@@ -86,8 +88,8 @@ func (a *app) begin(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("db") && a.db == "" {
 		return errors.New("flag --db is empty: give a path or a URL, or leave the flag out to use " + dbVariable)
 	}
-	if a.output != outputTable && a.output != outputJSON {
-		return fmt.Errorf("flag --output is %q: it must be table or json", a.output)
+	if !slices.Contains(outputs, a.output) {
+		return fmt.Errorf("flag --output is %q: it must be table, json or jsonl", a.output)
 	}
 	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "bench") {
 		return fmt.Errorf("flag --read-only: %s writes to databases of its own; leave the flag out", name)

@@ -29,7 +29,7 @@ func newVersions(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(cmd, list, func(w *tabwriter.Writer) { versionsTable(w, list) })
+				return a.showLines(cmd, list, each(list), func(w *tabwriter.Writer) { versionsTable(w, list) })
 			})
 		},
 	}
