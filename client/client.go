@@ -58,7 +58,8 @@ type Client struct {
 	level   *upgrade.Level // that the store allows
 
 	propagators []header.Propagator
-	served      served
+	served      *served
+	principal   *Principal // nil: all rights, and no audit
 }
 
 // Node is a node of the client's own process: see runtime.Runtime.Node. The zero Node is none.
@@ -76,7 +77,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	}
 	s := &storage{Full: provider.FullOf(store), logger: opts.Logger, timeout: opts.CallTimeout}
 	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
-	c.propagators = slices.Clone(opts.Propagators)
+	c.propagators, c.served = slices.Clone(opts.Propagators), new(served)
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}

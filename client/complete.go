@@ -30,7 +30,10 @@ func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out
 	if err != nil {
 		return err
 	}
-	return a.end(ctx, &history.ActivityCompleted{Scheduled: a.Task.EventID, Output: data, Attempt: a.Attempt, Attempts: a.earlier(ctx)})
+	of := a.act("completed")
+	return c.perform(ctx, &of, func(ctx context.Context) error {
+		return a.end(ctx, &history.ActivityCompleted{Scheduled: a.Task.EventID, Output: data, Attempt: a.Attempt, Attempts: a.earlier(ctx)})
+	})
 }
 
 // FailActivity ends an activity as CompleteActivity does, with an error. It ends the call for good: no retry policy applies to
@@ -44,7 +47,8 @@ func FailActivity(ctx context.Context, c *Client, token string, err error) error
 	if unusable != nil {
 		return unusable
 	}
-	return a.fail(ctx, c.errors.Encode(err))
+	of := a.act("failed")
+	return c.perform(ctx, &of, func(ctx context.Context) error { return a.fail(ctx, c.errors.Encode(err)) })
 }
 
 // ReportCancelled ends an activity after HeartbeatActivity has reported its cancellation. It returns activity.ErrNotCancelled

@@ -124,6 +124,14 @@ func (c *Client) changeLetter(ctx context.Context, doing string, action provider
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
+	a := act{kind: ActRedrive, doing: doing, other: fmt.Sprintf("dead letter %d", id)}
+	if action == provider.DeadLettersDiscard {
+		a.kind = ActDiscard
+	}
+	return c.perform(ctx, &a, func(ctx context.Context) error { return c.changeLetterNow(ctx, doing, action, id) })
+}
+
+func (c *Client) changeLetterNow(ctx context.Context, doing string, action provider.DeadLetterAction, id int64) error {
 	req := provider.DeadLettersRequest{Action: action, IDs: []int64{id}}
 	var res provider.DeadLettersResult
 	tries := 0

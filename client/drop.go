@@ -40,10 +40,17 @@ func (c *Client) dropMessage(ctx context.Context, t target, message int64, reaso
 	if message <= 0 {
 		return fmt.Errorf("%s: %w: message numbers begin with 1; the text of a blocked instance has it", doing, ErrInvalid)
 	}
-	res, err := c.store.instance(ctx, t, doing, false)
+	a := act{kind: ActDropMessage, doing: doing, on: t, other: fmt.Sprintf("message %d", message), detail: reason}
+	return c.perform(ctx, &a, func(ctx context.Context) error { return c.dropNow(ctx, &a, message) })
+}
+
+func (c *Client) dropNow(ctx context.Context, a *act, message int64) error {
+	doing := a.doing
+	res, err := c.store.instance(ctx, a.on, doing, false)
 	if err != nil {
 		return err
 	}
+	a.on.key = res.Instance.Key
 	if res.Instance.Status.Ended() {
 		return explain(doing, res.Instance.Status, ErrEnded)
 	}
@@ -51,8 +58,8 @@ func (c *Client) dropMessage(ctx context.Context, t target, message int64, reaso
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	req := provider.SteerRequest{
-		Key: res.Instance.Key, Action: provider.SteerDrop, Commit: provider.UUID(uuid.New()), RequestID: uuid.NewString(),
-		MessageID: message, Reason: cmp.Or(reason, "dropped by a person"),
+		Key: res.Instance.Key, Action: provider.SteerDrop, Commit: provider.UUID(uuid.New()), RequestID: a.requestID,
+		MessageID: message, Reason: cmp.Or(a.detail, "dropped by a person"),
 	}
 	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)

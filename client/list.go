@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -27,6 +28,7 @@ type Filter struct {
 	CreatedBefore time.Time     // exclusive
 	Replaced      bool          // also instances whose ID now names a newer one
 	Attributes    []AttributeFilter
+	System        bool // also the instances of perdure itself, such as schedules; an IDPrefix that begins with "perdure/" finds them, too
 }
 
 // Page selects a part of a list.
@@ -56,7 +58,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	if req.Max == 0 {
 		req.Max = defaultPage
 	}
-	res, err := c.page(ctx, doing, req)
+	res, err := c.page(ctx, doing, req, !f.System && reserved.Reaches(f.IDPrefix))
 	if errors.Is(err, ErrInvalid) && page.Cursor != "" { // all else was checked here
 		return Instances{}, fmt.Errorf("%s: %w: page cursor %s is none of this store: give the Cursor of the page before, or \"\" for the first",
 			doing, ErrInvalid, check.Quote(page.Cursor))
@@ -71,13 +73,16 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	return list, nil
 }
 
-// page reads until the page is full or the list ends. A store may end a page early.
-func (c *Client) page(ctx context.Context, doing string, req provider.ListRequest) (res provider.ListResult, err error) {
+// page reads until the page is full or the list ends. A store may end a page early. users leaves out the instances of perdure itself.
+func (c *Client) page(ctx context.Context, doing string, req provider.ListRequest, users bool) (res provider.ListResult, err error) {
 	most := req.Max
 	for {
 		next, err := read(ctx, c.store, doing, c.store.List, req)
 		if err != nil {
 			return res, err
+		}
+		if users {
+			next.Instances = slices.DeleteFunc(next.Instances, func(i provider.Instance) bool { return reserved.ID(i.ID) })
 		}
 		next.Instances = append(res.Instances, next.Instances...)
 		res = next
@@ -118,6 +123,12 @@ func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
 	res, err := read(ctx, c.store, doing, c.store.Count, provider.CountRequest{Filter: filter})
+	if err == nil && !f.System && reserved.Reaches(f.IDPrefix) {
+		var own provider.CountResult
+		filter.IDPrefix = reserved.IDPrefix
+		own, err = read(ctx, c.store, doing, c.store.Count, provider.CountRequest{Filter: filter})
+		res.Count = max(0, res.Count-own.Count)
+	}
 	if err != nil {
 		return 0, explain(doing, 0, err)
 	}

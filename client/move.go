@@ -92,9 +92,17 @@ func (c *Client) move(ctx context.Context, t target, version string, opts []Move
 		defer cancel()
 		ctx = limited
 	}
-	if t, _, err = c.store.resolve(ctx, t, doing); err != nil {
+	a := act{kind: ActMove, doing: doing, on: t, detail: version}
+	return c.perform(ctx, &a, func(ctx context.Context) error { return c.moveNow(ctx, &a, version, o) })
+}
+
+func (c *Client) moveNow(ctx context.Context, a *act, version string, o moveOptions) (err error) {
+	doing := a.doing
+	t, _, err := c.store.resolve(ctx, a.on, doing)
+	if err != nil {
 		return err
 	}
+	a.on = t
 	err = c.tryMove(ctx, t, doing, version)
 	if !errors.Is(err, ErrBusy) || !o.suspend {
 		return err

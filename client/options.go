@@ -62,6 +62,7 @@ type startOptions struct {
 	delay    time.Duration
 	overload *OverloadPolicy // nil: that of the client
 
+	system    bool   // the orchestration is one of perdure itself
 	version   string // of the code
 	versioned bool   // false: the newest
 

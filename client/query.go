@@ -133,6 +133,9 @@ func (c *Client) query(ctx context.Context, t target, doing, name string, in any
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
+	if err := c.may(&act{kind: ActQuery, doing: doing}); err != nil {
+		return nil, err
+	}
 	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, c.store.timeout)
 		defer cancel()

@@ -110,7 +110,8 @@ func Reset[T any](ctx context.Context, h Handle[T], at int64, opts ...ResetOptio
 	}
 	o := history.Opening{Event: at, RequestID: uuid.NewString()}
 	err = bind.Apply(opts, func(opt ResetOption) error { return opt.applyReset(&o) })
-	opened, err := h.c.open(ctx, h.t, fmt.Sprintf("resetting %s to event %d", h.t, at), o, err)
+	a := act{kind: ActReset, doing: fmt.Sprintf("resetting %s to event %d", h.t, at), on: h.t}
+	opened, err := h.c.open(ctx, &a, o, err)
 	return opened.Execution, err
 }
 
@@ -132,7 +133,8 @@ func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...
 	}
 	o := history.Opening{Event: at, RequestID: uuid.NewString(), ForkID: id, ForkKey: provider.NewKey(id)}
 	err := bind.Apply(opts, func(opt ForkOption) error { return opt.applyFork(&o) })
-	opened, err := h.c.open(ctx, h.t, doing, o, err)
+	a := act{kind: ActFork, doing: doing, on: h.t, other: fmt.Sprintf("instance %q", id)}
+	opened, err := h.c.open(ctx, &a, o, err)
 	if err != nil {
 		return Handle[T]{}, err
 	}
@@ -140,7 +142,8 @@ func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...
 }
 
 // open asks a node to open an execution. bad is the error of an option.
-func (c *Client) open(ctx context.Context, t target, doing string, o history.Opening, bad error) (none history.Opened, err error) {
+func (c *Client) open(ctx context.Context, a *act, o history.Opening, bad error) (opened history.Opened, err error) {
+	doing := a.doing
 	if bad != nil && !errors.Is(bad, ErrInvalid) && !errors.Is(bad, ErrTooLarge) {
 		bad = invalid(bad)
 	}
@@ -148,8 +151,18 @@ func (c *Client) open(ctx context.Context, t target, doing string, o history.Ope
 		bad = cmp.Or(bad, fmt.Errorf("%w: event %d: events begin with 1", ErrBadPoint, o.Event))
 	}
 	if bad != nil {
-		return none, fmt.Errorf("%s: %w", doing, bad)
+		return opened, fmt.Errorf("%s: %w", doing, bad)
 	}
+	a.detail, a.requestID = fmt.Sprintf("event %d %s", o.Event, o.Reason), o.RequestID
+	err = c.perform(ctx, a, func(ctx context.Context) (err error) {
+		opened, err = c.openNow(ctx, a, o)
+		return err
+	})
+	return opened, err
+}
+
+func (c *Client) openNow(ctx context.Context, of *act, o history.Opening) (none history.Opened, err error) {
+	t, doing := of.on, of.doing
 	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, c.store.timeout)
 		defer cancel()

@@ -41,10 +41,13 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID, Header: c.header(ctx, o.header, o.tx != nil)}
-	if o.tx != nil {
-		return c.store.sendIn(ctx, *o.tx, t, doing, body)
-	}
-	return c.store.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
+	a := act{kind: ActRaise, doing: doing, on: t, detail: event, requestID: o.requestID, inTx: o.tx != nil}
+	return c.perform(ctx, &a, func(ctx context.Context) error {
+		if o.tx != nil {
+			return c.store.sendIn(ctx, *o.tx, t, doing, body)
+		}
+		return c.store.send(ctx, &a.on, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
+	})
 }
 
 func (c *Client) cancel(ctx context.Context, t target, reason string, opts []CancelOption) error {
@@ -56,18 +59,22 @@ func (c *Client) cancel(ctx context.Context, t target, reason string, opts []Can
 	if err := applyCancel(&given, opts); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	return c.store.send(ctx, t, doing, "repeat it, which does no harm", &history.CancelRequested{
-		Reason: reason, RequestID: uuid.NewString(), Header: c.header(ctx, given, false),
+	a := act{kind: ActCancel, doing: doing, on: t, detail: reason, requestID: uuid.NewString()}
+	return c.perform(ctx, &a, func(ctx context.Context) error {
+		return c.store.send(ctx, &a.on, doing, "repeat it, which does no harm", &history.CancelRequested{
+			Reason: reason, RequestID: a.requestID, Header: c.header(ctx, given, false),
+		})
 	})
 }
 
 // send puts a message into an inbox. The orchestration drops a message that repeats a request ID.
-// again says how a caller may make sure of an unknown outcome.
-func (s *storage) send(ctx context.Context, t target, doing, again string, body history.Body) error {
-	t, status, err := s.resolve(ctx, t, doing)
+// again says how a caller may make sure of an unknown outcome. The target gets the key that its ID names.
+func (s *storage) send(ctx context.Context, to *target, doing, again string, body history.Body) error {
+	t, status, err := s.resolve(ctx, *to, doing)
 	if err != nil {
 		return err
 	}
+	*to = t
 	if status.Ended() {
 		return explain(doing, status, ErrEnded)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -73,6 +74,27 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 	if err := c.admit(ctx, doing, &o); err != nil {
 		return target{}, explain(doing, 0, err)
 	}
+	if c.principal != nil {
+		return c.startAs(ctx, name, doing, &o, req)
+	}
+	return c.storeStart(ctx, name, doing, &o, req)
+}
+
+// startAs stores a start as an act of the principal.
+func (c *Client) startAs(ctx context.Context, name, doing string, o *startOptions, req provider.CreateRequest) (t target, err error) {
+	a := act{
+		kind: ActStart, doing: doing, on: target{id: req.ID}, detail: name, requestID: req.RequestID, system: o.system, inTx: o.tx != nil,
+	}
+	err = c.perform(ctx, &a, func(ctx context.Context) (err error) {
+		t, err = c.storeStart(ctx, name, doing, o, req)
+		a.on.key = t.key
+		return err
+	})
+	return t, err
+}
+
+// storeStart stores a start, in the transaction of the caller if there is one.
+func (c *Client) storeStart(ctx context.Context, name, doing string, o *startOptions, req provider.CreateRequest) (_ target, err error) {
 	var stored provider.Instance
 	doubtful := false
 	if o.tx != nil {
@@ -127,6 +149,9 @@ func (o *startOptions) request(
 	if err != nil {
 		return req, err
 	}
+	if err := o.onUsers(name); err != nil {
+		return req, err
+	}
 	if o.id == "" {
 		o.id = uuid.Must(uuid.NewV7()).String()
 	}
@@ -151,6 +176,19 @@ func (o *startOptions) request(
 		req.Messages = append(req.Messages, message(b))
 	}
 	return req, nil
+}
+
+// onUsers refuses names and IDs of perdure itself.
+func (o *startOptions) onUsers(name string) error {
+	switch {
+	case o.system:
+		return nil
+	case reserved.Name(name):
+		return fmt.Errorf("%w: names that begin with %s belong to perdure itself: give that of an orchestration of yours", ErrInvalid, reserved.NamePrefix)
+	case reserved.ID(o.id):
+		return fmt.Errorf("%w: IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
+	}
+	return nil
 }
 
 // roundUp returns d in microseconds, never less: nothing begins early.

@@ -23,10 +23,17 @@ func (c *Client) terminate(ctx context.Context, t target, reason string) error {
 	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	res, err := c.store.instance(ctx, t, doing, false)
+	a := act{kind: ActTerminate, doing: doing, on: t, detail: reason}
+	return c.perform(ctx, &a, func(ctx context.Context) error { return c.terminateNow(ctx, &a) })
+}
+
+func (c *Client) terminateNow(ctx context.Context, a *act) error {
+	doing, reason := a.doing, a.detail
+	res, err := c.store.instance(ctx, a.on, doing, false)
 	if err != nil {
 		return err
 	}
+	a.on.key = res.Instance.Key
 	if res.Instance.Status.Ended() {
 		return explain(doing, res.Instance.Status, ErrEnded)
 	}

@@ -32,6 +32,13 @@ func (c *Client) attempt(ctx context.Context, doing, token string) (*namedAttemp
 	return &namedAttempt{Token: t, store: c.store, doing: doing}, nil
 }
 
+// act returns the act of ending the activity.
+func (a *namedAttempt) act(how string) act {
+	return act{
+		kind: ActActivity, doing: a.doing, on: target{key: a.Task.Key}, other: fmt.Sprintf("activity %d, attempt %d", a.Task.EventID, a.Attempt), detail: how,
+	}
+}
+
 // fail ends the activity with a failure.
 func (a *namedAttempt) fail(ctx context.Context, f history.Failure) error {
 	return a.end(ctx, &history.ActivityFailed{Scheduled: a.Task.EventID, Failure: f, Attempt: a.Attempt, Attempts: a.earlier(ctx)})

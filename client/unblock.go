@@ -29,10 +29,17 @@ func (c *Client) unblock(ctx context.Context, t target) error {
 	if err := c.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	res, err := c.store.instance(ctx, t, doing, false)
+	a := act{kind: ActUnblock, doing: doing, on: t}
+	return c.perform(ctx, &a, func(ctx context.Context) error { return c.unblockNow(ctx, &a) })
+}
+
+func (c *Client) unblockNow(ctx context.Context, a *act) error {
+	doing := a.doing
+	res, err := c.store.instance(ctx, a.on, doing, false)
 	if err != nil {
 		return err
 	}
+	a.on.key = res.Instance.Key
 	switch {
 	case res.Instance.Status.Ended():
 		return explain(doing, res.Instance.Status, ErrEnded)

@@ -25,6 +25,7 @@ type updateOptions struct {
 
 	id     string
 	chosen bool // the caller has given the ID
+	system bool // the update may be for an instance of perdure itself
 	wait   waitOptions
 	bad    error // why an option is refused
 }
@@ -157,24 +158,31 @@ func (o *updateOptions) setSent(opt RaiseOption) error {
 
 // update sends an update, unless the store shows that it was taken.
 func (c *Client) update(ctx context.Context, t target, name string, in any, o *updateOptions) (sentUpdate, error) {
+	doing := fmt.Sprintf("updating %s by %q", t, name)
+	a := act{kind: ActUpdate, doing: doing, on: t, detail: name, inTx: o.tx != nil, system: o.system}
+	if err := a.onUsers(); err != nil {
+		return sentUpdate{}, err
+	}
 	u, body, err := newUpdate(name, in, o)
 	if err == nil {
 		err = c.mayUpdate(ctx)
 	}
-	doing := fmt.Sprintf("updating %s by %q", t, name)
 	if err != nil {
 		return u, fmt.Errorf("%s: %w", doing, err)
 	}
 	body.Header = c.header(ctx, o.header, o.tx != nil)
-	if o.tx != nil {
-		return u, c.store.sendIn(ctx, *o.tx, t, doing, body)
-	}
-	if o.chosen {
-		if res, err := c.store.shown(ctx, doing, provider.GetRequest{Key: t.key, Value: history.UpdateKey(u.id)}); err != nil || res.Value != nil {
-			return u, err // the wait compares
+	a.requestID = u.id
+	return u, c.perform(ctx, &a, func(ctx context.Context) error {
+		if o.tx != nil {
+			return c.store.sendIn(ctx, *o.tx, t, doing, body)
 		}
-	}
-	return u, c.store.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", u.id), body)
+		if o.chosen {
+			if res, err := c.store.shown(ctx, doing, provider.GetRequest{Key: t.key, Value: history.UpdateKey(u.id)}); err != nil || res.Value != nil {
+				return err // the wait compares
+			}
+		}
+		return c.store.send(ctx, &a.on, doing, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", u.id), body)
+	})
 }
 
 // newUpdate checks an update and makes its message.

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -175,6 +176,9 @@ func refused(what, name string, err error) error {
 func checkShape[In, Out any](what, name string) error {
 	if err := check.Name(what+" name", name); err != nil {
 		return err
+	}
+	if reserved.Name(name) {
+		return fmt.Errorf("names that begin with %s belong to perdure itself: choose another one", reserved.NamePrefix)
 	}
 	if err := payload.Check(reflect.TypeFor[In]()); err != nil {
 		return fmt.Errorf("input: %w", err)

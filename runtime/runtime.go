@@ -62,6 +62,9 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
+	if err := addSystem(&cfg, opts.Logger); err != nil {
+		return nil, fmt.Errorf("starting runtime: %w", err)
+	}
 	cfg.Off = fastpath.Off(ctx)
 	checking, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -53,3 +53,14 @@ func Quote(s string) string {
 
 // ErrNilOption is said of an option that is nil.
 var ErrNilOption = errors.New("an option is nil: leave it out")
+
+// Cut returns the beginning of a text: at most limit bytes, in whole characters.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -41,6 +42,7 @@ type Node struct {
 	Level          int64           `json:"level"`                    // the highest that it runs
 	Orchestrations []Orchestration `json:"orchestrations,omitempty"` // at most MaxListed, by name and version
 	Count          int             `json:"count"`                    // of all of them
+	System         []Orchestration `json:"system,omitempty"`         // those of perdure itself, which are not among the others
 	Started        provider.Time   `json:"started"`
 	Renewed        provider.Time   `json:"-"`
 }
@@ -79,16 +81,26 @@ type Membership struct {
 // without records lists no nodes.
 func Join(ctx context.Context, level *Level, owner string, runs []provider.Capability, logger *slog.Logger) (*Membership, error) {
 	m := &Membership{level: level, logger: logger, node: Node{
-		Owner: owner, Release: Release(), Level: level.own, Count: len(runs), Started: provider.TimeOf(time.Now()),
+		Owner: owner, Release: Release(), Level: level.own, Started: provider.TimeOf(time.Now()),
 	}}
 	for _, r := range runs {
-		m.node.Orchestrations = append(m.node.Orchestrations, Orchestration{Name: r.Name, Version: r.CodeVersion})
+		o := Orchestration{Name: r.Name, Version: r.CodeVersion}
+		if reserved.Name(r.Name) {
+			m.node.System = append(m.node.System, o)
+		} else {
+			m.node.Orchestrations = append(m.node.Orchestrations, o)
+		}
 	}
-	slices.SortFunc(m.node.Orchestrations, func(a, b Orchestration) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
-	})
-	m.node.Orchestrations = m.node.Orchestrations[:min(len(runs), MaxListed)]
+	slices.SortFunc(m.node.Orchestrations, compare)
+	slices.SortFunc(m.node.System, compare)
+	m.node.Count = len(m.node.Orchestrations)
+	m.node.Orchestrations = m.node.Orchestrations[:min(m.node.Count, MaxListed)]
 	return m, m.write(ctx)
+}
+
+// compare orders orchestrations by name and version.
+func compare(a, b Orchestration) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 }
 
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.

@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/provider"
+)
+
+// settleTime bounds the write of an act's outcome, which the end of the caller's context does not stop.
+const settleTime = 5 * time.Second
+
+// An act is one change that a caller asks for.
+type act struct {
+	kind   Act
+	doing  string // for errors, such as `cancelling instance "order-42"`
+	on     target // the instance; the function of perform may fill in the key
+	other  string // what the act is about if it is about no instance, such as `queue "mail"`
+	detail string // for the audit, such as a reason
+
+	requestID string // that the act writes; perform chooses one if there is none
+	system    bool   // the act may be about an instance of perdure itself
+	inTx      bool   // it is part of a transaction of the caller
+}
+
+// perform does an act in the name of the client's principal: it checks the right, writes the intent, calls fn, and writes the outcome. A
+// client without a principal only calls fn. Instances of perdure itself are refused, except to the calls that are made for them.
+func (c *Client) perform(ctx context.Context, a *act, fn func(context.Context) error) error {
+	if a.requestID == "" {
+		a.requestID = uuid.NewString()
+	}
+	if err := a.onUsers(); err != nil {
+		return err
+	}
+	if c.principal == nil {
+		return fn(ctx)
+	}
+	if err := c.may(a); err != nil {
+		return err
+	}
+	if err := c.identify(ctx, a); err != nil {
+		return err
+	}
+	entry, err := c.intend(ctx, a)
+	if err != nil {
+		return fmt.Errorf("%s: %w; nothing was changed", a.doing, err)
+	}
+	failed := fn(ctx)
+	c.settle(ctx, entry, a, failed)
+	return failed
+}
+
+// onUsers refuses an act on an instance of perdure itself.
+func (a *act) onUsers() error {
+	if a.system || !reserved.ID(a.on.id) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: IDs that begin with %s belong to perdure itself: use the calls for schedules, bulk jobs and retention",
+		a.doing, ErrInvalid, reserved.IDPrefix)
+}
+
+// may refuses an act that the principal has no right to.
+func (c *Client) may(a *act) error {
+	if c.principal == nil {
+		return nil
+	}
+	if !c.principal.May(a.kind) {
+		return fmt.Errorf("%s: %w: %s has the role %v, and the act %q needs the role %v",
+			a.doing, ErrForbidden, check.Quote(c.principal.Name), c.principal.Role, a.kind, acts[a.kind])
+	}
+	if a.inTx {
+		return fmt.Errorf("%s: %w: acts of a principal are written to the audit, which a transaction of the caller would hold up: use a client without a principal",
+			a.doing, ErrInvalid)
+	}
+	return nil
+}
+
+// identify completes the target of an act that names it by its key, whose ID a caller may have made up.
+func (c *Client) identify(ctx context.Context, a *act) error {
+	if a.on.key.IsZero() {
+		return nil
+	}
+	res, err := c.store.instance(ctx, a.on, a.doing, false)
+	if err != nil {
+		return err
+	}
+	a.on.id = res.Instance.ID
+	return a.onUsers()
+}
+
+// intend writes the audit record of an act.
+func (c *Client) intend(ctx context.Context, a *act) (*audit.Entry, error) {
+	e := &audit.Entry{
+		Principal: c.principal.Name, Role: c.principal.Role.String(), Act: string(a.kind), Instance: a.on.id, Of: a.on.key,
+		Other: a.other, Detail: check.Cut(a.detail, maxReason), RequestID: a.requestID,
+	}
+	now := provider.TimeOf(time.Now())
+	_, err := c.store.write(ctx, a.doing, func(ctx context.Context) error { return e.Begin(ctx, c.store, now) })
+	return e, err
+}
+
+// settle writes the outcome. If it cannot, the record keeps an unknown outcome.
+func (c *Client) settle(ctx context.Context, e *audit.Entry, a *act, failed error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	e.Instance, e.Of = a.on.id, a.on.key
+	now := provider.TimeOf(time.Now())
+	_, err := c.store.write(ctx, a.doing, func(ctx context.Context) error { return e.End(ctx, c.store, now, failed) })
+	if err != nil {
+		c.store.logger.WarnContext(ctx, "outcome of an act is missing in the audit", "act", a.doing, "principal", e.Principal, "error", err)
+	}
+}

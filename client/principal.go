@@ -1,0 +1,152 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/provider"
+)
+
+// ErrForbidden means that the principal of the client may not do that: see Client.As. Nothing was stored.
+var ErrForbidden = errors.New("not allowed")
+
+// Role is a set of acts. Each role has those of the one before.
+type Role uint8
+
+// The roles. The zero value has the fewest rights.
+const (
+	RoleViewer   Role = iota // reads and queries
+	RoleOperator             // does all that can be undone or repeated: all acts but those of admins
+	RoleAdmin                // deletes, prunes, discards, exports, imports, and sets the retention
+)
+
+// roleNames are the names of the roles in texts.
+//
+//nolint:gochecknoglobals // constant table
+var roleNames = [...]string{"viewer", "operator", "admin"}
+
+// String returns the role's name, such as "viewer".
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("Role(%d)", r)
+}
+
+// MarshalText writes the role's name.
+func (r Role) MarshalText() ([]byte, error) {
+	if int(r) >= len(roleNames) {
+		return nil, fmt.Errorf("%w: role %d: give RoleViewer, RoleOperator or RoleAdmin", ErrInvalid, r)
+	}
+	return []byte(roleNames[r]), nil
+}
+
+// UnmarshalText reads a role's name.
+func (r *Role) UnmarshalText(text []byte) error {
+	i := slices.Index(roleNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("%w: role %s: give viewer, operator or admin", ErrInvalid, check.Quote(string(text)))
+	}
+	*r = Role(i)
+	return nil
+}
+
+// Act is something that a principal may do.
+type Act string
+
+// The acts. Viewers have the first two, operators those up to ActBulk, and admins have all.
+const (
+	ActView  Act = "view"
+	ActQuery Act = "query"
+
+	ActStart       Act = "start"
+	ActRaise       Act = "raise"
+	ActUpdate      Act = "update"
+	ActCancel      Act = "cancel"
+	ActTerminate   Act = "terminate"
+	ActSuspend     Act = "suspend"
+	ActResume      Act = "resume"
+	ActUnblock     Act = "unblock"
+	ActDropMessage Act = "drop-message"
+	ActRestart     Act = "restart"
+	ActReset       Act = "reset"
+	ActFork        Act = "fork"
+	ActMove        Act = "move"
+	ActActivity    Act = "activity" // retry, pause, resume, complete or fail a pending activity
+	ActRedrive     Act = "redrive"  // of a dead letter
+	ActQueue       Act = "queue"    // pause and resume
+	ActNode        Act = "node"     // drain
+	ActSchedule    Act = "schedule" // create, change, trigger, delete
+	ActBulk        Act = "bulk"     // begin, stop, resume; each act of the job is checked, too
+
+	ActDelete    Act = "delete"
+	ActPrune     Act = "prune"
+	ActDiscard   Act = "discard" // a dead letter
+	ActRetention Act = "retention"
+	ActExport    Act = "export"
+	ActImport    Act = "import"
+	ActBackup    Act = "backup"
+	ActUpgrade   Act = "upgrade"
+)
+
+// acts has the least role of each act.
+//
+//nolint:gochecknoglobals // constant table
+var acts = map[Act]Role{
+	ActView: RoleViewer, ActQuery: RoleViewer,
+	ActStart: RoleOperator, ActRaise: RoleOperator, ActUpdate: RoleOperator, ActCancel: RoleOperator, ActTerminate: RoleOperator,
+	ActSuspend: RoleOperator, ActResume: RoleOperator, ActUnblock: RoleOperator, ActDropMessage: RoleOperator, ActRestart: RoleOperator,
+	ActReset: RoleOperator, ActFork: RoleOperator, ActMove: RoleOperator, ActActivity: RoleOperator, ActRedrive: RoleOperator,
+	ActQueue: RoleOperator, ActNode: RoleOperator, ActSchedule: RoleOperator, ActBulk: RoleOperator,
+	ActDelete: RoleAdmin, ActPrune: RoleAdmin, ActDiscard: RoleAdmin, ActRetention: RoleAdmin, ActExport: RoleAdmin, ActImport: RoleAdmin,
+	ActBackup: RoleAdmin, ActUpgrade: RoleAdmin,
+}
+
+// Principal is a person or a program that operates a store. Schedules and bulk jobs store the one that made them, and act with its rights.
+type Principal struct {
+	Name string `json:"name"` // 1 to 512 bytes, for the audit
+	Role Role   `json:"role"`
+}
+
+// May reports whether the principal may do that.
+func (p Principal) May(a Act) bool {
+	least, known := acts[a]
+	return known && p.Role >= least && int(p.Role) < len(roleNames)
+}
+
+// As returns the client of a principal on the same store. Each act is checked against the rights of the principal: ErrForbidden says that it
+// lacks one. Each act that changes something is written to the audit before it begins, and its outcome afterwards; Audit reads that. So it
+// costs two more writes, and cannot be part of a transaction of the caller. Reading is not written down.
+//
+// A client that no As has made has all rights and writes no audit: it is that of the service itself.
+//
+// The error is ErrInvalid for a principal without a name or with an unknown role. It wraps errors.ErrUnsupported for a store without
+// provider.Keeper, which has no audit.
+func (c *Client) As(p Principal) (*Client, error) {
+	const doing = "making the client of a principal"
+	if c == nil || c.store == nil {
+		return nil, fmt.Errorf("%s: %w: %w", doing, ErrInvalid, errNoClient)
+	}
+	if err := checkName("principal name", p.Name); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	if int(p.Role) >= len(roleNames) {
+		return nil, fmt.Errorf("%s: %w: role %d: give RoleViewer, RoleOperator or RoleAdmin", doing, ErrInvalid, p.Role)
+	}
+	if _, ok := provider.As[provider.Keeper](c.store.Provider); !ok {
+		return nil, fmt.Errorf("%s: the audit is kept in records: %w", doing, provider.Lacking("record", "Keeper"))
+	}
+	as := *c
+	as.principal = &p
+	return &as, nil
+}
+
+// Principal returns the principal of a client that As has made. ok is false for any other client.
+func (c *Client) Principal() (p Principal, ok bool) {
+	if c == nil || c.principal == nil {
+		return p, false
+	}
+	return *c.principal, true
+}

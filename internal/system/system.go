@@ -1,0 +1,43 @@
+// Package system holds the orchestrations and activities of perdure itself, which every node runs beside those of its user. They have
+// reserved names and versions of their own: a release runs its own version and the two before.
+package system
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// Code is what a node runs for perdure itself.
+type Code struct {
+	Orchestrations map[provider.Capability]replay.Body
+	Activities     map[string]bind.ActivityFunc // of the queue reserved.Queue, by name
+}
+
+// New returns the code. Its activities use the client, which has all rights.
+func New(c *client.Client) (*Code, error) {
+	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
+	_ = c
+	return code, nil
+}
+
+// orchestrate adds an orchestration that was made by orchestration.Define, with a version.
+func orchestrate[In, Out any](code *Code, fn func(*orchestration.Context, In) (Out, error)) error {
+	ref, err := bind.OrchestrationOf(fn)
+	if err != nil {
+		return fmt.Errorf("adding an orchestration of perdure: %w", err)
+	}
+	code.Orchestrations[provider.Capability{Name: ref.Name, CodeVersion: ref.Version}] = bind.Orchestration(fn)
+	return nil
+}
+
+// act adds an activity under a name, to which the reserved prefix is added.
+func act[In, Out any](code *Code, name string, fn func(context.Context, In) (Out, error)) {
+	code.Activities[reserved.NamePrefix+name] = bind.Activity(fn)
+}

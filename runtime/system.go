@@ -1,0 +1,28 @@
+package runtime
+
+import (
+	"log/slog"
+	"maps"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/internal/system"
+)
+
+// addSystem adds the code of perdure itself to that of the user. A node without activities runs its orchestrations only.
+func addSystem(cfg *dispatcher.Config, logger *slog.Logger) error {
+	c, err := client.New(cfg.Provider, client.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	code, err := system.New(c)
+	if err != nil {
+		return err
+	}
+	maps.Copy(cfg.Orchestrations, code.Orchestrations)
+	if cfg.MaxActivities > 0 && len(code.Activities) > 0 {
+		cfg.Activities[reserved.Queue] = code.Activities
+	}
+	return nil
+}
