@@ -133,13 +133,18 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
+	return c.described(ctx, &res), nil
+}
+
+// described returns what was read about an instance, with its tasks and key-values.
+func (c *Client) described(ctx context.Context, res *provider.GetResult) Description {
 	d := describe(&res.Instance, res.Now)
 	d.showValues(res.Values, d.Status.Ended())
 	d.DeadLetters, d.NoNode = res.DeadLetters, c.stranded(ctx, &res.Instance)
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}
-	return d, nil
+	return d
 }
 
 // describe returns all that is stored in the row of an instance.
