@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-var clientOptions = client.Options{} //nolint:gochecknoglobals // constant table
+var clientOptions = client.Options{}
 
 // started starts an orchestration through the node of the client.
 func started(e *enginetest.Engine, c *client.Client, name string, in int) provider.UUID {

@@ -46,4 +46,3 @@ func (d *Dispatcher) letGo(ctx context.Context) {
 	d.turns.ReleaseClaims(fetched)
 	d.turns.UnpinAll(ctx) // messages that arrive now are for other nodes
 }
-

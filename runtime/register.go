@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -48,6 +49,9 @@ func served(cfg *dispatcher.Config) (queues []upgrade.Queue, cut bool) {
 	all, room := cfg.Queues(), upgrade.MaxListed
 	slices.SortFunc(all, func(a, b provider.QueueFilter) int { return strings.Compare(a.Queue, b.Queue) })
 	for i := range all {
+		if all[i].Queue == reserved.Queue {
+			continue // perdure's own, which every node serves
+		}
 		if room <= 0 {
 			return queues, true
 		}
