@@ -117,6 +117,7 @@ const (
 	ActivityQueued  ActivityState = "Queued"  // waits for a node, or for its next attempt
 	ActivityRunning ActivityState = "Running" // a node has it
 	ActivityParked  ActivityState = "Parked"  // waits to be ended by its token
+	ActivityPaused  ActivityState = "Paused"  // waits for PendingActivity.Resume or Retry
 )
 
 // Describe returns what is stored about the instance that the ID names now, pending activities included.
@@ -212,6 +213,10 @@ func describeActivity(t *provider.TaskInfo) Activity {
 		a.State = ActivityRunning
 	case provider.TaskParked:
 		a.State = ActivityParked
+	case provider.TaskQueued:
+		if t.NotBefore == provider.HeldUntil {
+			a.State, a.NotBefore = ActivityPaused, time.Time{}
+		}
 	default:
 	}
 	if len(t.Failure) > 0 {
