@@ -162,7 +162,7 @@ func TestHistoryShowsEveryKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, shown, _ := strings.Cut(string(data), second+",")
-		if shown != k.json+`,"execution":1}` {
+		if shown != k.json+"}" {
 			t.Errorf("event %d is shown as\n\t%s, want\n\t%s", i+2, data, k.json)
 		}
 	}

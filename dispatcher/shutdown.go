@@ -42,9 +42,13 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 }
 
 func (d *Dispatcher) shutDown(ctx context.Context) error {
-	d.fetching.end()
+	d.stopFetching()
 	// The user's ctx may be done at any time; releasing leases has its own.
-	d.letGo(context.WithoutCancel(ctx))
+	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
+	d.node.Fetchers.Wait(fetched)
+	d.turns.ReleaseClaims(fetched)
+	done()
+	d.turns.UnpinAll(context.WithoutCancel(ctx)) // messages that arrive now are for other nodes
 	if !d.waitFor(ctx, d.node.Config.DrainTimeout) {
 		d.locals.CancelAll(activity.ErrShutdown)
 		for _, a := range d.node.Manage.Running() {

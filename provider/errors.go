@@ -37,6 +37,10 @@ var (
 	ErrNewerSchema = errors.New("store has a newer schema")
 	// ErrNotStore means that the file or database is not a perdure store.
 	ErrNotStore = errors.New("not a perdure store")
+	// ErrMoved means that the instance is sealed: it moves to another store, or from there. Nothing happened. It is an ErrNotFound.
+	ErrMoved = fmt.Errorf("the instance is sealed, because it moves to another store: %w", ErrNotFound)
+	// ErrClockBehind means that the store's time is before that of the store that an instance comes from. Nothing happened.
+	ErrClockBehind = errors.New("the store's clock is behind")
 	// ErrForeignTx means that the caller's transaction is not on the store's database. Nothing happened.
 	ErrForeignTx = errors.New("the transaction is not one on this store's database")
 )
@@ -96,6 +100,7 @@ func (e *ExistsError) Unwrap() error { return ErrExists }
 var refusals = []error{ //nolint:gochecknoglobals // constant table
 	ErrConflict, ErrLeaseLost, ErrInboxNotEmpty, ErrInboxFull, ErrNotFound, ErrExists, ErrEnded,
 	ErrRunning, ErrNoAnswer, ErrInvalid, ErrTooLarge, ErrClosed, ErrNewerSchema, ErrNotStore, ErrForeignTx,
+	ErrClockBehind,
 }
 
 // OutcomeOf returns what is known about the effect of a call that returned err. A sentinel

@@ -17,7 +17,6 @@ type Full struct {
 	Redriver
 	Keeper
 	Opener
-	TaskSteerer
 }
 
 // FullOf returns p with all of its optional calls.
@@ -27,7 +26,7 @@ func FullOf(p Provider) *Full {
 	}
 	f := &Full{
 		Provider: p, Asker: noAsker{}, Lister: noLister{}, Meter: noMeter{}, Cleaner: noCleaner{}, Redriver: noRedriver{}, Keeper: noKeeper{},
-		Opener: noOpener{}, TaskSteerer: noTaskSteerer{},
+		Opener: noOpener{},
 	}
 	find(p, &f.Asker)
 	find(p, &f.Lister)
@@ -36,7 +35,6 @@ func FullOf(p Provider) *Full {
 	find(p, &f.Redriver)
 	find(p, &f.Keeper)
 	find(p, &f.Opener)
-	find(p, &f.TaskSteerer)
 	return f
 }
 
@@ -63,8 +61,6 @@ type (
 	noRedriver struct{}
 	noKeeper   struct{}
 	noOpener   struct{}
-
-	noTaskSteerer struct{}
 )
 
 func (noAsker) Ask(context.Context, AskRequest) (AskResult, error) {
@@ -115,8 +111,4 @@ func (noOpener) Reset(context.Context, ResetRequest) (SteerResult, error) {
 
 func (noOpener) Fork(context.Context, ForkRequest) (CreateResult, error) {
 	return CreateResult{}, Lacking("fork", "Opener")
-}
-
-func (noTaskSteerer) SteerTask(context.Context, SteerTaskRequest) (SteerTaskResult, error) {
-	return SteerTaskResult{}, Lacking("steer task", "TaskSteerer")
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/dispatcher"
-	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/system"
 )
@@ -23,10 +22,7 @@ func addSystem(cfg *dispatcher.Config, logger *slog.Logger) error {
 	}
 	maps.Copy(cfg.Orchestrations, code.Orchestrations)
 	if cfg.MaxActivities > 0 && len(code.Activities) > 0 {
-		if cfg.Activities[reserved.Queue] == nil { // else the user has a queue of that name
-			cfg.Activities[reserved.Queue] = make(map[string]bind.ActivityFunc)
-		}
-		maps.Copy(cfg.Activities[reserved.Queue], code.Activities)
+		cfg.Activities[reserved.Queue] = code.Activities
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func fly[Res any](ctx context.Context, p *Provider, op Op, req any, blocks bool,
 // reads reports whether the method changes nothing.
 func (o Op) reads() bool {
 	switch o {
-	case Get, ReadHistory, List, Count, Stats:
+	case Get, ReadHistory, List, Count, Stats, Export, Seals:
 		return true
 	default:
 		return false

@@ -63,6 +63,9 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.
 		as.counts.AskLooks++
 		if mine == nil {
 			i, err := as.instances.find(req.ID, req.Key)
+			if err == nil && i.row.Deleting {
+				err = i.free()
+			}
 			if err != nil {
 				return false, 0, err
 			}

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure/provider"
@@ -28,8 +27,13 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (res 
 		if err != nil {
 			return err
 		}
-		if !req.Force && cl.instances.runs(i) {
-			return provider.ErrRunning
+		if !req.Force {
+			if err := i.free(); err != nil {
+				return err
+			}
+			if cl.instances.runs(i) {
+				return provider.ErrRunning
+			}
 		}
 		res.Instances = cl.erase(i, now)
 		return nil
@@ -43,12 +47,22 @@ func (cl *cleaner) erase(i *instance, now provider.Time) int64 {
 	for _, child := range slices.Clone(cl.instances.children[i.row.Key]) {
 		n += cl.erase(child, now)
 	}
+	cl.remove(i)
+	delete(cl.instances.children, i.row.Key)
+	if !i.row.Status.Ended() && !i.row.Deleting {
+		cl.turns.tellListener(i, now)
+	}
+	cl.write()
+	return n
+}
+
+// remove removes one instance with everything under its key.
+func (cl *cleaner) remove(i *instance) {
 	cl.turns.dropWork(i)
 	key := i.row.Key
 	delete(cl.instances.byKey, key)
 	cl.asks.gone(key)
 	delete(cl.instances.live, key)
-	delete(cl.instances.children, key)
 	if cl.instances.current[i.row.ID] == i {
 		delete(cl.instances.current, i.row.ID)
 	}
@@ -56,38 +70,24 @@ func (cl *cleaner) erase(i *instance, now provider.Time) int64 {
 		cl.instances.children[parent] = slices.DeleteFunc(cl.instances.children[parent], func(c *instance) bool { return c == i })
 	}
 	cl.letters.list = slices.DeleteFunc(cl.letters.list, func(l *letter) bool { return l.Key == key })
-	if !i.row.Status.Ended() {
-		cl.turns.tellListener(i, now)
-	}
-	cl.write()
-	return n
 }
 
 // Prune implements provider.Cleaner. Max counts trees, and the result counts instances. A tree with a running instance stays.
 // Instances that ended at the same instant go in order of their keys, so that a store always does the same.
 func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
 	err = cl.do(ctx, req, func(now provider.Time) error {
-		from, key, err := pruneCursor(req.Cursor)
-		if err != nil {
-			return err
-		}
 		var old []*instance
 		for _, i := range cl.instances.byKey {
-			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && (req.Cursor == "" || byEnd(&i.row, from, key) > 0) {
+			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.runs(i) {
 				old = append(old, i)
 			}
 		}
-		slices.SortFunc(old, func(a, b *instance) int { return byEnd(&a.row, b.row.EndedAt, b.row.Key) })
-		trees := 0
-		for n, i := range old {
-			// It may be gone with its parent.
-			if cl.instances.byKey[i.row.Key] == i && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.stays(i, req.Spare) {
-				trees++
+		slices.SortFunc(old, func(a, b *instance) int {
+			return cmp.Or(cmp.Compare(a.row.EndedAt, b.row.EndedAt), slices.Compare(a.row.Key[:], b.row.Key[:]))
+		})
+		for _, i := range old[:min(len(old), cmp.Or(req.Max, provider.MaxBatch))] {
+			if cl.instances.byKey[i.row.Key] == i { // it may be gone with its parent
 				res.Instances += cl.erase(i, now)
-			}
-			if n+1 < len(old) && (trees == cmp.Or(req.Max, provider.MaxBatch) || n+1 == provider.MinRows) {
-				res.Cursor = fmt.Sprintf("%d/%s", i.row.EndedAt, i.row.Key)
-				break
 			}
 		}
 		return nil
@@ -95,24 +95,9 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 	return res, err
 }
 
-// byEnd compares a row with a position in the order of ends.
-func byEnd(row *provider.Instance, at provider.Time, key provider.UUID) int {
-	return cmp.Or(cmp.Compare(row.EndedAt, at), slices.Compare(row.Key[:], key[:]))
-}
-
-func pruneCursor(s string) (at provider.Time, key provider.UUID, err error) {
-	if s == "" {
-		return 0, key, nil
-	}
-	if at, key, err = readCursor(s); err != nil {
-		err = fmt.Errorf("prune: Cursor: %w: use PruneResult.Cursor of the previous call", provider.ErrInvalid)
-	}
-	return at, key, err
-}
-
 // chosen reports whether the request names the orchestration and the status of an instance.
 func chosen(req *provider.PruneRequest, row *provider.Instance) bool {
-	return (len(req.Names) == 0 || slices.Contains(req.Names, row.Name)) && !slices.Contains(req.ExceptNames, row.Name) &&
+	return (len(req.Names) == 0 || slices.Contains(req.Names, row.Name)) &&
 		(len(req.Statuses) == 0 || slices.Contains(req.Statuses, row.Status))
 }
 

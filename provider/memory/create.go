@@ -43,17 +43,19 @@ func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *insta
 func (tn *turns) insert(req *provider.CreateRequest, now provider.Time) (i *instance, fresh bool, err error) {
 	if old := tn.instances.current[req.ID]; old != nil {
 		switch {
-		case req.RequestID != "" && req.RequestID == old.row.RequestID || req.Policy == provider.IDUseExisting:
+		case req.RequestID != "" && req.RequestID == old.row.RequestID || req.Policy == provider.IDUseExisting && !old.row.Deleting:
 			return old, false, nil
-		case req.Policy == provider.IDReject || !old.row.Status.Ended():
+		case req.Policy != provider.IDReplaceEnded || !old.row.Status.Ended():
 			return nil, false, exists(old)
 		}
 	}
 	if other := tn.instances.byKey[req.Key]; other != nil {
 		return nil, false, exists(other)
 	}
-	if parent := req.Parent.Key; !parent.IsZero() && tn.instances.byKey[parent] == nil {
-		return nil, false, provider.ErrNotFound
+	if key := req.Parent.Key; !key.IsZero() {
+		if parent := tn.instances.byKey[key]; parent == nil || parent.row.Deleting {
+			return nil, false, provider.ErrNotFound
+		}
 	}
 	i = &instance{
 		row: provider.Instance{

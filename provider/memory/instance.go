@@ -19,7 +19,8 @@ type instance struct {
 	requests   []string // that delivered messages to it, the oldest first
 	listener   *provider.Listener
 
-	acts       []string      // the last request IDs of Steer
+	seal       seal
+	acts       []string      // hashes of the last request IDs of Steer
 	lease      provider.UUID // of the turn in flight; valid until another turn lease replaces it
 	leaseOwner string
 	leaseUntil provider.Time
@@ -32,8 +33,7 @@ type instance struct {
 type execution struct {
 	events [][]byte
 	bytes  int64
-	status provider.Status // of an old execution, 0 once it is trimmed; the current one has the row's status
-	ended  provider.Time   // of an old execution
+	status provider.Status // of an old execution; the current one has the row's status
 }
 
 func (x *execution) add(events ...[]byte) {

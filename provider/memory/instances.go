@@ -33,6 +33,9 @@ func (all *instances) find(id string, key provider.UUID) (*instance, error) {
 // receiver returns the instance if it accepts messages.
 func (all *instances) receiver(id string, key provider.UUID) (*instance, error) {
 	i, err := all.find(id, key)
+	if err == nil && i.row.Deleting {
+		return nil, i.free()
+	}
 	if err == nil && i.row.Status.Ended() {
 		return nil, provider.ErrEnded
 	}
@@ -98,12 +101,6 @@ func meets(a *provider.Attribute, m *provider.AttributeMatch) bool {
 // parent without Force must not remove it.
 func (all *instances) runs(i *instance) bool {
 	return !i.row.Status.Ended() || slices.ContainsFunc(all.children[i.row.Key], all.runs)
-}
-
-// stays reports whether the instance or one below it is running or spared.
-func (all *instances) stays(i *instance, spare []provider.UUID) bool {
-	return !i.row.Status.Ended() || slices.Contains(spare, i.row.Key) ||
-		slices.ContainsFunc(all.children[i.row.Key], func(child *instance) bool { return all.stays(child, spare) })
 }
 
 // belongs reports whether the instance goes with its parent: the parent is there, in the execution that started it.

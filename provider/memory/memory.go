@@ -15,9 +15,10 @@ type Provider struct {
 	*tasks   // FetchTasks, ReportTasks, RenewTasks, SteerTask
 	*asks    // Ask, FetchAsks, Answer
 	*reader  // Get, ReadHistory, List, Count, Stats, Inspect
-	*cleaner // Delete, Prune, Trim, DeadLetters
+	*cleaner // Delete, Prune, DeadLetters
 	*shared  // Lease, Record
 	*guests  // CreateIn, SendIn, CompleteIn
+	*mover   // Seal, Export, Import, Seals
 }
 
 var (
@@ -35,7 +36,7 @@ var (
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
-	_ provider.Trimmer     = (*Provider)(nil)
+	_ provider.Mover       = (*Provider)(nil)
 )
 
 // New makes an empty store.
@@ -55,10 +56,12 @@ func New(options Options) *Provider {
 	}
 	tn := &turns{store: s, instances: all, inboxes: in, letters: ls, tasks: ts}
 	as := &asks{store: s, instances: all, open: map[provider.UUID]*ask{}}
+	cl := &cleaner{store: s, instances: all, inboxes: in, letters: ls, tasks: ts, turns: tn, asks: as}
 	return &Provider{
 		store: s, turns: tn, tasks: ts, asks: as,
 		reader:  &reader{store: s, instances: all, tasks: ts, asks: as, letters: ls},
-		cleaner: &cleaner{store: s, instances: all, inboxes: in, letters: ls, tasks: ts, turns: tn, asks: as},
+		cleaner: cl,
+		mover:   &mover{store: s, instances: all, letters: ls, tasks: ts, turns: tn, cleaner: cl},
 		shared:  &shared{store: s, leases: map[string]holder{}, records: map[string]map[string]provider.Record{}},
 		guests:  &guests{store: s, instances: all, inboxes: in, tasks: ts, turns: tn},
 	}

@@ -14,6 +14,9 @@ func (tn *turns) Reset(ctx context.Context, req provider.ResetRequest) (res prov
 		if err != nil {
 			return err
 		}
+		if err := i.free(); err != nil {
+			return err
+		}
 		if i.row.Version != req.Commit && !i.remembers(req.RequestID) {
 			if err := tn.reopen(i, &req, now); err != nil {
 				return err

@@ -32,6 +32,9 @@ func (ts *tasks) report(item *provider.TaskReport, state provider.ExecutionState
 	if t == nil || !provider.SameToken(t.token, item.Token) || t.attempt != item.Attempt || (t.state == provider.TaskParked && !goesByToken(item.Outcome)) {
 		return provider.ErrLeaseLost
 	}
+	if err := ts.moved(t); err != nil {
+		return err
+	}
 	ts.write()
 	ts.useSession(t, now)
 	t.keepDetails(item.Details)

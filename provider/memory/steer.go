@@ -13,6 +13,9 @@ func (tn *turns) Steer(ctx context.Context, req provider.SteerRequest) (res prov
 		if err != nil {
 			return err
 		}
+		if err := i.free(); err != nil {
+			return err
+		}
 		if i.row.Version != req.Commit && !i.remembers(req.RequestID) {
 			if err := tn.steer(i, &req, now); err != nil {
 				return err
@@ -90,7 +93,7 @@ func (tn *turns) tellFamily(i *instance, req *provider.SteerRequest, now provide
 		return
 	}
 	for _, child := range tn.instances.children[i.row.Key] {
-		if !child.row.Status.Ended() && child.row.Parent.Close == provider.CloseCancel {
+		if !child.row.Status.Ended() && !child.row.Deleting && child.row.Parent.Close == provider.CloseCancel {
 			tn.inboxes.put(child, *req.ChildNotice, now)
 		}
 	}
@@ -102,7 +105,7 @@ func (tn *turns) reset(i *instance, req *provider.SteerRequest, now provider.Tim
 		i.wokenAt = now
 	}
 	tn.dropWork(i)
-	if i.execution().ended = now; i.row.Status.Ended() {
+	if i.row.Status.Ended() {
 		i.execution().status = i.row.Status
 	} else {
 		i.execution().status = provider.StatusReset

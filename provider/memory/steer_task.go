@@ -10,6 +10,9 @@ import (
 func (ts *tasks) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (res provider.SteerTaskResult, err error) {
 	err = ts.do(ctx, req, func(now provider.Time) error {
 		t := ts.byRef[req.TaskRef]
+		if err := ts.moved(t); err != nil {
+			return err
+		}
 		if t == nil || ts.state(req.TaskRef).Kind != provider.ExecutionRunning {
 			return provider.ErrNotFound
 		}

@@ -31,6 +31,7 @@ type task struct {
 	priority   int
 	fairness   string
 	session    string
+	limit      string
 	turn       provider.Time // see rank.go
 	notBefore  provider.Time
 	startBy    provider.Time
@@ -54,7 +55,7 @@ func (ts *tasks) schedule(i *instance, n *provider.NewTask, now provider.Time) *
 	t := &task{
 		TaskRef:    provider.TaskRef{Key: i.row.Key, Execution: i.row.Execution, EventID: n.EventID},
 		instanceID: i.row.ID, queue: n.Queue, name: n.Name, payload: slices.Clone(n.Payload),
-		priority: cmp.Or(n.Priority, provider.PriorityDefault), fairness: n.FairnessKey, session: n.Session,
+		priority: cmp.Or(n.Priority, provider.PriorityDefault), fairness: n.FairnessKey, session: n.Session, limit: n.LimitKey,
 		notBefore: now.Add(n.NotBefore), scheduled: now, state: provider.TaskQueued, attempt: 1,
 	}
 	if n.StartBy > 0 {
@@ -73,7 +74,7 @@ func (ts *tasks) schedule(i *instance, n *provider.NewTask, now provider.Time) *
 // anew returns the task as it is queued again after it was a dead letter: without its times and attempts.
 func (t *task) anew() provider.NewTask {
 	return provider.NewTask{
-		EventID: t.EventID, Queue: t.queue, Name: t.name, Payload: t.payload, Priority: t.priority, FairnessKey: t.fairness, Session: t.session,
+		EventID: t.EventID, Queue: t.queue, Name: t.name, Payload: t.payload, Priority: t.priority, FairnessKey: t.fairness, Session: t.session, LimitKey: t.limit,
 	}
 }
 
@@ -113,13 +114,23 @@ func (ts *tasks) cancel(req *provider.CommitTurnRequest, now provider.Time) {
 // state returns the state of the execution that wants a result.
 func (ts *tasks) state(ref provider.TaskRef) provider.ExecutionState {
 	i := ts.instances.byKey[ref.Key]
-	if i == nil || i.status(ref.Execution) == 0 {
+	if i == nil || i.row.Deleting || i.status(ref.Execution) == 0 {
 		return provider.ExecutionState{Kind: provider.ExecutionMissing}
 	}
 	if status := i.status(ref.Execution); status.Ended() {
 		return provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: status}
 	}
 	return provider.ExecutionState{Kind: provider.ExecutionRunning}
+}
+
+// moved returns ErrMoved for a task of an instance that is closed for a move.
+func (ts *tasks) moved(t *task) error {
+	if t != nil {
+		if i := ts.instances.byKey[t.Key]; i != nil && i.row.Deleting {
+			return i.free()
+		}
+	}
+	return nil
 }
 
 // timeUp is when the task is past its time, 0 for never.

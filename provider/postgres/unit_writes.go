@@ -89,7 +89,6 @@ type (
 		executionRef
 		status provider.Status
 		length int64
-		at     provider.Time
 	}
 	keyBytes struct {
 		key  provider.UUID

@@ -11,13 +11,13 @@ import (
 // [provider.Transactor] and [provider.Migrator]. All methods may be called concurrently. Each of its parts has the calls that
 // concern it.
 type Provider struct {
-	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask, Reset, Fork
-	shared    // Get, ReadHistory, Inspect, DeadLetters, Lease, Record
+	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask, Reset, Fork, Seal, Import
+	shared    // Get, ReadHistory, Inspect, DeadLetters, Lease, Record, Export, Seals
 	*handle   // no call of the contract
 	*reader   // List, Count, Stats
 	*fetches  // FetchTurns, FetchTasks, FetchAsks
 	*asks     // Ask, Answer
-	*cleaner  // Delete, Prune, Compact
+	*cleaner  // Delete, Prune
 	*guests   // CreateIn, SendIn, CompleteIn, BeginTx
 	*migrator // Migrate, Migrations
 }
@@ -43,8 +43,7 @@ var (
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
-	_ provider.Trimmer     = (*Provider)(nil)
-	_ provider.Compactor   = (*Provider)(nil)
+	_ provider.Mover       = (*Provider)(nil)
 )
 
 // newProvider makes a handle of an open store.

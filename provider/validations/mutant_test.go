@@ -71,6 +71,10 @@ type mutant struct {
 	acts    actMethod
 	resets  method[provider.ResetRequest, provider.SteerResult]
 	forks   method[provider.ForkRequest, provider.CreateResult]
+	seal    method[provider.SealRequest, provider.SealResult]
+	seals   method[provider.SealsRequest, provider.SealsResult]
+	export  method[provider.ExportRequest, provider.ExportResult]
+	imports method[provider.ImportRequest, provider.ImportResult]
 	send    sendMethod
 	ask     method[provider.AskRequest, provider.AskResult]
 	asks    method[provider.FetchAsksRequest, provider.FetchAsksResult]
@@ -81,7 +85,6 @@ type mutant struct {
 	stats   method[provider.StatsRequest, provider.StatsResult]
 	remove  method[provider.DeleteRequest, provider.DeleteResult]
 	prune   method[provider.PruneRequest, provider.PruneResult]
-	trim    method[provider.TrimRequest, provider.TrimResult]
 	letters method[provider.DeadLettersRequest, provider.DeadLettersResult]
 	lease   method[provider.LeaseRequest, provider.LeaseResult]
 	record  recordMethod
@@ -106,11 +109,13 @@ func newMutant() *mutant {
 		Provider: p,
 
 		create: p.Create, get: p.Get, steer: p.Steer, turns: p.FetchTurns, commit: p.CommitTurn, release: p.ReleaseTurns,
-		tasks: p.FetchTasks, report: p.ReportTasks, renew: p.RenewTasks, acts: p.SteerTask, resets: p.Reset, forks: p.Fork, send: p.Send, ask: p.Ask, asks: p.FetchAsks,
+		tasks: p.FetchTasks, report: p.ReportTasks, renew: p.RenewTasks, acts: p.SteerTask, resets: p.Reset, forks: p.Fork, send: p.Send,
+		seal: p.Seal, seals: p.Seals, export: p.Export, imports: p.Import,
+		ask: p.Ask, asks: p.FetchAsks,
 		answer: func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 			return struct{}{}, p.Answer(ctx, req)
 		},
-		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune, trim: p.Trim,
+		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune,
 		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close, counted: p.Counters, has: p.Features(),
 		notify: p.Notify, migrations: steps, migrate: func() error { return nil },
 		createIn: func(ctx context.Context, req createInRequest) (provider.CreateResult, error) {
@@ -260,10 +265,6 @@ func (m *mutant) Delete(ctx context.Context, req provider.DeleteRequest) (provid
 	return m.remove(ctx, req)
 }
 
-func (m *mutant) Trim(ctx context.Context, req provider.TrimRequest) (provider.TrimResult, error) {
-	return m.trim(ctx, req)
-}
-
 func (m *mutant) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	return m.prune(ctx, req)
 }
@@ -285,3 +286,19 @@ func (m *mutant) Inspect(ctx context.Context, req provider.InspectRequest) (prov
 }
 
 func (m *mutant) Close() error { return m.close() }
+
+func (m *mutant) Seal(ctx context.Context, req provider.SealRequest) (provider.SealResult, error) {
+	return m.seal(ctx, req)
+}
+
+func (m *mutant) Seals(ctx context.Context, req provider.SealsRequest) (provider.SealsResult, error) {
+	return m.seals(ctx, req)
+}
+
+func (m *mutant) Export(ctx context.Context, req provider.ExportRequest) (provider.ExportResult, error) {
+	return m.export(ctx, req)
+}
+
+func (m *mutant) Import(ctx context.Context, req provider.ImportRequest) (provider.ImportResult, error) {
+	return m.imports(ctx, req)
+}

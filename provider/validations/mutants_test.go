@@ -49,7 +49,7 @@ func brokenRules() []brokenRule {
 		brokenDrops(),
 		brokenNotices(),
 		brokenOnce(),
-		brokenTaskSteering(),
+		brokenTaskSteering(), brokenMovers(),
 		brokenOpening(),
 		brokenPrefixes(),
 		brokenAsk(),

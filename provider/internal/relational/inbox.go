@@ -20,6 +20,9 @@ func (t *Tx) Send(req *provider.SendRequest, res *provider.SendResult) error {
 		return err
 	}
 	if err := h.sendable(req.ID, req.Key); err != nil {
+		if h != nil && h.Deleting {
+			err = t.gone(h, req.ID, req.Key)
+		}
 		return err
 	}
 	box := inbox{t, h}

@@ -1,6 +1,10 @@
 package relational
 
-import "github.com/perdure/perdure/provider"
+import (
+	"errors"
+
+	"github.com/perdure/perdure/provider"
+)
 
 // Holds reports whether a token may report this outcome. A token holds a task until somebody else leases it, even if
 // its lease expired. A parked task accepts only outcomes that end its attempt.
@@ -82,6 +86,14 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 	if task == nil || !task.Holds(item) {
 		res.Err = provider.ErrLeaseLost
 		return res, nil
+	}
+	if state.Kind == provider.ExecutionMissing {
+		if err := t.checkMoved(item.Key); errors.Is(err, provider.ErrMoved) {
+			res.Err = err
+			return res, nil
+		} else if err != nil {
+			return res, err
+		}
 	}
 	t.Changes++
 	if err := endTaskLease(t, task); err != nil {

@@ -17,7 +17,10 @@ func (t *Tx) steer(req *provider.SteerRequest, from *provider.ResetRequest, res 
 		return err
 	}
 	if h == nil || h.Deleting {
-		return NotFound(req.ID, req.Key)
+		return t.gone(h, req.ID, req.Key)
+	}
+	if err := t.CheckFree(h); err != nil {
+		return err
 	}
 	if h.Version != req.Commit {
 		s := steering{t, h, req, from}

@@ -26,6 +26,11 @@ func (t *Tx) SteerTask(req *provider.SteerTaskRequest, res *provider.SteerTaskRe
 	if err != nil {
 		return err
 	}
+	if task != nil && state.Kind == provider.ExecutionMissing {
+		if err := t.checkMoved(req.Key); err != nil {
+			return err
+		}
+	}
 	if task == nil || state.Kind != provider.ExecutionRunning {
 		return fmt.Errorf("task %d of execution %d of %s: %w", req.EventID, req.Execution, req.Key, provider.ErrNotFound)
 	}
