@@ -151,7 +151,8 @@ type Provider interface {
 	//
 	// Sends and Starts are recorded with the commit. They are delivered at least once, in order per (sender,
 	// target), and deduplicated. A refusal (ID or Key in use, target gone or ended) comes back as the message that the
-	// caller gave for it, never as an error of this call. If the sender ends in this commit, the refusal goes to
+	// caller gave for it, never as an error of this call. A start that is not refused brings the sender its Accepted.
+	// If the sender ends in this commit, the refusal goes to
 	// the dead letters. The dead letters of a close come in order (VisibleAt, ID), refusals included. Their Reason is
 	// CloseInbox if that is set. Without CloseInbox, and for those of Terminate, it is a text of the provider that is
 	// not empty.

@@ -40,6 +40,17 @@ func NewKeyIn(slot int) (key UUID) {
 	return key
 }
 
+// KeyOf returns the key of the instance that a request starts under an ID: the same each time. It is in the slot of the ID, and has
+// no time. Two requests have the same key only by an accident that is as rare as that of two random keys.
+func KeyOf(id, requestID string) (key UUID) {
+	sum := sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("key"), uint64(len(id))), id+requestID...))
+	copy(key[:], sum[:])
+	key[6] = keyVersion<<4 | key[6]&0xf
+	random := binary.BigEndian.Uint64(key[8:]) >> (64 - randomBits)
+	binary.BigEndian.PutUint64(key[8:], keyVariant<<62|uint64(SlotOfID(id))<<randomBits|random)
+	return key
+}
+
 // lastKey is the time of the last key.
 var lastKey atomic.Uint64 //nolint:gochecknoglobals // the keys of a process rise
 

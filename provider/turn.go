@@ -63,10 +63,11 @@ type Replies struct {
 	Full     NewMessage // the inbox is full
 }
 
-// Start is a child started by a commit.
+// Start is an instance started by a commit, with or without a parent.
 type Start struct {
-	Create  CreateRequest // Policy IDReject or IDReplaceEnded, no First
-	Refused NewMessage    // put into the sender's inbox if the ID or Key is in use
+	Create   CreateRequest // Policy IDReject or IDReplaceEnded, no First
+	Refused  NewMessage    // put into the sender's inbox if the ID or Key is in use
+	Accepted *NewMessage   // put there otherwise, also for a repeat of the RequestID, unless the sender ends in the same commit; nil: nothing
 }
 
 // TaskCompletion completes, within a turn's commit, a task whose result the turn has

@@ -207,6 +207,9 @@ func instanceRefusals() []refusal {
 		{"replies and a refusal", commitWith(func(r *provider.CommitTurnRequest) {
 			r.Sends = []provider.OutMessage{{Key: two, Refused: &provider.NewMessage{}, Replies: &provider.Replies{}}}
 		}), provider.ErrInvalid, "Sends[0]: Refused"},
+		{"accepted start", commitWith(func(r *provider.CommitTurnRequest) {
+			r.Starts = []provider.Start{{Create: createWith(func(*provider.CreateRequest) {}), Accepted: &provider.NewMessage{Delay: -1}}}
+		}), provider.ErrInvalid, "Starts[0]: Accepted"},
 		{"reply", commitWith(func(r *provider.CommitTurnRequest) {
 			r.Sends = []provider.OutMessage{{Key: two, Replies: &provider.Replies{Full: provider.NewMessage{Delay: -1}}}}
 		}), provider.ErrInvalid, "Sends[0]: Replies.Full"},

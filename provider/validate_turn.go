@@ -229,6 +229,10 @@ func (r CommitTurnRequest) measureOthers(c *checker, size *commitSize) {
 		}
 		one.sub("Refused", start.Refused.check())
 		size.bytes += start.Create.payloadBytes() + len(start.Refused.Payload)
+		if start.Accepted != nil {
+			one.sub("Accepted", start.Accepted.check())
+			size.bytes += len(start.Accepted.Payload)
+		}
 		c.item("Starts", i, one.err)
 	}
 }

@@ -151,6 +151,8 @@ func (tn *turns) deliver(i *instance, req *provider.CommitTurnRequest, now provi
 	for _, s := range req.Starts {
 		if _, _, err := tn.create(s.Create, now); err != nil {
 			tn.inboxes.put(i, s.Refused, now)
+		} else if s.Accepted != nil && !req.Status.Ended() {
+			tn.inboxes.put(i, *s.Accepted, now)
 		}
 	}
 }

@@ -8,10 +8,13 @@ import (
 
 func replyCases() []testCase {
 	const (
-		one    = "Replies say what became of a message. The sender gets one of them."
-		limits = "With Replies the limits of [Provider.Send] apply to the message."
+		one      = "Replies say what became of a message. The sender gets one of them."
+		limits   = "With Replies the limits of [Provider.Send] apply to the message."
+		accepted = "A start that is not refused brings the sender its Accepted."
 	)
 	return []testCase{
+		{name: "start-accepted", run: startAccepted, rule: accepted},
+		{name: "start-accepted-again", run: startAcceptedAgain, rule: "Start.Accepted: put there otherwise, also for a repeat of the RequestID"},
 		{name: "reply", run: replyToEach, rule: one},
 		{name: "reply-to-self", run: replyToSelf, rule: one},
 		{name: "reply-of-a-full-inbox", run: replyFull, slow: true, rule: limits},
@@ -23,10 +26,77 @@ func replyCases() []testCase {
 }
 
 func cleanReplies() []testCase {
-	return []testCase{{
-		name: "reply-to-an-ended-sender", broad: true, run: replyToEnded,
-		rule: "If the sender ends in the same commit, it gets no Accepted, and any other one goes to the dead letters.",
-	}}
+	return []testCase{
+		{
+			name: "reply-to-an-ended-sender", broad: true, run: replyToEnded,
+			rule: "If the sender ends in the same commit, it gets no Accepted, and any other one goes to the dead letters.",
+		},
+		{
+			name: "start-accepted-for-an-ended-sender", broad: true, run: startAcceptedEnded,
+			rule: "Start.Accepted: put there otherwise, also for a repeat of the RequestID, unless the sender ends in the same commit; nil: nothing",
+		},
+	}
+}
+
+// answered returns a start whose sender is told what becomes of it.
+func answered(i provider.Instance, id string) provider.Start {
+	start := startOf(i, id)
+	start.Create.Parent = provider.Parent{}
+	start.Refused, start.Accepted = text("refused"), new(text("accepted"))
+	start.Refused.EventID, start.Accepted.EventID = 1, 2
+	return start
+}
+
+func startAccepted(t *trial) {
+	t.begin("used")
+	i := t.begin("i")
+	silent, first, second := answered(i, "silent"), answered(i, "first"), answered(i, "second")
+	silent.Accepted = nil
+	second.Accepted.Payload = []byte("too")
+	req := next(i)
+	req.Starts = []provider.Start{silent, first, answered(i, "used"), second}
+	t.commit(req)
+	t.commit(req)
+	u := t.fetchOne(named("i"))
+	t.mustf(u.payloads() == "accepted refused too", "the sender got %q, want a message for each start in order", u.payloads())
+	for n, event := range []int64{2, 1, 2} {
+		is(t, "the event of "+string(u.Messages[n].Payload), u.Messages[n].EventID, event)
+	}
+	for _, start := range []provider.Start{silent, first, second} {
+		is(t, "the messages to "+start.Create.ID, t.get(start.Create.Key).InboxMessages, 1)
+	}
+}
+
+func startAcceptedAgain(t *trial) {
+	i := t.begin("i")
+	once := answered(i, "once")
+	once.Create.RequestID = "r"
+	req := next(i)
+	req.Starts = []provider.Start{once}
+	t.commit(req)
+	i.Version = req.Commit
+	again := answered(i, "once")
+	again.Create.RequestID = "r"
+	again.Accepted.Payload = []byte("again")
+	req = next(i)
+	req.Starts = []provider.Start{again}
+	t.commit(req)
+	is(t, "the replies", t.fetchOne(named("i")).payloads(), "accepted again")
+	is(t, "the messages to the instance", t.get(once.Create.Key).InboxMessages, 1)
+}
+
+func startAcceptedEnded(t *trial) {
+	t.begin("used")
+	i := t.begin("i")
+	req := next(i)
+	req.Status = provider.StatusCompleted
+	first := answered(i, "first")
+	req.Starts = []provider.Start{first, answered(i, "used")}
+	t.commit(req)
+	is(t, "the messages to the instance", t.get(first.Create.Key).InboxMessages, 1)
+	is(t, "the messages to the sender", t.get(i.Key).InboxMessages, 0)
+	letters := t.letters()
+	t.mustf(len(letters) == 1 && string(letters[0].Payload) == "refused", "%d dead letters, want the refusal alone", len(letters))
 }
 
 func replies() *provider.Replies {

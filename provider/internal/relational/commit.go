@@ -157,9 +157,9 @@ func (c turnCommit) unstored() (e events) {
 	return e
 }
 
-// send delivers messages and starts children.
+// send delivers messages and starts instances.
 func (c turnCommit) send() error {
-	t, own := c.t, inbox{c.t, c.h}
+	t := c.t
 	for i := range c.req.Sends {
 		send := &c.req.Sends[i]
 		target, err := t.Find(send.ID, send.Key)
@@ -171,20 +171,27 @@ func (c turnCommit) send() error {
 		}
 	}
 	for i := range c.req.Starts {
-		start := &c.req.Starts[i]
-		child := insertion{t, &start.Create}
-		existing, err := child.admit()
-		if err == nil && existing == nil {
-			err = child.insert()
-		}
-		if errors.Is(err, provider.ErrExists) || errors.Is(err, provider.ErrNotFound) {
-			err = own.refuse(&start.Refused)
-		}
-		if err != nil {
+		if err := c.start(&c.req.Starts[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// start inserts an instance, and tells the sender if it waits for that. A repeat finds the instance that it inserted before.
+func (c turnCommit) start(start *provider.Start) error {
+	own, child := inbox{c.t, c.h}, insertion{c.t, &start.Create}
+	existing, err := child.admit()
+	if err == nil && existing == nil {
+		err = child.insert()
+	}
+	switch {
+	case errors.Is(err, provider.ErrExists) || errors.Is(err, provider.ErrNotFound):
+		return own.refuse(&start.Refused)
+	case err == nil && start.Accepted != nil && !c.req.Status.Ended():
+		_, err = own.deliver(start.Accepted)
+	}
+	return err
 }
 
 // sendOne delivers a message, or what the sender gets in its place.

@@ -200,7 +200,7 @@ func (w *world) addOthers(req *provider.CommitTurnRequest) {
 		return
 	}
 	req.Starts = some(&w.source, 2, func() provider.Start {
-		start := provider.Start{Create: w.create(), Refused: w.message()}
+		start := provider.Start{Create: w.create(), Refused: w.message(), Accepted: w.maybeMessage()}
 		if start.Create.Policy == provider.IDUseExisting {
 			start.Create.Policy = provider.IDReject
 		}
