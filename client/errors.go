@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/provider"
 )
 
-// Sentinels of the client. Compare with errors.Is. ErrInvalid, ErrTooLarge and ErrExists are also those of package orchestration:
-// an activity that returns one of them keeps it across the store.
+// Sentinels of the client. Compare with errors.Is. Those that package orchestration has under the same name are the same values: an
+// activity that returns one of them keeps it across the store.
 var (
 	// ErrNotFound: there is no instance of that ID or key, or it was deleted.
 	ErrNotFound = provider.ErrNotFound
@@ -31,7 +32,7 @@ var (
 	ErrOverloaded = errors.New("too much work waits in the store")
 	// ErrOutcomeUnknown: the storage failed or the time was over, and the request
 	// may have been stored all the same.
-	ErrOutcomeUnknown = errors.New("it may have been stored all the same")
+	ErrOutcomeUnknown = failure.ErrOutcomeUnknown
 	// ErrFailed: Wait found that the instance ended without an output: it failed, was
 	// cancelled or was terminated. The error wraps the cause.
 	ErrFailed = errors.New("instance ended without an output")

@@ -36,14 +36,14 @@ type HistoryEvent struct {
 	// nanoseconds. Due is when a timer fires.
 	Duration time.Duration `json:"durationNanos,omitempty"`
 	Due      time.Time     `json:"due,omitzero"`
-	// Instance and InstanceKey name the child that is started or cancelled.
+	// Instance and InstanceKey name the instance that is started, cancelled or sent an event.
 	Instance    string        `json:"instance,omitempty"`
 	InstanceKey provider.UUID `json:"instanceKey,omitzero"`
 	// Parent started this execution as a child.
 	Parent *Parent `json:"parent,omitempty"`
 	// Origin is the execution that a reset or fork has copied the events before this one from, and the event at which it stopped.
 	Origin    *Parent `json:"origin,omitempty"`
-	Reason    string  `json:"reason,omitempty"` // of a cancellation, termination, reset or fork, or how an update ended, such as "rejected"
+	Reason    string  `json:"reason,omitempty"` // of a cancellation, termination, reset or fork, or how an update ended, such as "rejected", or a start or message, such as "accepted"
 	RequestID string  `json:"requestId,omitempty"`
 	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
 	// Header of a start, an event, an update or a request to cancel. Activities and children have that of the start, which is not
@@ -56,7 +56,7 @@ type HistoryEvent struct {
 // describeEvent turns a stored event into a HistoryEvent.
 func describeEvent(e history.Event) HistoryEvent {
 	h := HistoryEvent{ID: e.ID, Time: provider.Time(e.At).Std(), Kind: e.Body.Kind().String(), NewerVersion: e.Newer}
-	if !h.describeMessage(e.Body) && !h.describeCommand(e.Body) {
+	if !h.describeMessage(e.Body) && !h.describeCommand(e.Body) && !h.describeReach(e.Body) {
 		h.describeEnd(e.Body)
 	}
 	return h
@@ -99,6 +99,44 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 		h.Reason, h.RequestID, h.Header = b.Reason, b.RequestID, history.DecodeHeader(b.Header)
 	case *history.ExecutionTerminated:
 		h.Reason = b.Reason
+	case *history.ReplyReceived:
+		h.Ref, h.Reason = b.Command, replyOutcome(b.Outcome)
+	default:
+		return false
+	}
+	return true
+}
+
+// replyOutcome returns the name of what became of a command that reaches another instance.
+func replyOutcome(outcome int64) string {
+	switch outcome {
+	case history.ReplyAccepted:
+		return "accepted"
+	case history.ReplyExists:
+		return "exists"
+	case history.ReplyGone:
+		return "gone"
+	case history.ReplyEnded:
+		return "ended"
+	case history.ReplyFull:
+		return "inbox full"
+	case history.ReplyForked:
+		return "forked"
+	default:
+		return "unknown"
+	}
+}
+
+// describeReach fills in an event that reaches an instance which is no child, and reports whether it was one.
+func (h *HistoryEvent) describeReach(body history.Body) bool {
+	switch b := body.(type) {
+	case *history.DetachedStarted:
+		h.Name, h.CodeVersion, h.Input, h.RequestID = b.Name, b.CodeVersion, rawJSON(b.Input), b.RequestID
+		h.Instance, h.InstanceKey = b.ID, b.Key
+	case *history.EventSent:
+		h.Name, h.Input, h.Instance, h.InstanceKey = b.Name, rawJSON(b.Payload), b.ID, b.Key
+	case *history.CancelSent:
+		h.Reason, h.Instance, h.InstanceKey = b.Reason, b.ID, b.Key
 	default:
 		return false
 	}

@@ -89,6 +89,19 @@ var kinds = []struct {
 		&history.ChildCancelRequested{Started: 11, Key: key},
 		`"kind":"ChildCancelRequested","ref":11,"instanceKey":"` + keyText + `"`,
 	},
+	{
+		&history.DetachedStarted{Name: "Run", CodeVersion: "v2", ID: "c", Key: key, Input: []byte("1"), RequestID: "r", Tell: "over"},
+		`"kind":"DetachedStarted","name":"Run","codeVersion":"v2","input":1,"instance":"c","instanceKey":"` + keyText + `","requestId":"r"`,
+	},
+	{
+		&history.EventSent{ID: "c", Key: key, Name: "go", Payload: []byte("1"), Message: key},
+		`"kind":"EventSent","name":"go","input":1,"instance":"c","instanceKey":"` + keyText + `"`,
+	},
+	{
+		&history.CancelSent{ID: "c", Key: key, Reason: "why", Message: key},
+		`"kind":"CancelSent","instance":"c","instanceKey":"` + keyText + `","reason":"why"`,
+	},
+	{&history.ReplyReceived{Command: 3, Message: key, Outcome: history.ReplyFull}, `"kind":"ReplyReceived","ref":3,"reason":"inbox full"`},
 	{&history.CancelRequested{Reason: "why", RequestID: "r"}, `"kind":"CancelRequested","reason":"why","requestId":"r"`},
 	{&history.PatchMarked{ID: "p"}, `"kind":"PatchMarked","name":"p"`},
 	{&history.SideEffectRecorded{Value: []byte("3")}, `"kind":"SideEffectRecorded","output":3`},

@@ -1,10 +1,13 @@
 package orchestration
 
 import (
+	"fmt"
+
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 )
 
 // engine returns the scope that the Context stands for. A Context that the engine did not make is a mistake of the code
@@ -44,4 +47,17 @@ func mustFunc(isNil bool, what string) {
 // refused is the error of a call with an invalid option or name.
 func refused(doing, name string, err error) error {
 	return newError(failure.ErrInvalid, "%s %s: %v", doing, check.Quote(name), err)
+}
+
+// mayReach refuses names and IDs that belong to perdure itself. Its own orchestrations may use them.
+func mayReach(scope *replay.Scope, name, id string) error {
+	switch {
+	case reserved.Name(scope.Info().Name):
+		return nil
+	case reserved.Name(name):
+		return fmt.Errorf("names that begin with %s belong to perdure itself: give that of an orchestration of yours", reserved.NamePrefix)
+	case reserved.ID(id):
+		return fmt.Errorf("IDs that begin with %s belong to perdure itself: give that of an instance of yours", reserved.IDPrefix)
+	}
+	return nil
 }

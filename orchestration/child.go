@@ -14,16 +14,22 @@ type ChildOption interface {
 	applyChild(call *history.ChildStarted) error
 }
 
-type childFunc func(call *history.ChildStarted) error
+// WithInstanceID chooses the instance ID of a child, or of an instance started by [StartDetached]. The default is unique to this event of
+// this execution.
+func WithInstanceID(id string) InstanceOption { return idOption(id) }
 
-func (f childFunc) applyChild(call *history.ChildStarted) error { return f(call) }
+type idOption string
 
-// WithInstanceID chooses the child's instance ID. The default is unique to this event of this execution.
-func WithInstanceID(id string) ChildOption {
-	return childFunc(func(call *history.ChildStarted) error {
-		call.ID = id
-		return check.Name("instance ID", id)
-	})
+func (id idOption) check() error { return check.Name("instance ID", string(id)) }
+
+func (id idOption) applyChild(call *history.ChildStarted) error {
+	call.ID = string(id)
+	return id.check()
+}
+
+func (id idOption) applyDetached(call *history.DetachedStarted) error {
+	call.ID = string(id)
+	return id.check()
 }
 
 // CallOrchestration runs a child orchestration and waits for its result. The child
@@ -64,9 +70,12 @@ func StartOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ..
 
 func startChild[Out any](ctx *Context, call *history.ChildStarted, in any, opts []ChildOption) Future[Out] {
 	scope := ctx.engine()
-	err := completeCall(call, in, opts)
-	if err != nil {
+	if err := completeCall(call, in, opts); err != nil {
 		return Future[Out]{f: scope.Failed(err)}
+	}
+	// Histories from before this check still replay.
+	if err := mayReach(scope, call.Name, call.ID); err != nil && !scope.Replaying() {
+		scope.Fail(refused("starting child", call.Name, err))
 	}
 	return Future[Out]{f: scope.Child(call)}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// DefineOption is an option of Define, and of a child that is started by name, too. Version makes one.
+// DefineOption is an option of Define, and of a child or instance that is started by name, too. Version makes one.
 type DefineOption interface {
-	ChildOption
+	InstanceOption
 	applyDefine(d *bind.Definition) error
 }
 
@@ -28,13 +28,19 @@ type versionOption string
 // older than "10", and "1.9" older than "1.10". All else counts byte by byte. Code without a version is older than all versions. A
 // commit hash says nothing about age: put a date or a counter in front of it.
 //
-// As an option of StartOrchestrationNamed it chooses the version of the child. Without it the child runs code without a version.
+// As an option of StartOrchestrationNamed and StartDetachedNamed it chooses the version of the child or instance. Without it that runs
+// code without a version.
 func Version(version string) DefineOption { return versionOption(version) }
 
 func (v versionOption) check() error { return check.Name("version", string(v)) }
 
 func (v versionOption) applyDefine(d *bind.Definition) error {
 	d.Version = string(v)
+	return v.check()
+}
+
+func (v versionOption) applyDetached(call *history.DetachedStarted) error {
+	call.CodeVersion = string(v)
 	return v.check()
 }
 

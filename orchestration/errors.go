@@ -60,7 +60,7 @@ type set = bind.Errors
 func NewErrors() *Errors { return &Errors{bind.NewErrors(shown)} }
 
 // The engine's own errors, as orchestration code and clients see them. Compare with
-// errors.Is; the message says more. ErrTooLarge, ErrExists and ErrInvalid are those of packages client and provider.
+// errors.Is; the message says more. Those that package client has under the same name are the same values.
 //
 // ErrCancelled and ErrTimeout are outcomes: a call or an instance ended that way. They differ from
 // activity.ErrCancelled and activity.ErrTimeout, which tell running code to stop. Code that returns one of those has
@@ -90,6 +90,14 @@ var (
 	ErrHistoryFull = failure.ErrHistoryFull
 	// ErrExists: the instance ID is in use, such as one chosen for a child.
 	ErrExists = failure.ErrExists
+	// ErrNotFound: there is no such instance, or it was deleted.
+	ErrNotFound = failure.ErrNotFound
+	// ErrEnded: the instance has ended and accepts nothing any more.
+	ErrEnded = failure.ErrEnded
+	// ErrInboxFull: too many messages wait for the instance.
+	ErrInboxFull = failure.ErrInboxFull
+	// ErrOutcomeUnknown: the instance was reset after its end, and the reply to what it had started or sent is lost with that end.
+	ErrOutcomeUnknown = failure.ErrOutcomeUnknown
 	// ErrNotRegistered: a function is not registered under its name on this node.
 	ErrNotRegistered = failure.ErrNotRegistered
 	// ErrInvalid: an argument, option or name is not allowed, or a context is used after its function returned. Retrying cannot mend it.

@@ -133,6 +133,7 @@ func TestEngineSentinels(t *testing.T) {
 	codes := []string{
 		"cancelled", "timeout", "poisoned", "worker-lost", "terminated", "forked", "payload",
 		"too-large", "history-full", "exists", "panic", "not-registered", "invalid",
+		"not-found", "ended", "inbox-full", "outcome-unknown",
 	}
 	if len(engine) != len(codes) {
 		t.Errorf("%d sentinels, %d codes", len(engine), len(codes))

@@ -8,7 +8,7 @@ import (
 
 const codeTimeout = "timeout"
 
-// The errors of the engine. Three mean the same as errors of the storage, and are the same values.
+// The errors of the engine. Some mean the same as errors of the storage, and are the same values.
 var (
 	// ErrCancelled means that the cancellation of an instance or scope was requested.
 	ErrCancelled = errors.New("cancelled")
@@ -36,6 +36,14 @@ var (
 	ErrNotRegistered = errors.New("not registered")
 	// ErrInvalid means that an argument, a name or an option is not allowed.
 	ErrInvalid = provider.ErrInvalid
+	// ErrNotFound means that there is no such instance.
+	ErrNotFound = provider.ErrNotFound
+	// ErrEnded means that an instance has ended.
+	ErrEnded = provider.ErrEnded
+	// ErrInboxFull means that too many messages wait for an instance.
+	ErrInboxFull = provider.ErrInboxFull
+	// ErrOutcomeUnknown means that a request may have been stored.
+	ErrOutcomeUnknown = errors.New("it may have been stored all the same")
 )
 
 // sentinel is how an error of the engine is stored. Code and message are part of the stored format; err may have another text.
@@ -45,10 +53,15 @@ type sentinel struct {
 	final         bool // retrying cannot help
 }
 
-// shared reports whether the error is one of package provider, too. Earlier releases stored those only under a name that they were
-// registered with.
+// shared reports whether the error is one of package provider or client, too. Earlier releases stored those only under a name that
+// they were registered with.
 func (s *sentinel) shared() bool {
-	return s.err == ErrTooLarge || s.err == ErrExists || s.err == ErrInvalid //nolint:errorlint // the value itself
+	switch s.err {
+	case ErrTooLarge, ErrExists, ErrInvalid, ErrNotFound, ErrEnded, ErrInboxFull, ErrOutcomeUnknown: //nolint:errorlint // the value itself
+		return true
+	default:
+		return false
+	}
 }
 
 // engine has all errors of the engine.
@@ -68,6 +81,10 @@ var engine = []sentinel{
 	{ErrPanic, "panic", "activity panicked", false},
 	{ErrNotRegistered, "not-registered", "not registered", false},
 	{ErrInvalid, "invalid", "invalid", true},
+	{ErrNotFound, "not-found", "not found", false},
+	{ErrEnded, "ended", "instance has ended", false},
+	{ErrInboxFull, "inbox-full", "inbox full", false},
+	{ErrOutcomeUnknown, "outcome-unknown", "it may have been stored all the same", false},
 }
 
 // sentinelOf returns how err itself is stored if it is an error of the engine; nil if it is not.

@@ -23,6 +23,7 @@ const (
 	KindLocalEnded        Kind = 10
 	KindLocalQueued       Kind = 11
 	KindUpdateReceived    Kind = 12
+	KindReplyReceived     Kind = 13
 	KindForkPoint         Kind = 24
 
 	// Commands.
@@ -35,6 +36,9 @@ const (
 	KindSideEffectRecorded      Kind = 38
 	KindPatchMarked             Kind = 39
 	KindMainReturned            Kind = 40
+	KindDetachedStarted         Kind = 41
+	KindEventSent               Kind = 42
+	KindCancelSent              Kind = 43
 	KindUpdateAccepted          Kind = 44
 	KindUpdateRejected          Kind = 45
 	KindUpdateCompleted         Kind = 46
@@ -69,6 +73,7 @@ var kinds = map[Kind]struct {
 	KindCancelRequested:         {"CancelRequested", func() Body { return new(CancelRequested) }},
 	KindLocalEnded:              {"LocalEnded", func() Body { return new(LocalEnded) }},
 	KindLocalQueued:             {"LocalQueued", func() Body { return new(LocalQueued) }},
+	KindReplyReceived:           {"ReplyReceived", func() Body { return new(ReplyReceived) }},
 	KindForkPoint:               {"ForkPoint", func() Body { return new(ForkPoint) }},
 	KindActivityScheduled:       {"ActivityScheduled", func() Body { return new(ActivityScheduled) }},
 	KindActivityCancelRequested: {"ActivityCancelRequested", func() Body { return new(ActivityCancelRequested) }},
@@ -76,6 +81,9 @@ var kinds = map[Kind]struct {
 	KindTimerCancelled:          {"TimerCancelled", func() Body { return new(TimerCancelled) }},
 	KindChildStarted:            {"ChildStarted", func() Body { return new(ChildStarted) }},
 	KindChildCancelRequested:    {"ChildCancelRequested", func() Body { return new(ChildCancelRequested) }},
+	KindDetachedStarted:         {"DetachedStarted", func() Body { return new(DetachedStarted) }},
+	KindEventSent:               {"EventSent", func() Body { return new(EventSent) }},
+	KindCancelSent:              {"CancelSent", func() Body { return new(CancelSent) }},
 	KindSideEffectRecorded:      {"SideEffectRecorded", func() Body { return new(SideEffectRecorded) }},
 	KindUpdateReceived:          {"UpdateReceived", func() Body { return new(UpdateReceived) }},
 	KindUpdateAccepted:          {"UpdateAccepted", func() Body { return new(UpdateAccepted) }},

@@ -32,7 +32,7 @@ var samples = []Event{
 		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3", Delay: 60_000_000,
 		Updates: []byte("0123456789abcdef"),
 		Root:    Root{Key: [16]byte{3, 15: 4}, ID: "root"}, Began: 1767322800000000, Header: EncodeHeader(map[string]string{"tenant": "t", "id": "r"}),
-		Seed: []byte("0123456789abcdef0123456789abcdef"),
+		Seed: []byte("0123456789abcdef0123456789abcdef"), Told: true,
 	}},
 	{At: 1767322800000002, Body: &ExecutionOpened{}},
 	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3, Attempts: sampleAttempts}},
@@ -45,6 +45,7 @@ var samples = []Event{
 	{At: 1767322800000011, Body: &LocalEnded{Call: 1, Name: "Price", Output: []byte("7"), Failure: &sampleFailure, Attempt: 2}},
 	{At: 1767322800000012, Body: &LocalQueued{Call: 2, Name: "Price", Attempts: 3, Delay: 90_000_000}},
 	{At: 1767322800000013, Body: &UpdateReceived{Name: "add", ID: "u-1", Input: []byte(`{"sku":7}`), Header: sampleHeader}},
+	{At: 1767322800000014, Body: &ReplyReceived{Command: 12, Message: [16]byte{2, 15: 3}, Outcome: ReplyEnded}},
 	{At: 1767322800000013, Body: &ForkPoint{
 		Seed: []byte("fedcba9876543210fedcba9876543210"), Key: [16]byte{1, 15: 2}, ID: "order-1", Execution: 3, Event: 17, Reason: "wrong price",
 		RequestID: "r-6", Foreign: 16, Updates: []byte("0123456789abcdef"),
@@ -60,6 +61,11 @@ var samples = []Event{
 	{Body: &TimerCancelled{Timer: 9}},
 	{Body: &ChildStarted{Name: "Ship", CodeVersion: "v1", ID: "ship-1", Key: [16]byte{16, 15: 1}, Explicit: true, Input: []byte("7")}},
 	{Body: &ChildCancelRequested{Started: 10, Key: [16]byte{16, 15: 1}}},
+	{Body: &DetachedStarted{
+		Name: "Ship", CodeVersion: "v1", ID: "ship-2", Key: [16]byte{17, 15: 1}, Explicit: true, Input: []byte("7"), RequestID: "r-7", Tell: "shipped",
+	}},
+	{Body: &EventSent{ID: "ship-2", Key: [16]byte{17, 15: 1}, Name: "approval", Payload: []byte(`{"by":"ann"}`), Message: [16]byte{2, 15: 3}}},
+	{Body: &CancelSent{ID: "ship-2", Key: [16]byte{17, 15: 1}, Reason: "customer left", Message: [16]byte{2, 15: 4}}},
 	{Body: &SideEffectRecorded{Value: []byte(`"value"`), Failure: &sampleFailure}},
 	{Body: &UpdateAccepted{Received: 11}},
 	{Body: &UpdateRejected{Received: 11, Outcome: UpdateRefused, Failure: &sampleFailure}},

@@ -43,8 +43,21 @@ func Size(b Body) int64 {
 	case *PatchMarked:
 		return frame + int64(len(b.ID))
 	default:
-		return frame + updateSize(b)
+		return frame + updateSize(b) + reachSize(b)
 	}
+}
+
+// reachSize returns the size of the texts and payloads of what reaches other instances. Other events have none.
+func reachSize(b Body) int64 {
+	switch b := b.(type) {
+	case *DetachedStarted:
+		return int64(len(b.Name) + len(b.CodeVersion) + len(b.ID) + len(b.Input) + len(b.RequestID) + len(b.Tell))
+	case *EventSent:
+		return int64(len(b.ID) + len(b.Name) + len(b.Payload))
+	case *CancelSent:
+		return int64(len(b.ID) + len(b.Reason))
+	}
+	return 0
 }
 
 // updateSize returns the size of the texts and payloads of an update. Ends, and events that only have a few numbers, have none.

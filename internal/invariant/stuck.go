@@ -34,6 +34,8 @@ func (l *look) stuck(ctx context.Context) error {
 			l.addf(Stuck, n, id, "it awaits an activity, and there is neither its task nor its result")
 		case history.KindTimerCreated:
 			l.addf(Stuck, n, id, "it awaits a timer that is not there")
+		case history.KindDetachedStarted, history.KindEventSent, history.KindCancelSent:
+			l.addf(Stuck, n, id, "it awaits the reply to what it started or sent, and there is none")
 		default:
 			if err := l.awaitsChild(ctx, id, c.child); err != nil {
 				return err
@@ -47,7 +49,7 @@ func (l *look) stuck(ctx context.Context) error {
 func (l *look) coming() map[int64]bool {
 	set := make(map[int64]bool, len(l.hang.messages)+len(l.hang.tasks))
 	for _, m := range l.hang.messages {
-		if m.Execution == l.in.Execution && settles(m) {
+		if (m.Execution == l.in.Execution || history.Kind(m.Kind) == history.KindReplyReceived) && settles(m) {
 			set[m.EventID] = true
 		}
 	}
@@ -63,7 +65,7 @@ func (l *look) coming() map[int64]bool {
 func settles(m provider.MessageRow) bool {
 	switch history.Kind(m.Kind) {
 	case history.KindActivityCompleted, history.KindActivityFailed, history.KindTimerFired,
-		history.KindChildCompleted, history.KindChildFailed, history.KindActivityCancelRequested:
+		history.KindChildCompleted, history.KindChildFailed, history.KindActivityCancelRequested, history.KindReplyReceived:
 		return true
 	default:
 		return false

@@ -113,18 +113,10 @@ func (t *trace) apply(e history.Event) (wrong string) {
 		}
 	case *history.ExecutionOpened:
 		t.opened = true
-	case *history.ActivityScheduled, *history.TimerCreated:
-		t.calls[e.ID] = &call{kind: t.last}
-	case *history.ChildStarted:
-		t.calls[e.ID] = &call{kind: t.last, child: b.Key}
-	case *history.ActivityCancelRequested:
-		t.giveUpActivity(b)
-	case *history.TimerCancelled:
-		t.giveUp(b.Timer)
-	case *history.ChildCancelRequested:
-		t.giveUp(b.Started)
 	case *history.ActivityCompleted:
 		return t.answer(b.Scheduled, history.KindActivityScheduled)
+	case *history.ReplyReceived:
+		return t.answer(b.Command, history.KindDetachedStarted, history.KindEventSent, history.KindCancelSent)
 	case *history.ActivityFailed:
 		return t.answer(b.Scheduled, history.KindActivityScheduled)
 	case *history.LocalEnded:
@@ -144,8 +136,26 @@ func (t *trace) apply(e history.Event) (wrong string) {
 	case *history.CancelRequested:
 		t.asked = true
 		return t.remember(b.RequestID)
+	default:
+		t.applyCommand(e)
 	}
 	return ""
+}
+
+// applyCommand applies an event that begins something, or gives it up.
+func (t *trace) applyCommand(e history.Event) {
+	switch b := e.Body.(type) {
+	case *history.ActivityScheduled, *history.TimerCreated, *history.DetachedStarted, *history.EventSent, *history.CancelSent:
+		t.calls[e.ID] = &call{kind: t.last}
+	case *history.ChildStarted:
+		t.calls[e.ID] = &call{kind: t.last, child: b.Key}
+	case *history.ActivityCancelRequested:
+		t.giveUpActivity(b)
+	case *history.TimerCancelled:
+		t.giveUp(b.Timer)
+	case *history.ChildCancelRequested:
+		t.giveUp(b.Started)
+	}
 }
 
 // updateID is an update's ID among those of requests.
@@ -168,11 +178,11 @@ func (t *trace) giveUp(id int64) {
 	}
 }
 
-func (t *trace) answer(id int64, kind history.Kind) (wrong string) {
+func (t *trace) answer(id int64, kinds ...history.Kind) (wrong string) {
 	c := t.calls[id]
 	switch {
-	case c == nil || c.kind != kind:
-		return fmt.Sprintf("%s for event %d, which is no %s", t.last, id, kind)
+	case c == nil || !slices.Contains(kinds, c.kind):
+		return fmt.Sprintf("%s for event %d, which is no %s", t.last, id, kinds[0])
 	case c.state == answered:
 		return fmt.Sprintf("%s for event %d, which has ended before", t.last, id)
 	case c.state == givenUp:

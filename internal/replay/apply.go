@@ -120,6 +120,9 @@ func (x *Execution) awaits(message history.Event) bool {
 		return x.pending.futures[b.Started] != nil
 	case *history.ChildFailed:
 		return x.pending.futures[b.Started] != nil
+	case *history.ReplyReceived:
+		f := x.pending.futures[b.Command]
+		return f != nil && f.reach && f.child == b.Message
 	case *history.LocalEnded:
 		return x.locals.find(b.Call) != nil
 	case *history.LocalQueued:
@@ -160,6 +163,8 @@ func (x *Execution) absorb(e history.Event) {
 		x.complete(b.Started, b.Output, nil, b)
 	case *history.ChildFailed:
 		x.complete(b.Started, nil, &b.Failure, b)
+	case *history.ReplyReceived:
+		x.takeReply(b)
 	case *history.LocalEnded:
 		x.endLocal(b)
 	case *history.LocalQueued:

@@ -68,7 +68,9 @@ func (x *Execution) mainReturned(r Result) {
 	for _, id := range slices.Sorted(maps.Keys(x.pending.futures)) {
 		if f := x.pending.futures[id]; f != nil && f.scope.run == nil {
 			f.giveUp(reason)
-			delete(x.pending.futures, id)
+			if !f.reach {
+				delete(x.pending.futures, id)
+			}
 		}
 	}
 	for _, local := range slices.Clone(x.locals.open) {
@@ -131,7 +133,7 @@ func (x *Execution) closeStep() (again bool) {
 // waitsDurably reports whether a message can come that handlers that hold the end may wait for.
 func (x *Execution) waitsDurably() bool {
 	for _, f := range x.pending.futures {
-		if f != x.closing.timer && f.holds() {
+		if f != x.closing.timer && !f.settled && f.holds() {
 			return true
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
 // difference returns the field in which code asks for something else than history holds, "" if there is none. Only
@@ -50,6 +52,33 @@ func difference(stored, want history.Body) string {
 			return "child"
 		}
 	}
+	return reachDifference(stored, want)
+}
+
+// reachDifference is difference for the commands that reach other instances.
+func reachDifference(stored, want history.Body) string {
+	switch s := stored.(type) {
+	case *history.DetachedStarted:
+		w := want.(*history.DetachedStarted)
+		if s.Name != w.Name {
+			return "name"
+		}
+		if s.Explicit != w.Explicit || s.Explicit && s.ID != w.ID {
+			return "ID"
+		}
+	case *history.EventSent:
+		w := want.(*history.EventSent)
+		if s.Name != w.Name {
+			return "name"
+		}
+		if s.ID != w.ID || s.Key != w.Key {
+			return "receiver"
+		}
+	case *history.CancelSent:
+		if w := want.(*history.CancelSent); s.ID != w.ID || s.Key != w.Key {
+			return "receiver"
+		}
+	}
 	return ""
 }
 
@@ -83,6 +112,15 @@ func describe(b history.Body) string {
 			return fmt.Sprintf("%v of %q with ID %q", b.Kind(), b.Name, b.ID)
 		}
 		return fmt.Sprintf("%v of %q", b.Kind(), b.Name)
+	case *history.DetachedStarted:
+		if b.Explicit {
+			return fmt.Sprintf("%v of %q with ID %q", b.Kind(), b.Name, b.ID)
+		}
+		return fmt.Sprintf("%v of %q", b.Kind(), b.Name)
+	case *history.EventSent:
+		return fmt.Sprintf("%v %q to %s", b.Kind(), b.Name, receiver(b.ID, b.Key))
+	case *history.CancelSent:
+		return fmt.Sprintf("%v to %s", b.Kind(), receiver(b.ID, b.Key))
 	case *history.ActivityCancelRequested:
 		return fmt.Sprintf("%v of event %d", b.Kind(), b.Scheduled)
 	case *history.TimerCancelled:
@@ -102,6 +140,14 @@ func describe(b history.Body) string {
 	default:
 		return b.Kind().String()
 	}
+}
+
+// receiver names the receiver of a message in errors.
+func receiver(id string, key [16]byte) string {
+	if key != [16]byte{} {
+		return "instance " + provider.UUID(key).String()
+	}
+	return "instance " + strconv.Quote(id)
 }
 
 // duration shows microseconds as Go does, as long as a [time.Duration] holds them.

@@ -57,8 +57,9 @@ const (
 // EngineLevel is the highest level of stored executions that this release can run. A release raises it if older
 // releases must not touch its executions. Level 2: a limit on the bytes of a history. Level 3: what giving up an
 // activity does. Level 4: timeouts and places of activities, and the list of their attempts. Level 5: a delayed start.
-// Level 6: patches. Level 7: the messages of a turn are applied together. Level 8: see LevelOfHandlers.
-const EngineLevel = 8
+// Level 6: patches. Level 7: the messages of a turn are applied together. Level 8: see LevelOfHandlers. Level 9: see
+// LevelOfReach.
+const EngineLevel = 9
 
 // LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start, and
 // LevelOfPatch that of the marker of a patch.
@@ -73,6 +74,9 @@ const (
 	// task that names its orchestration, of a message with which code learns of a newer version, of an instance that was
 	// moved to another version, and of an execution that a reset or fork has opened, too.
 	LevelOfHandlers = 8
+	// LevelOfReach is that of what code starts without being its parent and sends to other instances, of the replies to that, and of
+	// an instance of which another one is told the end.
+	LevelOfReach = 9
 )
 
 // LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
@@ -81,6 +85,8 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
+		case b.Told:
+			return LevelOfReach
 		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0, len(b.Header) > 0, b.Root.ID != "", b.Began != 0, b.Seed != nil:
 			return LevelOfHandlers
 		case b.Settings.Flags&flagTogether != 0:
@@ -97,6 +103,8 @@ func LevelOf(b history.Body) int64 {
 	case *history.MainReturned, *history.UpdateReceived, *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted,
 		*history.ForkPoint:
 		return LevelOfHandlers
+	case *history.DetachedStarted, *history.EventSent, *history.CancelSent, *history.ReplyReceived:
+		return LevelOfReach
 	}
 	return LowestLevel
 }

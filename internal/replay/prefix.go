@@ -51,7 +51,7 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	if b.New.Key != b.Origin.Key {
 		// Code sees the bytes of its history, so the texts stay as long as they were. Nobody asks for this request ID: the row has that of the fork.
 		started.RequestID += started.Parent.ID
-		started.Parent, started.Root = history.Parent{}, history.Root{}
+		started.Parent, started.Root, started.Told = history.Parent{}, history.Root{}, false
 	}
 	if b.Opening.NewInput {
 		started.Input = b.Opening.Input

@@ -197,6 +197,10 @@ func weight(body history.Body) int {
 		return 2 * len(b.Input)
 	case *history.ChildStarted:
 		return 2 * len(b.Input)
+	case *history.DetachedStarted:
+		return 2 * len(b.Input)
+	case *history.EventSent:
+		return 2 * len(b.Payload)
 	case *history.SideEffectRecorded:
 		return len(b.Value)
 	case *history.MainReturned:

@@ -80,7 +80,8 @@ func (p *Plan) Fill(x *replay.Execution, outcomes map[int64]history.Event) {
 	p.out.Seen = seen(x.Requests(), c.requests)
 }
 
-// await writes the task or timer of an operation that the code waits for. The outcome of a child is known, or comes to its link.
+// await writes the task or timer of an operation that the code waits for. The outcome of a child is known, or comes to its link. The
+// reply to a command is known, or waits in the inbox.
 func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Event, x *replay.Execution) {
 	e := p.opened[a.EventID-1]
 	switch b := e.Body.(type) {
@@ -102,6 +103,10 @@ func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Ev
 			return
 		}
 		p.links = append(p.links, provider.ChildLink{Key: b.Key, EventID: e.ID})
+	default:
+		if reply, known := outcomes[e.ID]; known {
+			c.reply(max(c.at, reply.At), reply.Body, e.ID)
+		}
 	}
 }
 
@@ -177,6 +182,11 @@ func (c *carrier) add(at int64, body history.Body, event int64) {
 		execution = 0
 	}
 	c.all = append(c.all, provider.CarriedMessage{Message: core.Message(body, execution, event), At: provider.Time(max(at, 1))})
+}
+
+// reply carries the reply to a command. It is for any execution: a further reset may come before it is applied.
+func (c *carrier) reply(at int64, body history.Body, event int64) {
+	c.all = append(c.all, provider.CarriedMessage{Message: core.Message(body, 0, event), At: provider.Time(max(at, 1))})
 }
 
 // received carries what the origin has received later, in that order. Without the ExecutionOpened of a continued execution its code

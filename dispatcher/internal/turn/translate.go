@@ -103,7 +103,7 @@ func givenUp(events []history.Event) map[int64]bool {
 	return given
 }
 
-// command adds the effects of one event. An ended execution starts nothing new.
+// command adds the effects of one event. An ended execution begins nothing that belongs to it. What it starts detached and sends goes out.
 func (tr *translator) command(
 	t *translation, info *replay.Info, e history.Event, data []byte, turn replay.Turn, given map[int64]bool,
 ) {
@@ -143,6 +143,7 @@ func (tr *translator) command(
 			cancelOwn(t, info, b.Started, b.Key)
 		}
 	}
+	tr.reach(t, info, e)
 }
 
 // handOff reports whether the turn's own commit leases a task to this node, and takes the slot. One commit takes at most half of the free

@@ -162,7 +162,7 @@ func (ts *Turns) behindEnd(x *replay.Execution, r *run, d *delivered, end *repla
 		switch history.Kind(m.Kind) { //nolint:exhaustive // see above
 		case history.KindExecutionStarted, history.KindExecutionOpened, history.KindActivityCompleted, history.KindActivityFailed,
 			history.KindTimerFired, history.KindChildCompleted, history.KindChildFailed, history.KindCancelRequested,
-			history.KindActivityCancelRequested:
+			history.KindActivityCancelRequested, history.KindReplyReceived:
 			d.handled = append(d.handled, m.ID)
 		case history.KindUpdateReceived:
 			e, err := history.Decode(0, m.Payload)

@@ -1,0 +1,262 @@
+package orchestration_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// byID returns the instance that has an ID.
+func byID(e *enginetest.Engine, id string) provider.Instance {
+	e.T.Helper()
+	res, err := e.Store.Get(e.T.Context(), provider.GetRequest{ID: id})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	return res.Instance
+}
+
+// named returns a handle of the instance that code has started under an ID, as soon as it is there.
+func named[Out any](e *enginetest.Engine, c *client.Client, id string) client.Handle[Out] {
+	e.T.Helper()
+	var h client.Handle[Out]
+	e.Until(id+" is there", func() bool {
+		var err error
+		h, err = client.Lookup[Out](e.T.Context(), c, id)
+		return err == nil
+	})
+	return h
+}
+
+// Alone is a root that waits for an event.
+func Alone(ctx *octx, _ string) (string, error) {
+	got, err := orchestration.Events[string](ctx, "go").Receive(ctx)
+	return ctx.Info().ParentID + "/" + ctx.Info().RootID + "/" + got, err
+}
+
+// An instance that code starts detached is a root. It outlives the starter and the scope that has started it.
+func TestStartDetached(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "Alone", Alone)
+		key := start(e, reg, func(ctx *octx, _ none) ([]orchestration.Instance, error) {
+			scope, cancel := ctx.WithCancel()
+			chosen := orchestration.StartDetachedNamed(scope, "Alone", "", orchestration.WithInstanceID("alone"))
+			own := orchestration.StartDetachedNamed(ctx, "Alone", "")
+			lost := orchestration.StartDetachedNamed(scope, "Alone", "", orchestration.WithInstanceID("lost"))
+			a, err := chosen.Get(ctx)
+			b, err2 := own.Get(ctx)
+			cancel()
+			if _, err := lost.Get(ctx); err != nil && !errors.Is(err, orchestration.ErrCancelled) {
+				return nil, err
+			}
+			return []orchestration.Instance{a, b}, errors.Join(err, err2)
+		}, none{})
+		got := enginetest.Output[[]orchestration.Instance](e, key)
+		for i, want := range []string{"alone", got[1].ID} {
+			in := byID(e, want)
+			if got[i].ID != want || got[i].Key != in.Key.String() || !in.Parent.Key.IsZero() {
+				e.T.Errorf("started %+v, which is stored as %+v", got[i], in)
+			}
+			e.Raise(in.Key, "go", "on")
+			if out := enginetest.Output[string](e, in.Key); out != "/"+want+"/on" {
+				e.T.Errorf("%s ended with %q", want, out)
+			}
+		}
+		e.Raise(byID(e, "lost").Key, "go", "on")
+		enginetest.Output[string](e, byID(e, "lost").Key)
+	})
+}
+
+// An ID in use is refused with a typed error, and its holder is left alone. A repeat of the request is no refusal.
+func TestStartDetachedIDInUse(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "Alone", Alone)
+		holder := e.Create("taken", "Alone", "")
+		key := start(e, reg, func(ctx *octx, _ none) (bool, error) {
+			for _, opts := range [][]orchestration.DetachedOption{{}, {orchestration.WithRequestID("mine")}} {
+				opts = append(opts, orchestration.WithInstanceID("taken"))
+				if _, err := orchestration.StartDetachedNamed(ctx, "Alone", "", opts...).Get(ctx); !errors.Is(err, orchestration.ErrExists) {
+					return false, fmt.Errorf("a taken ID: %w", err)
+				}
+			}
+			once := []orchestration.DetachedOption{orchestration.WithInstanceID("once"), orchestration.WithRequestID("r")}
+			a, err := orchestration.StartDetachedNamed(ctx, "Alone", "", once...).Get(ctx)
+			b, err2 := orchestration.StartDetachedNamed(ctx, "Alone", "", once...).Get(ctx)
+			return a == b, errors.Join(err, err2)
+		}, none{})
+		if !enginetest.Output[bool](e, key) {
+			e.T.Error("a repeat names another instance than the first start")
+		}
+		e.Raise(holder, "go", "untouched")
+		if out := enginetest.Output[string](e, holder); out != "/taken/untouched" {
+			e.T.Errorf("got %q", out)
+		}
+	})
+}
+
+// What code starts and sends as its last act goes out with its end.
+func TestReachWithTheEnd(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "Alone", Alone)
+		last := func(ctx *octx, id string) {
+			orchestration.StartDetachedNamed(ctx, "Alone", "", orchestration.WithInstanceID(id))
+			orchestration.Raise(ctx, "holder", "go", id)
+			orchestration.CancelInstance(ctx, "nobody", "")
+		}
+		enginetest.Orchestration(e.T, reg, "next", func(ctx *octx, id string) (none, error) {
+			last(ctx, "by-"+id)
+			if id == "end" {
+				return none{}, nil
+			}
+			return none{}, orchestration.ContinueAsNew(ctx, "end")
+		})
+		holder := e.Create("holder", "Alone", "")
+		key := start(e, reg, func(ctx *octx, _ none) (none, error) {
+			last(ctx, "by-failure")
+			return none{}, errRefused
+		}, none{})
+		if in := e.WaitEnded(key); in.Status != provider.StatusFailed {
+			e.T.Errorf("it is %v", in.Status)
+		}
+		if out := enginetest.Output[string](e, holder); out != "/holder/by-failure" {
+			e.T.Errorf("got %q", out)
+		}
+		e.WaitEnded(e.Create("next", "next", "first"))
+		for _, id := range []string{"by-failure", "by-first", "by-end"} {
+			e.Terminate(byID(e, id).Key, "")
+		}
+		res, err := e.Store.DeadLetters(e.T.Context(), provider.DeadLettersRequest{})
+		replies := 0
+		for _, l := range res.Letters {
+			if history.Kind(l.Kind) == history.KindReplyReceived {
+				replies++
+			}
+		}
+		if err != nil || replies != 3 { // a refusal with each end, and that of the event to the ended holder
+			e.T.Errorf("%d refusals among the dead letters, %v", replies, err)
+		}
+	})
+}
+
+// told counts the ends that it is told of, and continues as new after each.
+func told(ctx *octx, all []orchestration.Ended) ([]orchestration.Ended, error) {
+	if len(all) == 0 && ctx.Info().Execution == 1 {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			_, err := orchestration.StartDetachedNamed(ctx, "Alone", "", orchestration.WithInstanceID(id), orchestration.TellEnd("over")).Get(ctx)
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	one, err := orchestration.Events[orchestration.Ended](ctx, "over").Receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if all = append(all, one); one.ID == "d" {
+		return all, nil
+	}
+	return nil, orchestration.ContinueAsNew(ctx, all)
+}
+
+// TestHazard64_EndsAreTold: every end of a detached instance is told to the current execution of the starter: an outcome, a termination,
+// a deletion, and the end that follows a reset.
+func TestHazard64_EndsAreTold(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "Alone", Alone)
+		key := start(e, reg, told, nil)
+		c := e.Client(client.Options{})
+		of := func(id string) client.Handle[string] { return named[string](e, c, id) }
+		waits := func(execution int64) {
+			e.T.Helper()
+			e.Until("the end is told", func() bool {
+				in := e.Get(key)
+				return in.Execution == execution && in.InboxMessages == 0 || in.Status.Ended()
+			})
+		}
+		e.Until("all are there", func() bool { return e.Get(key).HistoryLength == 9 })
+		e.Raise(of("a").Key(), "go", "on")
+		waits(2)
+		e.Terminate(of("b").Key(), "test")
+		waits(3)
+		if _, err := e.Store.Delete(e.T.Context(), provider.DeleteRequest{Key: of("c").Key(), Force: true}); err != nil {
+			e.T.Fatal(err)
+		}
+		waits(4)
+		a := of("a")
+		reset(e, a, 2) // its event comes along
+		waits(5)
+		d := of("d")
+		reset(e, d, 2)
+		e.Raise(d.Key(), "go", "on")
+		ids := make([]string, 0, 5)
+		for _, one := range enginetest.Output[[]orchestration.Ended](e, key) {
+			ids = append(ids, one.ID)
+			if one.ID != "c" && one.Key != byID(e, one.ID).Key.String() {
+				e.T.Errorf("told of %+v", one)
+			}
+		}
+		if want := []string{"a", "b", "c", "a", "d"}; !slices.Equal(ids, want) {
+			e.T.Errorf("told of %v, want %v", ids, want)
+		}
+	})
+}
+
+// A run that continues as new keeps its listener, and nodes that would tell nobody do not get it.
+func TestHazard64_ContinueAsNewKeepsTheLevel(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "run", func(ctx *octx, n int) (int, error) {
+			if n < 3 {
+				return 0, orchestration.ContinueAsNew(ctx, n+1)
+			}
+			_, err := orchestration.Events[string](ctx, "go").Receive(ctx)
+			return n, err
+		})
+		key := start(e, reg, func(ctx *octx, _ none) (string, error) {
+			run, err := orchestration.StartDetachedNamed(ctx, "run", 0, orchestration.WithInstanceID("run"), orchestration.TellEnd("over")).Get(ctx)
+			if err != nil {
+				return "", err
+			}
+			if err := ctx.Sleep(time.Millisecond); err != nil {
+				return "", err
+			}
+			got, err := orchestration.Events[orchestration.Ended](ctx, "over").Receive(ctx, orchestration.Within(time.Hour))
+			return got.ID, errors.Join(err, sameInstance(got.Instance, run))
+		}, none{})
+		e.Until("the run waits", func() bool {
+			in, _ := e.Store.Get(e.T.Context(), provider.GetRequest{ID: "run"})
+			return in.Instance.Execution == 4
+		})
+		if in := byID(e, "run"); in.EngineLevel < 9 {
+			e.T.Errorf("the run has level %d: an older node could end it and tell nobody", in.EngineLevel)
+		}
+		e.Raise(byID(e, "run").Key, "go", "on")
+		if got := enginetest.Output[string](e, key); got != "run" {
+			e.T.Errorf("told of %q", got)
+		}
+	})
+}
+
+func sameInstance(a, b orchestration.Instance) error {
+	if a != b {
+		return fmt.Errorf("%+v is not %+v", a, b)
+	}
+	return nil
+}
