@@ -117,6 +117,7 @@ const (
 	ActivityQueued  ActivityState = "Queued"  // waits for a node, or for its next attempt
 	ActivityRunning ActivityState = "Running" // a node has it
 	ActivityParked  ActivityState = "Parked"  // waits to be ended by its token
+	ActivityPaused  ActivityState = "Paused"  // waits for PendingActivity.Resume or Retry
 )
 
 // Describe returns what is stored about the instance that the ID names now, pending activities included.
@@ -133,13 +134,18 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
+	return c.described(ctx, &res), nil
+}
+
+// described returns what was read about an instance, with its tasks and key-values.
+func (c *Client) described(ctx context.Context, res *provider.GetResult) Description {
 	d := describe(&res.Instance, res.Now)
 	d.showValues(res.Values, d.Status.Ended())
 	d.DeadLetters, d.NoNode = res.DeadLetters, c.stranded(ctx, &res.Instance)
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}
-	return d, nil
+	return d
 }
 
 // describe returns all that is stored in the row of an instance.
@@ -207,6 +213,10 @@ func describeActivity(t *provider.TaskInfo) Activity {
 		a.State = ActivityRunning
 	case provider.TaskParked:
 		a.State = ActivityParked
+	case provider.TaskQueued:
+		if t.NotBefore == provider.HeldUntil {
+			a.State, a.NotBefore = ActivityPaused, time.Time{}
+		}
 	default:
 	}
 	if len(t.Failure) > 0 {

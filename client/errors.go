@@ -22,6 +22,8 @@ var (
 	ErrInvalid = provider.ErrInvalid
 	// ErrTooLarge: a payload or another argument is over its limit. Nothing was stored.
 	ErrTooLarge = provider.ErrTooLarge
+	// ErrConflict: the act names what its caller has seen, and that has changed since. Nothing was stored. Look again, and then decide.
+	ErrConflict = provider.ErrConflict
 	// ErrInboxFull: too many messages wait for the instance. Nothing was stored.
 	ErrInboxFull = provider.ErrInboxFull
 	// ErrForeignTx: a transaction that the caller began is not one on the store's database.

@@ -14,7 +14,7 @@ import (
 type HistoryEvent struct {
 	ID   int64     `json:"id"`
 	Time time.Time `json:"time,omitzero"` // by the storage's clock; a command has that of the message before it
-	Kind string    `json:"kind"`          // such as "ActivityScheduled"
+	Kind string    `json:"kind"`          // such as "ActivityScheduled"; see HistoryKinds
 	// Name of the orchestration, activity or event, or the ID of a patch.
 	Name        string `json:"name,omitempty"`
 	CodeVersion string `json:"codeVersion,omitempty"`
@@ -51,6 +51,8 @@ type HistoryEvent struct {
 	Header map[string]string `json:"header,omitempty"`
 	// NewerVersion says that the code learns of a newer version of itself with this message: see orchestration.Info.
 	NewerVersion bool `json:"newerVersion,omitempty"`
+	// Execution has the event in its history. It is 0 in a history file.
+	Execution int64 `json:"execution,omitempty"`
 }
 
 // describeEvent turns a stored event into a HistoryEvent.

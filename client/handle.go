@@ -31,6 +31,24 @@ func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], er
 	return Handle[Out]{c: c, t: t}, nil
 }
 
+// LookupKey returns a handle of the instance with a key, running or ended, replaced or not, and ErrNotFound if there is none. It
+// reaches instances whose ID a path cannot have, such as "..", and never a successor under the ID.
+func LookupKey[Out any](ctx context.Context, c *Client, key provider.UUID) (Handle[Out], error) {
+	doing := fmt.Sprintf("looking up %s", target{key: key})
+	err := c.usable(ctx)
+	if err == nil && key.IsZero() {
+		err = fmt.Errorf("%w: the key is zero: give that of an instance", ErrInvalid)
+	}
+	if err != nil {
+		return Handle[Out]{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	res, err := c.store.instance(ctx, target{key: key}, doing, false)
+	if err != nil {
+		return Handle[Out]{}, err
+	}
+	return Handle[Out]{c: c, t: target{id: res.Instance.ID, key: key}}, nil
+}
+
 // HandleOf returns the handle of an instance whose key the caller has kept, without a call of the store. It reaches replaced
 // instances, too. The ID is used in messages only.
 func HandleOf[Out any](c *Client, id string, key provider.UUID) Handle[Out] {

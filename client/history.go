@@ -26,7 +26,7 @@ func (c *Client) history(ctx context.Context, t target, execution int64) iter.Se
 			return
 		}
 		if execution < 0 {
-			fail(fmt.Errorf("%s: %w: execution %d: give 1 or more, or 0 for the current one", doing, ErrInvalid, execution))
+			fail(fmt.Errorf("%s: %w", doing, badExecution(execution)))
 			return
 		}
 		t, _, err := c.store.resolve(ctx, t, doing)
@@ -34,27 +34,73 @@ func (c *Client) history(ctx context.Context, t target, execution int64) iter.Se
 			fail(err)
 			return
 		}
-		var last HistoryEvent
-		req := provider.ReadHistoryRequest{Key: t.key, Execution: execution, From: 1}
-		for more := true; more; {
-			page, err := c.store.historyPage(ctx, req, doing)
+		r := eventReader{store: c.store, doing: doing, key: t.key, execution: execution}
+		for from, more := int64(1), true; more; {
+			page, err := r.read(ctx, from, 0)
 			if err != nil {
 				fail(err)
 				return
 			}
-			for _, stored := range page.Events {
-				if last, err = readable(stored, last); err != nil {
-					fail(fmt.Errorf("%s: %w", doing, err))
-					return
-				}
-				if !yield(last, nil) {
+			for i := range page.events {
+				if !yield(page.events[i], nil) {
 					return
 				}
 			}
-			// A page is of one execution; the next page must be, too.
-			req.Execution, req.From, more = page.Execution, last.ID+1, page.More
+			from, more = r.last.ID+1, page.more
 		}
 	}
+}
+
+func badExecution(n int64) error {
+	return fmt.Errorf("%w: execution %d: give 1 or more, or 0 for the current one", ErrInvalid, n)
+}
+
+// eventReader reads the events of one execution.
+type eventReader struct {
+	store     *storage
+	doing     string
+	key       provider.UUID
+	execution int64        // 0: the current one; the first read sets it, so that all pages are of one execution
+	last      HistoryEvent // the last one that was read
+}
+
+// readEvents are events that were read at once.
+type readEvents struct {
+	events []HistoryEvent
+	more   bool
+	length int64 // of the execution's whole history
+	status provider.Status
+}
+
+// read reads events of an instance that was there a moment ago, from one event on. It may return fewer than there are up to to, which
+// is 0 for the end.
+func (r *eventReader) read(ctx context.Context, from, to int64) (readEvents, error) {
+	req := provider.ReadHistoryRequest{Key: r.key, Execution: r.execution, From: from, To: to}
+	res, err := r.store.historyPage(ctx, req, r.doing)
+	if err != nil {
+		return readEvents{}, err
+	}
+	r.execution = res.Execution
+	page := readEvents{events: make([]HistoryEvent, 0, len(res.Events)), more: res.More, length: res.Length, status: res.Status}
+	for _, stored := range res.Events {
+		if r.last.ID != stored.ID-1 {
+			if r.last, err = r.before(ctx, stored); err != nil {
+				return readEvents{}, err
+			}
+		}
+		e, err := readable(stored, r.last)
+		if err != nil && len(page.events) > 0 {
+			page.more = true // the next read meets the error
+			break
+		}
+		if err != nil {
+			return readEvents{}, fmt.Errorf("%s: %w", r.doing, err)
+		}
+		r.last = e
+		r.last.Execution = r.execution
+		page.events = append(page.events, r.last)
+	}
+	return page, nil
 }
 
 // historyPage reads events of an instance that was there a moment ago.
@@ -80,4 +126,37 @@ func readable(stored provider.Event, last HistoryEvent) (HistoryEvent, error) {
 		shown.Time = last.Time
 	}
 	return shown, nil
+}
+
+// before returns the event before another one, with the time of the last message up to it. It reads backwards, unless the other one
+// is a message itself.
+func (r *eventReader) before(ctx context.Context, next provider.Event) (HistoryEvent, error) {
+	before := HistoryEvent{ID: next.ID - 1}
+	switch e, err := history.Decode(next.ID, next.Data); {
+	case err != nil:
+		return before, fmt.Errorf("%s: %w", r.doing, err)
+	case e.At != 0:
+		return before, nil
+	}
+	id := next.ID
+	for step := int64(16); id > 1 && before.Time.IsZero(); step *= 4 {
+		from := max(1, id-step)
+		for at := from; at < id; {
+			res, err := r.store.historyPage(ctx, provider.ReadHistoryRequest{Key: r.key, Execution: r.execution, From: at, To: id - 1}, r.doing)
+			if err != nil {
+				return before, err
+			}
+			for _, stored := range res.Events {
+				if e, err := history.Decode(stored.ID, stored.Data); err == nil && e.At != 0 {
+					before.Time = provider.Time(e.At).Std()
+				}
+				at = stored.ID + 1
+			}
+			if len(res.Events) == 0 {
+				break
+			}
+		}
+		id = from
+	}
+	return before, nil
 }

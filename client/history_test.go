@@ -175,7 +175,7 @@ func TestHistoryShowsEveryKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, shown, _ := strings.Cut(string(data), second+",")
-		if shown != k.json+"}" {
+		if shown != k.json+`,"execution":1}` {
 			t.Errorf("event %d is shown as\n\t%s, want\n\t%s", i+2, data, k.json)
 		}
 	}

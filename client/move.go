@@ -152,7 +152,7 @@ func (c *Client) tryMove(ctx context.Context, t target, doing, version string) e
 
 // steer changes an instance once.
 func (c *Client) steer(ctx context.Context, t target, doing string, req provider.SteerRequest) error {
-	req.Key, req.Commit, req.RequestID = t.key, provider.UUID(uuid.New()), uuid.NewString()
+	req.Key, req.Commit, req.RequestID = t.key, provider.UUID(uuid.New()), cmp.Or(req.RequestID, uuid.NewString())
 	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		return err

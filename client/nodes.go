@@ -14,10 +14,41 @@ type NodeInfo struct {
 	Owner          string                 `json:"owner"`                    // see runtime.Runtime.Owner
 	Release        string                 `json:"release"`                  // the version of this module; "(devel)": not known
 	EngineLevel    int64                  `json:"engineLevel"`              // the highest that it runs: see Description.EngineLevel
+	State          NodeState              `json:"state"`                    // as of RenewedAt
 	Orchestrations []OrchestrationVersion `json:"orchestrations,omitempty"` // the first 200 by name and version
 	Registered     int                    `json:"registered"`               // how many orchestrations it can run
+	Queues         []ServedQueue          `json:"queues,omitempty"`         // of activities, by name, with 200 names in all
+	QueuesCut      bool                   `json:"queuesCut,omitempty"`      // it serves more activities than Queues has
+	Load           *NodeLoad              `json:"load,omitempty"`           // as of RenewedAt; nil: not known
+	Obeys          bool                   `json:"obeys"`                    // orders of PauseQueue and DrainNode: its release knows them
 	StartedAt      time.Time              `json:"startedAt"`                // by the node's clock
 	RenewedAt      time.Time              `json:"renewedAt"`                // by the storage's clock
+}
+
+// NodeState says whether a node takes work.
+type NodeState string
+
+// The states of a node.
+const (
+	NodeRunning  NodeState = "running"  // it takes work
+	NodeDraining NodeState = "draining" // it was drained, and some work still runs on it
+	NodeDrained  NodeState = "drained"  // nothing runs on it
+	NodeLost     NodeState = "lost"     // it has not renewed its record in time: it was killed, or does not reach the store
+)
+
+// ServedQueue is a queue of activities that a node serves.
+type ServedQueue struct {
+	Queue      string   `json:"queue"`
+	Activities []string `json:"activities,omitempty"` // those that the node runs, by name
+}
+
+// NodeLoad is what runs on a node, and its slots.
+type NodeLoad struct {
+	Turns         int            `json:"turns"`
+	TurnSlots     int            `json:"turnSlots"`
+	Activities    int            `json:"activities"`
+	ActivitySlots int            `json:"activitySlots"`
+	Queues        map[string]int `json:"queues,omitempty"` // activities by queue, of 100 queues at most
 }
 
 // OrchestrationVersion is an orchestration that a node can run.
@@ -27,8 +58,9 @@ type OrchestrationVersion struct {
 }
 
 // Nodes returns the nodes that run on the store, by owner. A node is in the list from its first fetch until its Shutdown
-// ends. It renews its record every 15 minutes. A node that was killed stays in the list for up to an hour. Nodes of
-// releases before this list are not in it.
+// ends. It renews its record once a minute, and its load every 15 s while that changes; nodes of earlier releases renew theirs every 15
+// minutes. A node that was killed is lost after three minutes, and stays in the list for up to an hour. Nodes of releases before this list are
+// not in it.
 //
 // A store without provider.Keeper lists no nodes: the error wraps errors.ErrUnsupported.
 func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
@@ -36,23 +68,45 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
-	nodes, err := read(ctx, c.store, doing, func(ctx context.Context, store provider.Keeper) ([]upgrade.Node, error) {
-		nodes, _, err := upgrade.Nodes(ctx, store)
-		return nodes, err
-	}, provider.Keeper(c.store))
+	nodes, now, err := c.listed(ctx, doing)
 	if err != nil {
-		return nil, explain(doing, 0, err)
+		return nil, err
 	}
 	infos := make([]NodeInfo, 0, len(nodes))
 	for i := range nodes {
-		infos = append(infos, nodeInfo(&nodes[i]))
+		infos = append(infos, nodeInfo(&nodes[i], now))
 	}
 	return infos, nil
 }
 
-func nodeInfo(n *upgrade.Node) NodeInfo {
+// listed reads the records of the nodes, and the time of the store.
+func (c *Client) listed(ctx context.Context, doing string) (nodes []upgrade.Node, now provider.Time, err error) {
+	_, err = c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+		nodes, now, err = upgrade.Nodes(ctx, c.store)
+		return err
+	})
+	if err != nil {
+		return nil, 0, explain(doing, 0, err)
+	}
+	return nodes, now, nil
+}
+
+func nodeInfo(n *upgrade.Node, now provider.Time) NodeInfo {
 	info := NodeInfo{
 		Owner: n.Owner, Release: n.Release, EngineLevel: n.Level, Registered: n.Count, StartedAt: n.Started.Std(), RenewedAt: n.Renewed.Std(),
+		State: NodeState(n.State), Obeys: n.Every > 0, QueuesCut: n.Cut,
+	}
+	switch {
+	case n.Lost(now):
+		info.State = NodeLost
+	case info.State == "":
+		info.State = NodeRunning
+	}
+	for _, q := range n.Queues {
+		info.Queues = append(info.Queues, ServedQueue{Queue: q.Name, Activities: q.Activities})
+	}
+	if n.Load != nil {
+		info.Load = new(NodeLoad(*n.Load))
 	}
 	for _, o := range n.Orchestrations {
 		info.Orchestrations = append(info.Orchestrations, OrchestrationVersion{Name: o.Name, CodeVersion: o.Version})

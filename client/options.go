@@ -66,6 +66,10 @@ type startOptions struct {
 	version   string // of the code
 	versioned bool   // false: the newest
 
+	kind   Act    // "": ActStart
+	detail string // for the audit; "": the name
+	alone  bool   // it is not part of a transaction of the caller
+
 	attributes []provider.Attribute
 	messages   []history.Body // delivered with the start, or to the existing instance
 }
@@ -153,6 +157,8 @@ func (o *startOptions) apply(opts []StartOption) error {
 	switch {
 	case errors.Is(err, check.ErrNilOption):
 		return invalid(err)
+	case err == nil && o.alone && o.tx != nil:
+		return fmt.Errorf("%w: a transaction cannot be part of many starts, which are made at the same time: start these one by one", ErrInvalid)
 	case err == nil && o.requestID != "" && o.id == "":
 		return fmt.Errorf("%w: WithRequestID without WithID: a repeat finds the first start by its instance ID; give both", ErrInvalid)
 	}

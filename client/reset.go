@@ -74,15 +74,6 @@ func WithInput(in any) OpenOption {
 	})
 }
 
-// Repeatable makes Reset or Fork repeatable: a call with the same request ID happens once. An instance remembers the last 100 of its
-// resets, terminations and other acts.
-func Repeatable(requestID string) OpenOption {
-	return openFunc(func(o *history.Opening) error {
-		o.RequestID = requestID
-		return checkName("request ID", requestID)
-	})
-}
-
 // Reset takes an instance back to a point of its history and lets it go on from there in a new execution, whose number it returns. The
 // point stands directly before the event at, as History numbers it, in the current execution. It must be a message: an event that the
 // code has not made, such as the result of an activity. One more than the last event is allowed while the instance has not ended. Any

@@ -28,7 +28,7 @@ func TestStartByNameKnowsTheNodes(t *testing.T) {
 			for _, v := range versions {
 				runs = append(runs, provider.Capability{Name: "Checkout", CodeVersion: v})
 			}
-			if _, err := upgrade.Join(t.Context(), upgrade.New(store.Full, 1), owner, runs, slog.New(slog.DiscardHandler)); err != nil {
+			if _, err := upgrade.Join(t.Context(), upgrade.New(store.Full, 1), owner, runs, slog.New(slog.DiscardHandler), nil); err != nil {
 				t.Fatal(err)
 			}
 		}

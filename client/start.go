@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -83,7 +84,8 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 // startAs stores a start as an act of the principal.
 func (c *Client) startAs(ctx context.Context, name, doing string, o *startOptions, req provider.CreateRequest) (t target, err error) {
 	a := act{
-		kind: ActStart, doing: doing, on: target{id: req.ID}, detail: name, requestID: req.RequestID, system: o.system, inTx: o.tx != nil,
+		kind: cmp.Or(o.kind, ActStart), doing: doing, on: target{id: req.ID}, detail: cmp.Or(o.detail, name),
+		requestID: req.RequestID, system: o.system, inTx: o.tx != nil,
 	}
 	err = c.perform(ctx, &a, func(ctx context.Context) (err error) {
 		t, err = c.storeStart(ctx, name, doing, o, req)

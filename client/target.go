@@ -14,8 +14,11 @@ type target struct {
 	key provider.UUID
 }
 
-// String names the target in errors and logs. An ID over the limit is cut.
+// String names the target in errors and logs, by its key if the ID is not known. An ID over the limit is cut.
 func (t target) String() string {
+	if t.id == "" && !t.key.IsZero() {
+		return "instance with key " + t.key.String()
+	}
 	if len(t.id) > provider.MaxName {
 		return "instance " + check.Quote(t.id)
 	}

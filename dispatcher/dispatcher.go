@@ -27,27 +27,26 @@ type Dispatcher struct {
 	locals  *local.Worker
 	queries *query.Queries
 
-	stopFetching context.CancelFunc
-	stopWorking  context.CancelFunc
-	loops        sync.WaitGroup // manager and watch
-	fatal        atomic.Pointer[error]
-	stopped      chan struct{} // closed when Shutdown is done and shutdownErr is set
-	shutdownErr  error
-	hurried      chan struct{} // closed when the context of any caller of Shutdown has finished
-	hurry        func()
-	overrun      chan struct{} // closed when the node must end itself
+	fetching    fetching // what Drain and Shutdown end
+	stopWorking context.CancelFunc
+	loops       sync.WaitGroup // manager, watch and what waits for the end of a drain
+	fatal       atomic.Pointer[error]
+	stopped     chan struct{} // closed when Shutdown is done and shutdownErr is set
+	shutdownErr error
+	hurried     chan struct{} // closed when the context of any caller of Shutdown has finished
+	hurry       func()
+	overrun     chan struct{} // closed when the node must end itself
 }
 
 // Start starts the loops. They run until Shutdown.
 func Start(cfg core.Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
-	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
-	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
+	working, stopWorking := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	cfg.Off |= undeclared(provider.FeaturesOf(cfg.Provider))
 	cfg.Env.MayNote = func() bool { return cfg.Level.Allowed() >= replay.LevelOfHandlers }
 	n := core.New(working, cfg)
 	d := &Dispatcher{
-		node: n, stopFetching: stopFetching, stopWorking: stopWorking,
+		node: n, stopWorking: stopWorking,
 		stopped: make(chan struct{}), hurried: make(chan struct{}), overrun: make(chan struct{}),
 	}
 	d.hurry = sync.OnceFunc(func() { close(d.hurried) })
@@ -60,11 +59,12 @@ func Start(cfg core.Config) *Dispatcher {
 	d.turns = turn.New(n, d.worker, d.locals)
 	d.worker.Connect(d.turns)
 	d.queries = query.New(n, d.turns)
+	d.worker.PauseQueues(cfg.Paused)
 	go d.endOnOverrun(working)
+	d.run()
 	if cfg.Alongside != nil {
-		d.loops.Go(func() { cfg.Alongside(working) })
+		d.loops.Go(func() { cfg.Alongside(working, d) })
 	}
-	d.run(fetching)
 	return d
 }
 
@@ -83,10 +83,9 @@ func undeclared(f provider.Features) (off fastpath.Set) {
 }
 
 // run starts the loops.
-func (d *Dispatcher) run(fetching context.Context) {
+func (d *Dispatcher) run() {
+	d.fetch()
 	if len(d.node.Config.Orchestrations) > 0 {
-		d.node.Fetch(func() { d.turns.Loop(fetching, d.node.Working) })
-		d.node.Fetch(func() { d.queries.Loop(fetching, d.node.Working) })
 		if d.node.Config.DeadlockLimit > 0 {
 			d.loops.Go(func() { d.turns.WatchStuck(d.node.Working) })
 		}
@@ -94,14 +93,12 @@ func (d *Dispatcher) run(fetching context.Context) {
 			d.loops.Go(func() { d.turns.EvictIdle(d.node.Working) })
 		}
 	}
-	d.node.Fetch(func() { d.worker.EndLate(fetching, d.node.Working) })
 	if len(d.node.Config.Activities) > 0 {
 		stop := d.node.Manage.Listen()
 		d.loops.Go(func() {
 			defer stop()
 			d.node.Manage.Run(d.node.Working)
 		})
-		d.node.Fetch(func() { d.worker.Loop(fetching, d.node.Working) })
 	}
 }
 

@@ -42,13 +42,9 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 }
 
 func (d *Dispatcher) shutDown(ctx context.Context) error {
-	d.stopFetching()
+	d.fetching.end()
 	// The user's ctx may be done at any time; releasing leases has its own.
-	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
-	d.node.Fetchers.Wait(fetched)
-	d.turns.ReleaseClaims(fetched)
-	done()
-	d.turns.UnpinAll(context.WithoutCancel(ctx)) // messages that arrive now are for other nodes
+	d.letGo(context.WithoutCancel(ctx))
 	if !d.waitFor(ctx, d.node.Config.DrainTimeout) {
 		d.locals.CancelAll(activity.ErrShutdown)
 		for _, a := range d.node.Manage.Running() {

@@ -17,6 +17,7 @@ type Full struct {
 	Redriver
 	Keeper
 	Opener
+	TaskSteerer
 }
 
 // FullOf returns p with all of its optional calls.
@@ -26,7 +27,7 @@ func FullOf(p Provider) *Full {
 	}
 	f := &Full{
 		Provider: p, Asker: noAsker{}, Lister: noLister{}, Meter: noMeter{}, Cleaner: noCleaner{}, Redriver: noRedriver{}, Keeper: noKeeper{},
-		Opener: noOpener{},
+		Opener: noOpener{}, TaskSteerer: noTaskSteerer{},
 	}
 	find(p, &f.Asker)
 	find(p, &f.Lister)
@@ -35,6 +36,7 @@ func FullOf(p Provider) *Full {
 	find(p, &f.Redriver)
 	find(p, &f.Keeper)
 	find(p, &f.Opener)
+	find(p, &f.TaskSteerer)
 	return f
 }
 
@@ -61,6 +63,8 @@ type (
 	noRedriver struct{}
 	noKeeper   struct{}
 	noOpener   struct{}
+
+	noTaskSteerer struct{}
 )
 
 func (noAsker) Ask(context.Context, AskRequest) (AskResult, error) {
@@ -111,4 +115,8 @@ func (noOpener) Reset(context.Context, ResetRequest) (SteerResult, error) {
 
 func (noOpener) Fork(context.Context, ForkRequest) (CreateResult, error) {
 	return CreateResult{}, Lacking("fork", "Opener")
+}
+
+func (noTaskSteerer) SteerTask(context.Context, SteerTaskRequest) (SteerTaskResult, error) {
+	return SteerTaskResult{}, Lacking("steer task", "TaskSteerer")
 }

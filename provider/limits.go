@@ -15,7 +15,8 @@ const (
 	MaxInboxBytes    = 256 << 20        // their bytes
 	MaxActs          = 100              // request IDs of Steer that an instance remembers
 	MaxPage          = 1_000            // rows of a page
-	MinRows          = 1_000            // rows that List, and Count with Max, look at before they may stop
+	MinRows          = 1_000            // rows that List, Count with Max, Prune and Trim look at before they may stop
+	MaxSpared        = 10_000           // keys that a prune spares
 	MaxBatch         = 1_000            // items of a fetch, report, renewal or release
 	MaxWait          = time.Minute      // longest time that a call blocks for Wait; a longer Wait is shortened
 	MaxRequests      = 1_000            // requests with Messages that an instance remembers

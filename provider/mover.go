@@ -175,6 +175,7 @@ type MovedExecution struct {
 	Execution int64
 	Status    Status
 	Length    int64
+	EndedAt   Time // 0: unknown
 }
 
 // MovedEvents are events of one execution in a row.

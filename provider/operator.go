@@ -37,8 +37,11 @@ type Cleaner interface {
 
 	// Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many. Children
 	// go with their parent, never alone before it. A child of an execution that its parent has left goes as if it had
-	// no parent. Names and Statuses choose among those that may go; what goes with a parent need not match. A parent
-	// with a running child stays and does not count towards Max.
+	// no parent. Names and Statuses choose among those that may go; what goes with a parent need not match. ExceptNames
+	// leaves out those that it names. A parent with a running child stays and does not count towards Max. An instance
+	// in Spare stays, and so does what it is below.
+	//
+	// Prune may also stop once it has looked at [MinRows] ended instances. Its Cursor then continues after the last one.
 	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
 }
 

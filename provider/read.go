@@ -154,11 +154,17 @@ type DeleteResult struct{ Instances int64 }
 
 // PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000).
 type PruneRequest struct {
-	Age      time.Duration
-	Max      int
-	Names    []string // of the orchestrations; empty: all
-	Statuses []Status // any of them; empty: all
+	Age         time.Duration
+	Max         int
+	Names       []string // of the orchestrations; empty: all
+	ExceptNames []string // orchestrations whose instances stay, unless they go with a parent
+	Statuses    []Status // any of them; empty: all
+	Spare       []UUID   // at most MaxSpared keys
+	Cursor      string   // "" to begin with the oldest, else PruneResult.Cursor
 }
 
-// PruneResult says how many instances were removed.
-type PruneResult struct{ Instances int64 }
+// PruneResult says how many instances were removed. Cursor is "" once all that ended before the age were looked at.
+type PruneResult struct {
+	Instances int64
+	Cursor    string
+}

@@ -111,12 +111,9 @@ func (r DeleteRequest) Validate() error {
 func (r PruneRequest) Validate() error {
 	var c checker
 	c.delay("Age", r.Age)
-	c.count("Names", len(r.Names), MaxBatch)
-	for i, name := range r.Names {
-		var one checker
-		one.name("name", name)
-		c.item("Names", i, one.err)
-	}
+	c.names("Names", r.Names)
+	c.names("ExceptNames", r.ExceptNames)
+	c.count("Spare", len(r.Spare), MaxSpared)
 	c.count("Statuses", len(r.Statuses), MaxBatch)
 	for i, s := range r.Statuses {
 		if c.err == nil && (s < StatusCompleted || s > StatusTerminated) {
@@ -127,4 +124,30 @@ func (r PruneRequest) Validate() error {
 	}
 	c.rows("Max", r.Max, 0, MaxBatch)
 	return c.done("prune")
+}
+
+// Validate checks the request before a provider touches its store. The provider that made Cursor checks it.
+func (r TrimRequest) Validate() error {
+	var c checker
+	c.delay("Age", r.Age)
+	c.rows("Keep", r.Keep, 0, MaxBatch)
+	c.rows("Max", r.Max, 0, MaxBatch)
+	return c.done("trim")
+}
+
+// Validate checks the request before a provider touches its store.
+func (r CompactRequest) Validate() error {
+	var c checker
+	c.least("Bytes", r.Bytes, 0)
+	return c.done("compact")
+}
+
+// names checks a list of names of orchestrations.
+func (c *checker) names(field string, list []string) {
+	c.count(field, len(list), MaxBatch)
+	for i, name := range list {
+		var one checker
+		one.name("name", name)
+		c.item(field, i, one.err)
+	}
 }

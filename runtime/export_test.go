@@ -23,7 +23,7 @@ func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, 
 		cfg.Orchestrations[version] = reg.orchestrations[provider.Capability{Name: name}].body
 	}
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
-	if cfg.Level, cfg.Alongside, err = register(ctx, &cfg, upgrade.OwnLevel(ctx)); err != nil {
+	if err := register(ctx, &cfg, upgrade.OwnLevel(ctx)); err != nil {
 		return nil, err
 	}
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
@@ -32,3 +32,18 @@ func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, 
 
 // Filled returns options with the defaults filled in.
 func (o Options) Filled() (Options, error) { return o.withDefaults() }
+
+// Drain makes the node take no new work, as an operator does.
+func (rt *Runtime) Drain() { rt.dispatcher.Drain() }
+
+// Undrain makes it take work again.
+func (rt *Runtime) Undrain() { rt.dispatcher.Undrain() }
+
+// Pause replaces the set of paused queues.
+func (rt *Runtime) Pause(queues ...string) {
+	paused := make(map[string]bool)
+	for _, q := range queues {
+		paused[q] = true
+	}
+	rt.dispatcher.PauseQueues(paused)
+}

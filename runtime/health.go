@@ -31,6 +31,25 @@ type Health struct {
 	Unserved    []Unserved
 	Leaked      []LeakedWork // of this node; see Runtime.Leaked
 	Fatal       error        // why this node should be restarted; nil: it is fine
+	State       NodeState    // whether this node takes work
+}
+
+// NodeState says whether a node takes work.
+type NodeState string
+
+// The states of a node. An operator drains it, and ends that: see client.DrainNode.
+const (
+	Running  NodeState = "running"  // it takes work, or shuts down
+	Draining NodeState = "draining" // it takes no new work, and some still runs
+	Drained  NodeState = "drained"  // nothing runs on it
+)
+
+// nodeState returns the state of this node.
+func (rt *Runtime) nodeState() NodeState {
+	if s := rt.dispatcher.State(); s != upgrade.Running {
+		return NodeState(s)
+	}
+	return Running
 }
 
 // capabilities are the orchestrations and activities that a node can run.
@@ -55,7 +74,7 @@ func capabilitiesOf(cfg dispatcher.Config) capabilities {
 // Health reads the state of the store. An error means that the store fails. The node keeps trying and recovers by
 // itself. The state of the node itself is still returned.
 func (rt *Runtime) Health(ctx context.Context) (Health, error) {
-	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal()}
+	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal(), State: rt.nodeState()}
 	stats, err := provider.FullOf(rt.store).Stats(ctx, provider.StatsRequest{})
 	if errors.Is(err, errors.ErrUnsupported) {
 		rt.unmeasured.Do(func() { rt.logger.Info("health shows only this node, not what waits in the store", "err", err) })

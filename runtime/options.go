@@ -56,6 +56,9 @@ type Options struct {
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int
+	// OnDrained is called on a goroutine of its own when an operator has drained the node and nothing runs on it any more: each time
+	// that happens. The process may then call Shutdown and end. Default nil: only Health and the list of nodes show it.
+	OnDrained func()
 
 	Cache      CacheOptions
 	Sessions   SessionOptions

@@ -2,22 +2,64 @@ package runtime
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
-// register reads the level of the store and lists the node there, before its first fetch. run keeps both up to date as long
-// as the node runs. A fault that may pass is left to run: until then the node uses what every node knows.
-func register(ctx context.Context, cfg *dispatcher.Config, own int64) (level *upgrade.Level, run func(context.Context), err error) {
-	level = upgrade.New(provider.FullOf(cfg.Provider), own)
-	if err := level.Open(ctx); err != nil && !provider.Retryable(err) {
-		return nil, nil, err
+// register reads the level of the store and the orders to its nodes, and lists the node there, before its first fetch. It sets what keeps all
+// three up to date as long as the node runs. A fault that may pass is left to that: until then the node uses what every node knows.
+func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
+	store := provider.FullOf(cfg.Provider)
+	cfg.Level = upgrade.New(store, own)
+	if err := cfg.Level.Open(ctx); err != nil && !provider.Retryable(err) {
+		return err
 	}
-	m, err := upgrade.Join(ctx, level, cfg.Owner, cfg.Capabilities(), cfg.Logger)
+	watch, err := control.NewWatch(ctx, store, cfg.Owner, cfg.Logger)
+	if err != nil {
+		return err
+	}
+	cfg.Paused = watch.Paused()
+	m, err := upgrade.Join(ctx, cfg.Level, cfg.Owner, cfg.Capabilities(), cfg.Logger, func(n *upgrade.Node) {
+		watch.Describe(n)
+		n.Queues, n.Cut = served(cfg)
+	})
 	if err != nil && !provider.Retryable(err) {
-		return nil, nil, err
+		return err
 	}
-	return level, m.Run, nil
+	cfg.Alongside = func(working context.Context, node control.Controls) {
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			watch.Run(working, node, m)
+		}()
+		m.Run(working)
+		<-over
+	}
+	return nil
+}
+
+// served returns the queues of a node with their activities, at most upgrade.MaxListed names in all. cut reports that there are more.
+func served(cfg *dispatcher.Config) (queues []upgrade.Queue, cut bool) {
+	all, room := cfg.Queues(), upgrade.MaxListed
+	slices.SortFunc(all, func(a, b provider.QueueFilter) int { return strings.Compare(a.Queue, b.Queue) })
+	for i := range all {
+		if all[i].Queue == reserved.Queue {
+			continue // perdure's own, which every node serves
+		}
+		if room <= 0 {
+			return queues, true
+		}
+		names := all[i].Names
+		slices.Sort(names)
+		cut = cut || len(names) > room
+		queues = append(queues, upgrade.Queue{Name: all[i].Queue, Activities: names[:min(len(names), room)]})
+		room -= len(names)
+	}
+	return queues, cut
 }

@@ -45,6 +45,7 @@ func TestRegistrationIsChecked(t *testing.T) {
 		"NUL in name":  {add(activity.Define("a\x00b", closure)), "NUL"},
 		"bad UTF-8":    {add(activity.Define("\xff", closure)), "UTF-8"},
 		"long name":    {add(activity.Define(strings.Repeat("n", 513), closure)), "512"},
+		"reserved":     {add(activity.Define("perdure.x", closure)), "perdure itself"},
 		"empty queue":  {add(Double, runtime.OnQueue("")), "queue"},
 		"twice":        {func(r *runtime.Registry) error { return errors.Join(add(Double)(r), add(Double)(r)) }, "in use"},
 		"second method": {func(r *runtime.Registry) error {

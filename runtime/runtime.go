@@ -75,7 +75,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if _, err := store.ReleaseTurns(checking, provider.ReleaseTurnsRequest{}); err != nil && !provider.Retryable(err) {
 		return nil, fmt.Errorf("starting runtime: a node writes all the time, and the store takes no writes: %w", err)
 	}
-	if cfg.Level, cfg.Alongside, err = register(checking, &cfg, upgrade.OwnLevel(ctx)); err != nil {
+	if err := register(checking, &cfg, upgrade.OwnLevel(ctx)); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators}
@@ -161,7 +161,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		DrainTimeout: o.Shutdown.DrainTimeout, ForceTimeout: o.Shutdown.ForceTimeout, WatchdogTimeout: o.Shutdown.WatchdogTimeout,
 		GracePeriod: o.Leaks.GracePeriod, InterruptInterval: o.Leaks.InterruptInterval, MaxInterruptInterval: o.Leaks.MaxInterruptInterval,
 		GiveUpAfter: o.Leaks.GiveUpAfter, MaxLeaked: o.Leaks.MaxInstances, OnFatal: o.Leaks.OnFatal,
-		HeartbeatThrottle: o.Heartbeats.DefaultThrottle, MaxHeartbeatThrottle: o.Heartbeats.MaxThrottle,
+		OnDrained: o.OnDrained, HeartbeatThrottle: o.Heartbeats.DefaultThrottle, MaxHeartbeatThrottle: o.Heartbeats.MaxThrottle,
 		AutoHeartbeat: o.Heartbeats.Auto, AutoHeartbeats: r.autoHeartbeats(), Propagators: slices.Clone(o.Propagators),
 	}
 	o.route(&cfg)

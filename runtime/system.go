@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/system"
 )
@@ -22,7 +23,10 @@ func addSystem(cfg *dispatcher.Config, logger *slog.Logger) error {
 	}
 	maps.Copy(cfg.Orchestrations, code.Orchestrations)
 	if cfg.MaxActivities > 0 && len(code.Activities) > 0 {
-		cfg.Activities[reserved.Queue] = code.Activities
+		if cfg.Activities[reserved.Queue] == nil { // else the user has a queue of that name
+			cfg.Activities[reserved.Queue] = make(map[string]bind.ActivityFunc)
+		}
+		maps.Copy(cfg.Activities[reserved.Queue], code.Activities)
 	}
 	return nil
 }

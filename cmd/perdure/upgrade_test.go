@@ -73,7 +73,7 @@ func makeOlder(t *testing.T, name string) {
 	}
 	for owner, level := range map[string]int64{"web-1": replay.EngineLevel, "web-2": 1} {
 		runs := []provider.Capability{{Name: "Greet"}, {Name: "Count"}}
-		if _, err := upgrade.Join(t.Context(), upgrade.New(full, level), owner, runs, slog.New(slog.DiscardHandler)); err != nil {
+		if _, err := upgrade.Join(t.Context(), upgrade.New(full, level), owner, runs, slog.New(slog.DiscardHandler), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -79,7 +79,7 @@ func makeVersions(ctx context.Context, db database) error {
 		return err
 	}
 	_, err = upgrade.Join(ctx, upgrade.New(provider.FullOf(store), 1), "web-1",
-		[]provider.Capability{{Name: "Order", CodeVersion: "10"}, {Name: "Order", CodeVersion: "9"}, {Name: "Parcel"}}, quiet)
+		[]provider.Capability{{Name: "Order", CodeVersion: "10"}, {Name: "Order", CodeVersion: "9"}, {Name: "Parcel"}}, quiet, nil)
 	return errors.Join(err, store.Close())
 }
 

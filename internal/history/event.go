@@ -2,6 +2,8 @@ package history
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -104,6 +106,25 @@ func (k Kind) String() string {
 		return e.name
 	}
 	return "Kind" + strconv.Itoa(int(k))
+}
+
+// ParseKind returns the kind with a name. ok is false for an unknown one.
+func ParseKind(name string) (k Kind, ok bool) {
+	for k, e := range kinds {
+		if e.name == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// KindNames returns the names of all kinds, in order of their numbers.
+func KindNames() []string {
+	names := make([]string, 0, len(kinds))
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		names = append(names, kinds[k].name)
+	}
+	return names
 }
 
 // Event is one event of a history, or a message that will become one (ID and At are

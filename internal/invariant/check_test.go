@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/invariant"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -331,4 +332,32 @@ func TestStoreInUse(t *testing.T) {
 			t.Logf("%d checks", checks)
 		})
 	}
+}
+
+// An execution that was trimmed is not missing, nor is the parent of a child that it started.
+func TestTrimmedExecutions(t *testing.T) {
+	e := enginetest.Memory(t, runtime.Options{})
+	reg := registry(t)
+	if err := runtime.AddOrchestration(reg, Leaves); err != nil {
+		t.Fatal(err)
+	}
+	node := e.Start(reg)
+	leaves := e.Create("leaves", "Leaves", 4)
+	e.Until("it waits", func() bool { return e.Get(leaves).Execution == 5 && e.Get(leaves).HistoryLength == 2 })
+	e.Stop(node)
+	trimmer, _ := provider.As[provider.Trimmer](e.Store)
+	if res, err := trimmer.Trim(t.Context(), provider.TrimRequest{Keep: 2}); err != nil || res.Executions != 2 {
+		t.Fatalf("%+v %v, want 2 executions trimmed", res, err)
+	}
+	want(t, check(t, e.Store, invariant.Options{Quiet: true}))
+	want(t, check(t, plain{e.Store}, invariant.Options{}))
+}
+
+// Leaves starts a child and continues as new n times.
+func Leaves(ctx *octx, n int) (none, error) {
+	if n == 0 {
+		return Listen(ctx, none{})
+	}
+	orchestration.StartOrchestration(ctx, Listen, none{})
+	return none{}, orchestration.ContinueAsNew(ctx, n-1)
 }

@@ -28,6 +28,16 @@ func (l *look) awaitsChild(ctx context.Context, event int64, key provider.UUID) 
 	return nil
 }
 
+// orphan reports an instance whose parent is gone. If only the execution that started it is gone, it was trimmed.
+func (l *look) orphan(ctx context.Context, p provider.Parent) error {
+	parent, fault, err := l.c.instance(ctx, p.Key)
+	if err != nil || fault != nil || parent != nil && parent.Execution > p.Execution {
+		return err
+	}
+	l.addf(Orphan, 0, 0, "its parent %q (%s), execution %d, is gone", p.ID, p.Key, p.Execution)
+	return nil
+}
+
 // parent compares a child with the record of its parent.
 func (l *look) parent(ctx context.Context) error {
 	p := l.in.Parent
@@ -37,8 +47,7 @@ func (l *look) parent(ctx context.Context) error {
 	page, err := l.c.store.ReadHistory(ctx, provider.ReadHistoryRequest{Key: p.Key, Execution: p.Execution, From: p.EventID, To: p.EventID})
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
-		l.addf(Orphan, 0, 0, "its parent %q (%s), execution %d, is gone", p.ID, p.Key, p.Execution)
-		return nil
+		return l.orphan(ctx, p)
 	case err != nil:
 		if provider.Retryable(err) || ctx.Err() != nil {
 			return fmt.Errorf("reading the history of instance %s: %w", p.Key, err)

@@ -68,6 +68,22 @@ func (l *look) rules(ctx context.Context, rows *tapes) error {
 	return l.parent(ctx)
 }
 
+// missing reports an execution that is not there, unless it was trimmed: then its events and all older executions are gone, too.
+func (l *look) missing(ctx context.Context, n int64, rows *tapes) error {
+	var left []provider.HistoryRow
+	if rows != nil {
+		var err error
+		if left, err = rows.spans(ctx, l.in.Key, n); err != nil {
+			return err
+		}
+	}
+	older := slices.ContainsFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution < n })
+	if len(left) > 0 || older || n == l.in.Execution-1 {
+		l.addf(EventGap, n, 0, "the execution is missing")
+	}
+	return nil
+}
+
 // execution reads the history of an execution and compares it with the rows.
 func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 	length := l.in.HistoryLength
@@ -75,9 +91,8 @@ func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 		if length = -1; l.rows { // without rows the history gives its own length
 			former := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == n })
 			if former < 0 {
-				l.addf(EventGap, n, 0, "the execution is missing")
 				l.unread = true
-				return nil
+				return l.missing(ctx, n, rows)
 			}
 			length = l.hang.executions[former].Length
 		}

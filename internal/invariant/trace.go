@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,6 +63,8 @@ func (l *look) read(ctx context.Context, n, length int64) (*trace, error) {
 		}
 		switch {
 		case err == nil:
+		case !l.rows && n < l.in.Execution-1 && t.length == 0 && errors.Is(err, provider.ErrNotFound): // it was trimmed
+			return nil, nil //nolint:nilnil // see above
 		case ctx.Err() != nil || provider.Retryable(err):
 			return nil, fmt.Errorf("reading the history of instance %s: %w", l.in.Key, err)
 		case !single && length > 0:

@@ -217,7 +217,7 @@ func TestStoreWithoutRecords(t *testing.T) {
 		store := memory.New(memory.Options{})
 		defer func() { _ = store.Close() }()
 		l := open(t, bare{store}, 9)
-		m, err := upgrade.Join(t.Context(), l, "node", nil, slog.New(slog.DiscardHandler))
+		m, err := upgrade.Join(t.Context(), l, "node", nil, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

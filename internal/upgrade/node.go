@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure/internal/reserved"
@@ -45,6 +46,47 @@ type Node struct {
 	System         []Orchestration `json:"system,omitempty"`         // those of perdure itself, which are not among the others
 	Started        provider.Time   `json:"started"`
 	Renewed        provider.Time   `json:"-"`
+
+	// Releases that obey orders write these.
+	Every  int64   `json:"every,omitempty"`  // seconds after which it writes its record again at the latest; 0: it obeys no orders
+	Queues []Queue `json:"queues,omitempty"` // that it serves, by name
+	Cut    bool    `json:"cut,omitempty"`    // it serves more than the record has
+	Seen   int64   `json:"seen,omitempty"`   // version of the orders that it obeys
+	State  State   `json:"state,omitempty"`
+	Load   *Load   `json:"load,omitempty"`
+}
+
+// Queue is a queue that a node serves, with the activities that it runs.
+type Queue struct {
+	Name       string   `json:"name"`
+	Activities []string `json:"activities,omitempty"`
+}
+
+// State says whether a node takes work.
+type State string
+
+// The states of a node.
+const (
+	Running  State = ""         // it takes work
+	Draining State = "draining" // it takes none, and some still runs
+	Drained  State = "drained"  // nothing runs on it
+)
+
+// Load is what runs on a node.
+type Load struct {
+	Turns         int            `json:"turns"`
+	TurnSlots     int            `json:"turnSlots"`
+	Activities    int            `json:"activities"`
+	ActivitySlots int            `json:"activitySlots"`
+	Queues        map[string]int `json:"queues,omitempty"` // activities that run, by queue
+}
+
+// Lost reports whether a node has not renewed its record for so long that it was probably killed.
+func (n *Node) Lost(now provider.Time) bool {
+	if n.Every == 0 {
+		return now.Sub(n.Renewed) > 2*Renewal+time.Minute
+	}
+	return now.Sub(n.Renewed) > 3*time.Duration(n.Every)*time.Second
 }
 
 // Release returns the version of this module in the running binary.
@@ -70,19 +112,27 @@ func Release() string {
 
 // Membership keeps the record of a node as long as the node runs.
 type Membership struct {
-	level   *Level
+	level  *Level
+	logger *slog.Logger
+
+	mu      sync.Mutex // held during a write
 	node    Node
-	logger  *slog.Logger
 	version int64 // of the stored record; 0: there is none
 	absent  bool  // the store keeps no records
+	left    bool
 }
 
-// Join writes the record of a node. runs are its orchestrations. The node may fetch work once Join has returned. A store
-// without records lists no nodes.
-func Join(ctx context.Context, level *Level, owner string, runs []provider.Capability, logger *slog.Logger) (*Membership, error) {
+// Join writes the record of a node. runs are its orchestrations, and more sets further fields; nil: none. The node may fetch work once Join
+// has returned. A store without records lists no nodes.
+func Join(
+	ctx context.Context, level *Level, owner string, runs []provider.Capability, logger *slog.Logger, more func(n *Node),
+) (*Membership, error) {
 	m := &Membership{level: level, logger: logger, node: Node{
 		Owner: owner, Release: Release(), Level: level.own, Started: provider.TimeOf(time.Now()),
 	}}
+	if more != nil {
+		more(&m.node)
+	}
 	for _, r := range runs {
 		o := Orchestration{Name: r.Name, Version: r.CodeVersion}
 		if reserved.Name(r.Name) {
@@ -103,18 +153,27 @@ func compare(a, b Orchestration) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 }
 
+// Report changes the record and writes it, unless the node has left. It reports whether the record is stored.
+func (m *Membership) Report(ctx context.Context, change func(n *Node)) (stored bool, err error) {
+	m.mu.Lock()
+	change(&m.node)
+	m.mu.Unlock()
+	err = m.write(ctx)
+	return err == nil && m.isStored(), err
+}
+
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
 // It reads the level of the store once a minute while that is lower than the level of the node.
 func (m *Membership) Run(ctx context.Context) {
 	next := Renewal
-	if m.version == 0 {
+	if !m.isStored() {
 		next = reread // the store failed when the node started
 	}
 	renew := time.NewTimer(next)
 	defer renew.Stop()
 	look := time.NewTicker(reread)
 	defer look.Stop()
-	for !m.absent {
+	for !m.without() {
 		ticks := look.C
 		if m.level.settled() {
 			ticks = nil
@@ -142,6 +201,11 @@ func (m *Membership) Run(ctx context.Context) {
 func (m *Membership) write(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left {
+		return nil
+	}
 	value, err := json.Marshal(m.node)
 	if err != nil {
 		return fmt.Errorf("registering the node: %w", err)
@@ -165,6 +229,20 @@ func (m *Membership) write(ctx context.Context) error {
 		m.version = res.Records[0].Version
 	}
 	return nil
+}
+
+// without reports whether the store keeps no records.
+func (m *Membership) without() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.absent
+}
+
+// isStored reports whether the record was stored.
+func (m *Membership) isStored() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.version != 0
 }
 
 // stored returns the version of the stored record, 0 if there is none.
@@ -196,6 +274,9 @@ func (m *Membership) prune(ctx context.Context) {
 func (m *Membership) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = true
 	_ = remove(ctx, m.level.store, m.node.Owner, m.version)
 }
 

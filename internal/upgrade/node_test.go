@@ -16,7 +16,7 @@ import (
 func join(t *testing.T, store *counted, owner string, level int64, runs ...provider.Capability) (stop func()) {
 	t.Helper()
 	l := open(t, store, level)
-	m, err := upgrade.Join(t.Context(), l, owner, runs, slog.New(slog.DiscardHandler))
+	m, err := upgrade.Join(t.Context(), l, owner, runs, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestDeadNodesGo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, store *counted) {
 		l := open(t, store, 9)
-		m, err := upgrade.Join(t.Context(), l, "killed", nil, slog.New(slog.DiscardHandler))
+		m, err := upgrade.Join(t.Context(), l, "killed", nil, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestDeadNodesGo(t *testing.T) {
 		if n := stored(); n != 1 {
 			t.Errorf("a list has left %d records", n)
 		}
-		other, err := upgrade.Join(t.Context(), l, "other", nil, slog.New(slog.DiscardHandler))
+		other, err := upgrade.Join(t.Context(), l, "other", nil, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestNodeSeesTheEndOfAnUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T, store *counted) {
 		create(t, store, "a", 4)
 		l := open(t, store, 9)
-		m, err := upgrade.Join(t.Context(), l, "node", nil, slog.New(slog.DiscardHandler))
+		m, err := upgrade.Join(t.Context(), l, "node", nil, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,6 +41,8 @@ const (
 	Stats        Op = "stats"
 	Delete       Op = "delete"
 	Prune        Op = "prune"
+	Trim         Op = "trim"
+	Compact      Op = "compact"
 	DeadLetters  Op = "dead letters"
 	Lease        Op = "lease"
 	Record       Op = "record"

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure/provider"
@@ -76,18 +77,27 @@ func (cl *cleaner) remove(i *instance) {
 // Instances that ended at the same instant go in order of their keys, so that a store always does the same.
 func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
 	err = cl.do(ctx, req, func(now provider.Time) error {
+		from, key, err := pruneCursor(req.Cursor)
+		if err != nil {
+			return err
+		}
 		var old []*instance
 		for _, i := range cl.instances.byKey {
-			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.runs(i) {
+			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && (req.Cursor == "" || byEnd(&i.row, from, key) > 0) {
 				old = append(old, i)
 			}
 		}
-		slices.SortFunc(old, func(a, b *instance) int {
-			return cmp.Or(cmp.Compare(a.row.EndedAt, b.row.EndedAt), slices.Compare(a.row.Key[:], b.row.Key[:]))
-		})
-		for _, i := range old[:min(len(old), cmp.Or(req.Max, provider.MaxBatch))] {
-			if cl.instances.byKey[i.row.Key] == i { // it may be gone with its parent
+		slices.SortFunc(old, func(a, b *instance) int { return byEnd(&a.row, b.row.EndedAt, b.row.Key) })
+		trees := 0
+		for n, i := range old {
+			// It may be gone with its parent.
+			if cl.instances.byKey[i.row.Key] == i && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.stays(i, req.Spare) {
+				trees++
 				res.Instances += cl.erase(i, now)
+			}
+			if n+1 < len(old) && (trees == cmp.Or(req.Max, provider.MaxBatch) || n+1 == provider.MinRows) {
+				res.Cursor = fmt.Sprintf("%d/%s", i.row.EndedAt, i.row.Key)
+				break
 			}
 		}
 		return nil
@@ -95,9 +105,24 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 	return res, err
 }
 
+// byEnd compares a row with a position in the order of ends.
+func byEnd(row *provider.Instance, at provider.Time, key provider.UUID) int {
+	return cmp.Or(cmp.Compare(row.EndedAt, at), slices.Compare(row.Key[:], key[:]))
+}
+
+func pruneCursor(s string) (at provider.Time, key provider.UUID, err error) {
+	if s == "" {
+		return 0, key, nil
+	}
+	if at, key, err = readCursor(s); err != nil {
+		err = fmt.Errorf("prune: Cursor: %w: use PruneResult.Cursor of the previous call", provider.ErrInvalid)
+	}
+	return at, key, err
+}
+
 // chosen reports whether the request names the orchestration and the status of an instance.
 func chosen(req *provider.PruneRequest, row *provider.Instance) bool {
-	return (len(req.Names) == 0 || slices.Contains(req.Names, row.Name)) &&
+	return (len(req.Names) == 0 || slices.Contains(req.Names, row.Name)) && !slices.Contains(req.ExceptNames, row.Name) &&
 		(len(req.Statuses) == 0 || slices.Contains(req.Statuses, row.Status))
 }
 

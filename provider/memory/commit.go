@@ -185,7 +185,7 @@ func (tn *turns) applyStatus(i *instance, req *provider.CommitTurnRequest, now p
 		return
 	}
 	tn.dropWork(i)
-	i.execution().status = provider.StatusContinuedAsNew
+	i.execution().status, i.execution().ended = provider.StatusContinuedAsNew, now
 	i.open(req.Next.EngineLevel, req.Next.Events)
 	if req.Next.Name != "" {
 		i.row.Name = req.Next.Name

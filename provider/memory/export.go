@@ -94,7 +94,11 @@ func (mv *mover) head(i *instance) *provider.MovedHead {
 		h.Instance.Status, h.Instance.Deleting = i.seal.Status, false
 	}
 	for n, x := range i.executions[:i.row.Execution-1] {
-		h.Executions = append(h.Executions, provider.MovedExecution{Execution: int64(n) + 1, Status: x.status, Length: int64(len(x.events))})
+		if x.status != 0 {
+			h.Executions = append(h.Executions, provider.MovedExecution{
+				Execution: int64(n) + 1, Status: x.status, Length: int64(len(x.events)), EndedAt: x.ended,
+			})
+		}
 	}
 	for _, act := range i.acts {
 		h.Acts = append(h.Acts, []byte(act))

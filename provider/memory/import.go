@@ -92,7 +92,7 @@ func (mv *mover) begin(there *instance, req *provider.ImportRequest) (*instance,
 		i.executions = append(i.executions, &execution{})
 	}
 	for _, x := range head.Executions {
-		i.executions[x.Execution-1].status = x.Status
+		i.executions[x.Execution-1].status, i.executions[x.Execution-1].ended = x.Status, x.EndedAt
 	}
 	if head.Listener != nil {
 		listener := *head.Listener

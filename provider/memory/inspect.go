@@ -152,7 +152,7 @@ func (i *instance) showExecutions(kind provider.InspectKind) (rows []shown) {
 			row.add = func(res *provider.InspectResult) {
 				res.History = append(res.History, provider.HistoryRow{Key: i.row.Key, Execution: number, First: 1, Count: length})
 			}
-		case kind == provider.InspectExecutions && number < i.row.Execution:
+		case kind == provider.InspectExecutions && number < i.row.Execution && x.status != 0:
 			row.add = func(res *provider.InspectResult) {
 				res.Executions = append(res.Executions, provider.ExecutionRow{
 					Key: i.row.Key, Execution: number, Status: x.status, Length: length,

@@ -33,7 +33,8 @@ type instance struct {
 type execution struct {
 	events [][]byte
 	bytes  int64
-	status provider.Status // of an old execution; the current one has the row's status
+	status provider.Status // of an old execution, 0 once it is trimmed; the current one has the row's status
+	ended  provider.Time   // of an old execution
 }
 
 func (x *execution) add(events ...[]byte) {

@@ -103,6 +103,12 @@ func (all *instances) runs(i *instance) bool {
 	return !i.row.Status.Ended() || slices.ContainsFunc(all.children[i.row.Key], all.runs)
 }
 
+// stays reports whether the instance or one below it is running or spared.
+func (all *instances) stays(i *instance, spare []provider.UUID) bool {
+	return !i.row.Status.Ended() || slices.Contains(spare, i.row.Key) ||
+		slices.ContainsFunc(all.children[i.row.Key], func(child *instance) bool { return all.stays(child, spare) })
+}
+
 // belongs reports whether the instance goes with its parent: the parent is there, in the execution that started it.
 func (all *instances) belongs(i *instance) bool {
 	parent := all.byKey[i.row.Parent.Key]

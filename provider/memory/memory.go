@@ -15,7 +15,7 @@ type Provider struct {
 	*tasks   // FetchTasks, ReportTasks, RenewTasks, SteerTask
 	*asks    // Ask, FetchAsks, Answer
 	*reader  // Get, ReadHistory, List, Count, Stats, Inspect
-	*cleaner // Delete, Prune, DeadLetters
+	*cleaner // Delete, Prune, Trim, DeadLetters
 	*shared  // Lease, Record
 	*guests  // CreateIn, SendIn, CompleteIn
 	*mover   // Seal, Export, Import, Seals
@@ -36,6 +36,7 @@ var (
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
+	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
 )
 

@@ -105,7 +105,7 @@ func (tn *turns) reset(i *instance, req *provider.SteerRequest, now provider.Tim
 		i.wokenAt = now
 	}
 	tn.dropWork(i)
-	if i.row.Status.Ended() {
+	if i.execution().ended = now; i.row.Status.Ended() {
 		i.execution().status = i.row.Status
 	} else {
 		i.execution().status = provider.StatusReset

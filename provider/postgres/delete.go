@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -20,14 +22,21 @@ const (
 	sqlOneChild      = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT 1`
 	sqlDropLettersOf = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter WHERE key = $1 ORDER BY id FOR UPDATE)`
 	sqlDropAsksOf    = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT ask_id FROM perdure.ask WHERE key = $1 ORDER BY ask_id FOR UPDATE)`
+	// The ended instances to look at, oldest end first.
+	sqlLooked = `SELECT l.ended_at, l.key FROM perdure.instance l WHERE l.ended_at > 0 AND l.ended_at >= $2 AND l.ended_at <= $1
+	AND (l.ended_at > $2 OR l.key > $3) ORDER BY l.ended_at, l.key LIMIT `
 	// Trees that cannot be pruned must not crowd out those that can.
-	sqlPrunable = `SELECT i.key FROM perdure.instance i WHERE i.ended_at > 0 AND i.ended_at <= ` + sqlNow + ` - $1 AND (i.parent_key IS NULL
+	sqlPrunable = `SELECT i.ended_at, i.key FROM (` + sqlLooked + `$4) d JOIN perdure.instance i ON i.key = d.key WHERE (i.parent_key IS NULL
 	OR NOT EXISTS (SELECT 1 FROM perdure.instance p WHERE p.key = i.parent_key AND p.execution <= i.parent_execution))
-	AND (cardinality($3::text[]) = 0 OR i.kind IN (SELECT k.id FROM perdure.kind k WHERE k.name = ANY($3)))
-	AND (cardinality($4::smallint[]) = 0 OR i.status = ANY($4))
+	AND (cardinality($5::text[]) = 0 OR i.kind IN (SELECT k.id FROM perdure.kind k WHERE k.name = ANY($5)))
+	AND (cardinality($6::text[]) = 0 OR i.kind NOT IN (SELECT k.id FROM perdure.kind k WHERE k.name = ANY($6)))
+	AND (cardinality($7::smallint[]) = 0 OR i.status = ANY($7))
 	AND (i.deleting OR NOT EXISTS (WITH RECURSIVE tree (key) AS (SELECT i.key UNION SELECT c.key FROM perdure.instance c JOIN tree
-	ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure.instance r ON r.key = tree.key WHERE r.status < 3))
-	ORDER BY i.ended_at LIMIT $2`
+	ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure.instance r ON r.key = tree.key WHERE r.status < 3
+	OR cardinality($8::uuid[]) > 0 AND r.key = ANY($8)))
+	ORDER BY i.ended_at, i.key LIMIT $9`
+	sqlLookedLast = sqlLooked + `1 OFFSET $4`
+	sqlPruneTime  = `SELECT ` + sqlNow + ` - $1::bigint`
 )
 
 // deleteBatch is how many children one transaction of a deletion marks.
@@ -197,18 +206,61 @@ func (d deleter) prune(ctx context.Context, req provider.PruneRequest) (res prov
 	for i, s := range req.Statuses {
 		statuses[i] = int16(s)
 	}
-	keys, err := write(ctx, d.group, "prune", 0, relational.Needs{}, func(t *relational.Tx, keys *[]provider.UUID) (err error) {
-		*keys, err = unitOf(t).keys(sqlPrunable, req.Age.Microseconds(), req.Max, append([]string{}, req.Names...), statuses)
-		return err
+	found, err := relational.FindPrunable(&req, func(from relational.Position, looks int) (relational.Prunable, error) {
+		return d.prunable(ctx, &req, statuses, from, looks)
 	})
-	for _, key := range keys {
+	if err != nil {
+		return res, err
+	}
+	res.Cursor = found.Cursor
+	for _, key := range found.Keys {
 		n, err := d.pruneOne(ctx, key)
 		res.Instances += n
 		if err != nil {
 			return res, err
 		}
 	}
-	return res, err
+	return res, nil
+}
+
+// prunable returns which trees may go.
+func (d deleter) prunable(
+	ctx context.Context, req *provider.PruneRequest, statuses []int16, from relational.Position, looks int,
+) (found relational.Prunable, err error) {
+	spare := make([]pgtype.UUID, len(req.Spare))
+	for n, key := range req.Spare {
+		spare[n] = uuid(key)
+	}
+	after := pgtype.UUID{Bytes: from.Key, Valid: true} // zero is before all keys
+	err = d.group.db.read(ctx, "prune", func(ctx context.Context, c *pgxpool.Conn) error {
+		var before int64
+		names := d.group.db.names
+		if err := c.QueryRow(ctx, names.sql(sqlPruneTime), req.Age.Microseconds()).Scan(&before); err != nil {
+			return err
+		}
+		rows, err := c.Query(ctx, names.sql(sqlPrunable), before, int64(from.At), after, looks,
+			append([]string{}, req.Names...), append([]string{}, req.ExceptNames...), statuses, spare, req.Max)
+		if err != nil {
+			return err
+		}
+		if found.Trees, err = pgx.CollectRows(rows, positionOf); err != nil {
+			return err
+		}
+		if rows, err = c.Query(ctx, names.sql(sqlLookedLast), before, int64(from.At), after, looks-1); err != nil {
+			return err
+		}
+		found.Last, err = pgx.CollectRows(rows, positionOf)
+		return err
+	})
+	return found, err
+}
+
+// positionOf scans a time and a key.
+func positionOf(row pgx.CollectableRow) (p relational.Position, err error) {
+	var key pgtype.UUID
+	err = row.Scan(&p.At, &key)
+	p.Key = key.Bytes
+	return p, err
 }
 
 // pruneOne removes one ended instance, unless it was reset meanwhile or one below it runs.

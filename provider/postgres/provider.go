@@ -58,6 +58,7 @@ var (
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
+	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
 )
 

@@ -51,8 +51,8 @@ func (r *historyRows) AppendEvents(h *relational.Head, count int, packed []byte)
 }
 
 // AddExecution implements [relational.Rows].
-func (r *historyRows) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error {
-	r.t.ops.executions = append(r.t.ops.executions, executionRow{executionRef{key, execution}, status, length})
+func (r *historyRows) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64, at provider.Time) error {
+	r.t.ops.executions = append(r.t.ops.executions, executionRow{executionRef{key, execution}, status, length, at})
 	return nil
 }
 

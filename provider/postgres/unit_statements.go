@@ -74,9 +74,9 @@ const (
 	SELECT false, key, instance, execution, event_id, kind, timer, '', '', 0, reason, at, payload FROM gone ORDER BY key, visible_at, id`
 	sqlNoTasks = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
 	WHERE t.key = ANY(ARRAY[w.key]) AND t.execution = w.execution RETURNING t.kind, t.lease_until`
-	sqlExecutions = `INSERT INTO perdure.execution (key, execution, status, length)
-	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::bigint[])
-	ON CONFLICT (key, execution) DO UPDATE SET status = excluded.status, length = excluded.length`
+	sqlExecutions = `INSERT INTO perdure.execution (key, execution, status, length, ended_at)
+	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[])
+	ON CONFLICT (key, execution) DO UPDATE SET status = excluded.status, length = excluded.length, ended_at = excluded.ended_at`
 	sqlCustom = `INSERT INTO perdure.outcome (key, custom_status) SELECT * FROM unnest($1::uuid[], $2::bytea[])
 	ON CONFLICT (key) DO UPDATE SET custom_status = excluded.custom_status`
 	sqlResults = `INSERT INTO perdure.outcome (key, result) SELECT * FROM unnest($1::uuid[], $2::bytea[])

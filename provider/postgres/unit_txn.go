@@ -208,6 +208,7 @@ func (t *txn) queueOps(b *pgx.Batch) {
 		column(c, rows, func(r *executionRow) int64 { return r.execution })
 		column(c, rows, func(r *executionRow) int16 { return int16(r.status) })
 		column(c, rows, func(r *executionRow) int64 { return r.length })
+		column(c, rows, func(r *executionRow) int64 { return int64(r.at) })
 	})
 	o.heads = append(s.instances(o.instances), o.heads...)
 	s.listeners(o.listeners)

@@ -89,6 +89,7 @@ type (
 		executionRef
 		status provider.Status
 		length int64
+		at     provider.Time
 	}
 	keyBytes struct {
 		key  provider.UUID

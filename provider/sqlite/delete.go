@@ -21,14 +21,20 @@ const (
 	// An abandoned child outlives its parent, so a plain delete must not remove it while it runs.
 	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT ? UNION SELECT i.key FROM perdure_instance i JOIN tree
 		ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure_instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
+	// The ended instances to look at, oldest end first. The index of ends has the keys, too.
+	sqlLooked = `SELECT l.ended_at, l.key FROM perdure_instance l WHERE l.ended_at > 0 AND l.ended_at >= ?2 AND l.ended_at <= ?1
+		AND (l.ended_at > ?2 OR l.key > ?3) ORDER BY l.ended_at, l.key LIMIT `
 	// Instances that cannot be pruned must not fill the page.
-	sqlPrunable = `SELECT i.key FROM perdure_instance i WHERE i.ended_at > 0 AND i.ended_at <= ?1 AND (i.parent_key IS NULL
+	sqlPrunable = `SELECT i.ended_at, i.key FROM (` + sqlLooked + `?4) d CROSS JOIN perdure_instance i ON i.key = d.key WHERE (i.parent_key IS NULL
 		OR NOT EXISTS (SELECT 1 FROM perdure_instance p WHERE p.key = i.parent_key AND p.execution <= i.parent_execution))
-		AND (?2 IS NULL OR i.kind IN (SELECT k.id FROM perdure_kind k WHERE k.name IN (SELECT value FROM json_each(?2))))
-		AND (?3 IS NULL OR i.status IN (SELECT value FROM json_each(?3)))
+		AND (?5 IS NULL OR i.kind IN (SELECT k.id FROM perdure_kind k WHERE k.name IN (SELECT value FROM json_each(?5))))
+		AND (?6 IS NULL OR i.kind NOT IN (SELECT k.id FROM perdure_kind k WHERE k.name IN (SELECT value FROM json_each(?6))))
+		AND (?7 IS NULL OR i.status IN (SELECT value FROM json_each(?7)))
 		AND (i.deleting OR NOT EXISTS (WITH RECURSIVE tree (key) AS (SELECT i.key UNION SELECT c.key FROM perdure_instance c JOIN tree
-		ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure_instance r ON r.key = tree.key WHERE r.status < 3))
-		ORDER BY i.ended_at LIMIT ?4`
+		ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure_instance r ON r.key = tree.key WHERE r.status < 3
+		OR ?8 IS NOT NULL AND hex(r.key) IN (SELECT value FROM json_each(?8))))
+		ORDER BY i.ended_at, i.key LIMIT ?9`
+	sqlLookedLast = sqlLooked + `1 OFFSET ?4`
 )
 
 // A cleaner removes instances.
@@ -194,12 +200,15 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 	if cl.readOnly {
 		return provider.PruneResult{}, refused("prune")
 	}
-	keys, err := cl.prunable(ctx, &req)
+	before := cl.store.clock.wall() - provider.Time(req.Age.Microseconds())
+	found, err := relational.FindPrunable(&req, func(from relational.Position, looks int) (relational.Prunable, error) {
+		return cl.prunable(ctx, &req, before, from, looks)
+	})
 	if err != nil {
 		return provider.PruneResult{}, err
 	}
-	var res provider.PruneResult
-	for _, key := range keys {
+	res := provider.PruneResult{Cursor: found.Cursor}
+	for _, key := range found.Keys {
 		n, err := cl.prune(ctx, key)
 		res.Instances += n
 		if err != nil {
@@ -210,18 +219,36 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 }
 
 // prunable returns which trees may go. It may look at many rows, so that no writer waits for it.
-func (cl *cleaner) prunable(ctx context.Context, req *provider.PruneRequest) (keys []provider.UUID, err error) {
+func (cl *cleaner) prunable(
+	ctx context.Context, req *provider.PruneRequest, before provider.Time, from relational.Position, looks int,
+) (found relational.Prunable, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	err = cl.read(ctx, "prune", func(c *conn) error {
-		before := cl.store.clock.wall() - provider.Time(req.Age.Microseconds())
-		keys = nil
-		return c.each(ctx, sqlPrunable, func(r *row) error {
-			keys = append(keys, r.uuid(0))
-			return nil
-		}, before, listed(req.Names), listed(req.Statuses), req.Max)
+		found = relational.Prunable{}
+		place := func(list *[]relational.Position) func(*row) error {
+			return func(r *row) error {
+				*list = append(*list, relational.Position{At: r.time(0), Key: r.uuid(1)})
+				return nil
+			}
+		}
+		err := c.each(ctx, sqlPrunable, place(&found.Trees), before, from.At, from.Key[:], looks,
+			listed(req.Names), listed(req.ExceptNames), listed(req.Statuses), spared(req.Spare), req.Max)
+		if err != nil {
+			return err
+		}
+		return c.each(ctx, sqlLookedLast, place(&found.Last), before, from.At, from.Key[:], looks-1)
 	})
-	return keys, err
+	return found, err
+}
+
+// spared returns keys as an argument for json_each, null for none.
+func spared(keys []provider.UUID) any {
+	texts := make([]string, len(keys))
+	for n, key := range keys {
+		texts[n] = fmt.Sprintf("%X", key[:])
+	}
+	return listed(texts)
 }
 
 // listed returns a list as an argument for json_each, null for an empty one.

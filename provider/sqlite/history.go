@@ -7,8 +7,8 @@ import (
 
 const (
 	sqlAppend       = `INSERT INTO perdure_history (key, execution, first_id, events, data, sum) VALUES (?, ?, ?, ?, ?, ?)`
-	sqlAddExecution = `INSERT INTO perdure_execution (key, execution, status, length) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET status = excluded.status, length = excluded.length`
+	sqlAddExecution = `INSERT INTO perdure_execution (key, execution, status, length, ended_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET status = excluded.status, length = excluded.length, ended_at = excluded.ended_at`
 )
 
 // AppendEvents implements [relational.Rows].
@@ -17,8 +17,8 @@ func (t *historyRows) AppendEvents(h *relational.Head, count int, packed []byte)
 }
 
 // AddExecution implements [relational.Rows].
-func (t *historyRows) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error {
-	return t.do(sqlAddExecution, key, execution, status, length)
+func (t *historyRows) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64, at provider.Time) error {
+	return t.do(sqlAddExecution, key, execution, status, length, at)
 }
 
 const sqlExecutionStatus = `SELECT status FROM perdure_execution WHERE key = ? AND execution = ?`

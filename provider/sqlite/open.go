@@ -75,6 +75,9 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if s.here, err = openPresence(full); err != nil {
 		return nil, explainLocks(err)
 	}
+	if err := w.script(ctx, sqlIncremental); err != nil { // of a new file; before its first page is written
+		return nil, explain(err)
+	}
 	if err := useLog(ctx, w); err != nil {
 		return nil, err
 	}

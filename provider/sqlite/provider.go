@@ -17,7 +17,7 @@ type Provider struct {
 	*reader   // List, Count, Stats
 	*fetches  // FetchTurns, FetchTasks, FetchAsks
 	*asks     // Ask, Answer
-	*cleaner  // Delete, Prune
+	*cleaner  // Delete, Prune, Compact
 	*guests   // CreateIn, SendIn, CompleteIn, BeginTx
 	*migrator // Migrate, Migrations
 }
@@ -43,6 +43,8 @@ var (
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
+	_ provider.Trimmer     = (*Provider)(nil)
+	_ provider.Compactor   = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
 )
 

@@ -85,6 +85,7 @@ type mutant struct {
 	stats   method[provider.StatsRequest, provider.StatsResult]
 	remove  method[provider.DeleteRequest, provider.DeleteResult]
 	prune   method[provider.PruneRequest, provider.PruneResult]
+	trim    method[provider.TrimRequest, provider.TrimResult]
 	letters method[provider.DeadLettersRequest, provider.DeadLettersResult]
 	lease   method[provider.LeaseRequest, provider.LeaseResult]
 	record  recordMethod
@@ -115,7 +116,7 @@ func newMutant() *mutant {
 		answer: func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 			return struct{}{}, p.Answer(ctx, req)
 		},
-		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune,
+		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune, trim: p.Trim,
 		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close, counted: p.Counters, has: p.Features(),
 		notify: p.Notify, migrations: steps, migrate: func() error { return nil },
 		createIn: func(ctx context.Context, req createInRequest) (provider.CreateResult, error) {
@@ -263,6 +264,10 @@ func (m *mutant) Counters() provider.Counters { return m.counted() }
 
 func (m *mutant) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	return m.remove(ctx, req)
+}
+
+func (m *mutant) Trim(ctx context.Context, req provider.TrimRequest) (provider.TrimResult, error) {
+	return m.trim(ctx, req)
 }
 
 func (m *mutant) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {

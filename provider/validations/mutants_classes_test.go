@@ -210,7 +210,7 @@ func prunesOverGrandchildren(m *mutant) {
 			})
 			if i.Status.Ended() && i.Parent.Key.IsZero() && !runs {
 				res, err := m.Provider.Delete(ctx, provider.DeleteRequest{Key: i.Key, Force: true})
-				return provider.PruneResult(res), err
+				return provider.PruneResult{Instances: res.Instances}, err
 			}
 		}
 		return prune(ctx, req)

@@ -25,6 +25,18 @@ func brokenClean() []brokenRule {
 		{name: "a child is pruned alone", caught: "clean/prune-cascades", breaks: prunesChildren},
 		{name: "a child stays until its parent ends", caught: "clean/prune-of-left-executions", breaks: prunesNoChildren},
 		{name: "a prune ignores statuses", caught: "clean/prune-chosen", breaks: prunes(forgetsStatuses)},
+		{name: "a prune removes what ExceptNames names", caught: "clean/prune-except", breaks: prunes(forgetsExcept)},
+		{name: "a prune removes what it should spare", caught: "clean/prune-spares", breaks: prunes(forgetsSpare)},
+		{name: "a prune removes a parent of what it should spare", caught: "clean/prune-spares", breaks: prunes(sparesRootsOnly)},
+		{name: "a prune does not say that more is left", caught: "clean/prune-cursor", breaks: prunesWithoutCursor},
+		{name: "a prune begins anew in spite of its cursor", caught: "clean/prune-cursor", breaks: prunes(prunesFromTheBeginning)},
+		{name: "a trim removes one too many", caught: "clean/trim-keeps", breaks: trims(keepsOneLess)},
+		{name: "a trim ignores the age", caught: "clean/trim-young", breaks: trims(trimsAnyAge)},
+		{name: "a trim takes one less", caught: "clean/trim", breaks: trims(trimsLess)},
+		{name: "a trim takes nothing of the ended", caught: "clean/trim-ended", breaks: trimsOnlyRunning},
+		{name: "a trim begins anew in spite of its cursor", caught: "clean/trim-cursor", breaks: trims(trimsFromTheBeginning)},
+		{name: "a trimmed execution reads as empty", caught: "clean/trim-gone", breaks: readsTrimmed},
+		{name: "a trim takes a younger execution first", caught: "clean/trim-order", breaks: trimsTheYoungest},
 		{name: "unknown dead letters are discarded", caught: "clean/letters-discard", breaks: discardsNothing},
 		{name: "letters of all instances are listed", caught: "clean/letters-of-an-instance", breaks: listsAllLetters},
 		{name: "an instance has no dead letters", caught: "clean/letters-counted", breaks: countsNoLetters},
@@ -124,7 +136,7 @@ func prunesTheYoungest(m *mutant) {
 			return prune(ctx, req)
 		}
 		res, err := m.Provider.Delete(ctx, provider.DeleteRequest{Key: list[0].Key})
-		return provider.PruneResult(res), err
+		return provider.PruneResult{Instances: res.Instances}, err
 	})
 }
 

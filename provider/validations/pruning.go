@@ -68,3 +68,68 @@ func pruneChosen(t *trial) {
 	_, err := t.Prune(t.ctx, provider.PruneRequest{Statuses: []provider.Status{provider.StatusRunning}})
 	t.want(err, provider.ErrInvalid)
 }
+
+func pruneExcept(t *trial) {
+	for n, name := range []string{"one", "two", "three", "one"} {
+		i := t.create(fmt.Sprint("i", n), func(r *provider.CreateRequest) { r.Name = name })
+		t.steer(i.Key, provider.SteerTerminate)
+		t.pass(blink)
+	}
+	root := t.create("root")
+	below := t.create("below", func(r *provider.CreateRequest) {
+		r.Name = "two"
+		r.Parent = provider.Parent{Key: root.Key, ID: root.ID, Execution: 1, EventID: 1, Close: provider.CloseAbandon}
+	})
+	t.steer(below.Key, provider.SteerTerminate)
+	t.steer(root.Key, provider.SteerTerminate)
+	is(t, "instances pruned with all names left out", prune(t, provider.PruneRequest{ExceptNames: []string{"one", "two", "three", root.Name}}), 0)
+	is(t, "instances pruned", prune(t, provider.PruneRequest{ExceptNames: []string{"two", "three", "nobody"}}), 4)
+	checkList(t, provider.Filter{}, "i1 i2")
+	is(t, "instances pruned by two lists", prune(t, provider.PruneRequest{Names: []string{"two", "three"}, ExceptNames: []string{"two"}}), 1)
+	checkList(t, provider.Filter{}, "i1")
+}
+
+func pruneSpared(t *trial) {
+	a, b := t.end(t.begin("a")), t.end(t.begin("b"))
+	root := t.create("root")
+	below := t.create("below", func(r *provider.CreateRequest) {
+		r.Parent = provider.Parent{Key: root.Key, ID: root.ID, Execution: 1, EventID: 1, Close: provider.CloseAbandon}
+	})
+	t.steer(below.Key, provider.SteerTerminate)
+	t.steer(root.Key, provider.SteerTerminate)
+	spare := []provider.UUID{b.Key, below.Key, unique()}
+	is(t, "instances pruned", prune(t, provider.PruneRequest{Spare: spare}), 1)
+	t.gone(a.Key)
+	checkList(t, provider.Filter{}, "b below root")
+	is(t, "instances pruned without Spare", prune(t, provider.PruneRequest{}), 3)
+}
+
+func pruneCursor(t *trial) {
+	for n := range 6 {
+		i := t.begin(fmt.Sprint("i", n))
+		if n == 1 { // it stays
+			t.create("below", func(r *provider.CreateRequest) {
+				r.Parent = provider.Parent{Key: i.Key, ID: i.ID, Execution: 1, EventID: 1, Close: provider.CloseAbandon}
+			})
+		}
+		t.steer(i.Key, provider.SteerTerminate)
+		t.pass(blink)
+	}
+	req := provider.PruneRequest{Max: 2}
+	for calls := range 20 {
+		res, err := t.Prune(t.ctx, req)
+		t.ok(err)
+		if calls == 0 {
+			is(t, "instances pruned by the first call", res.Instances, 2)
+			checkList(t, provider.Filter{}, "below i1 i3 i4 i5")
+			t.mustf(res.Cursor != "", "the first call returned no Cursor, and three of the ended instances are left")
+		}
+		if req.Cursor = res.Cursor; req.Cursor == "" {
+			break
+		}
+	}
+	t.checkf(req.Cursor == "", "the Cursor has no end")
+	checkList(t, provider.Filter{}, "below i1")
+	_, err := t.Prune(t.ctx, provider.PruneRequest{Cursor: "no cursor"})
+	t.want(err, provider.ErrInvalid)
+}

@@ -69,7 +69,7 @@ func cases() []testCase {
 		{"follow", broad(followCases())},
 		{"filter", broad(filterCases())},
 		{"read", slices.Concat(readCases(), readPageRaces())},
-		{"clean", slices.Concat(cleanCases(), broad(cleanListeners()), broad(cleanReplies()), cleanRaces(), cleanPageRaces())},
+		{"clean", slices.Concat(cleanCases(), broad(cleanListeners()), broad(trimCases()), broad(cleanReplies()), cleanRaces(), cleanPageRaces())},
 		{"shared", slices.Concat(sharedCases(), sharedPageRaces())},
 		{"inspect", inspectCases()},
 		{"transactions", slices.Concat(transactionCases(), broad(transactionLevels()), broad(transactionStartMessages()), broad(transactionListener()))},

@@ -8,7 +8,7 @@ func unbound() map[string][]string {
 			"Package provider is the contract between the perdure engine and a storage",
 			"A storage implements [Provider]: twelve methods, most with a context, a request struct and a result struct",
 			"Everything else that a storage may have is an interface of its own ([Lister], [Notifier]), which the engine discovers with [As]",
-			"Asker", "Lister", "Meter", "Cleaner", "Redriver", "Keeper", "Full", "Counters", "Counter", "Features", "Featured",
+			"Asker", "Lister", "Meter", "Cleaner", "Redriver", "Keeper", "Full", "Trimmer", "Compactor", "CompactRequest", "CompactResult", "Compact returns free space of the store to the file system, in steps that hold no other caller up for long", "Counters", "Counter", "Features", "Featured",
 			"It knows nothing about orchestrations", "All that it needs is in plain fields next to the opaque bytes",
 			"Messages wait in the inbox of an instance", "First is the first turn of the instance, computed before the instance exists",
 			"Activity tasks wait in named queues",
@@ -50,7 +50,8 @@ func unbound() map[string][]string {
 		"allows something": {
 			"If the caller cancelled the context, the provider may still read them", "A notice may be lost, duplicated or made up by another process",
 			"So a notice is a hint to look at the store, by a renewal", "Regular renewals are the safety net",
-			"They may be some seconds stale", "It may also end once the provider has looked at [MinRows] rows, even without an instance",
+			"They may be some seconds stale", "Prune may also stop once it has looked at [MinRows] ended instances", "Trim may also stop once it has looked at [MinRows] executions",
+			"If an older release has not noted that, it may count from the first Trim with an Age", "It may also end once the provider has looked at [MinRows] rows, even without an instance",
 			"Its Cursor then continues after the last row", "It may then also stop once it has looked at [MinRows] rows", "An expired lease may move the rank to its expiry", "Concurrent commits need not see each other's tasks",
 			"An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free",
 			"A provider may return some messages only once they are visible", "Without [Features].Ahead it may do so with all of them",
@@ -65,6 +66,10 @@ func unbound() map[string][]string {
 		"of a moment that a case cannot see": {
 			"An instance that is no longer Suspended is not closed: the call returns [ErrConflict]", "Import stores a page of an instance under its key, in one transaction",
 			"One that is left is returned with its state, not leased for work", "ErrClosed",
+		},
+		"of space that only some stores can give back": {
+			"It gives back at least Bytes, unless less is free", "With Rebuild, the store is written anew without any gap", "Fixed reports that the store can give back space only by a rebuild",
+			"Other callers wait until that is done, and the store needs as much free space again on its disk", "CompactRequest.Bytes", "CompactResult.Freed", "CompactResult.Free", "CompactResult.Size",
 		},
 		"of a call without a result that could differ": {"Counter.Counters", "Featured.Features"},
 		"of a repair that no case can cause":           {"Counters.ReadyMended"},

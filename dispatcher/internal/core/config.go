@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -27,10 +28,12 @@ type Config struct {
 	QueueLimits    map[string]flow.QueueLimit              // by queue
 	Env            *replay.Env
 	Logger         *slog.Logger
-	Level          *upgrade.Level                // that the store allows, and the highest that the node runs
-	Alongside      func(working context.Context) // runs until the end of the node, when working is done; nil: nothing does
-	Off            fastpath.Set                  // fast paths that are switched off
-	Propagators    []header.Propagator           // of headers into activities
+	Level          *upgrade.Level      // that the store allows, and the highest that the node runs
+	Alongside      Alongside           // runs until the end of the node, when working is done; nil: nothing does
+	Paused         map[string]bool     // queues of which the node begins nothing at first
+	OnDrained      func()              // called when a drained node has finished all work; nil: nobody is
+	Off            fastpath.Set        // fast paths that are switched off
+	Propagators    []header.Propagator // of headers into activities
 
 	MaxTurns            int                   // turns at the same time, at least 1
 	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities
@@ -62,6 +65,9 @@ type Config struct {
 	WatchdogTimeout      time.Duration // on shutdown, for code that has not returned
 	OnFatal              func(error)   // gets the reason before the node shuts itself down; nil: it does not
 }
+
+// Alongside is what runs beside the loops of a node.
+type Alongside func(working context.Context, node control.Controls)
 
 // Settings returns those of executions that are started here.
 func (c *Config) Settings() history.Settings { return replay.SettingsAt(c.Level.Allowed()) }

@@ -27,7 +27,8 @@ type Node struct {
 	Watchdog *leak.Watchdog
 	Fetchers inflight.Count // fetch loops
 	Work     inflight.Count // turns, attempts and closing executions
-	Stopping atomic.Bool
+	Stopping atomic.Bool    // for good
+	Draining atomic.Bool    // until an operator undoes it
 
 	Working context.Context //nolint:containedctx // of all work until the node has stopped
 }
@@ -46,6 +47,9 @@ func New(working context.Context, cfg Config) *Node {
 		Manage: manage.New(store, manage.Options{Owner: cfg.Owner, Lease: cfg.Lease, Sessions: cfg.Sessions}), Working: working,
 	}
 }
+
+// Quiet reports whether the node takes no new work, because it stops or drains.
+func (n *Node) Quiet() bool { return n.Stopping.Load() || n.Draining.Load() }
 
 // Fetch runs a function that brings in work. Shutdown waits for it first.
 func (n *Node) Fetch(loop func()) {

@@ -39,7 +39,7 @@ type Claims struct {
 	mu    sync.Mutex
 	turns map[provider.UUID]*Claim
 	alarm alarm.Alarm // for the first turn; nil before the first Hold
-	over  bool        // the node stops and holds no more
+	over  bool        // the node stops or drains, and holds no more
 }
 
 // NewClaims makes an empty set of claims. It calls begin for each turn that is due.
@@ -121,11 +121,19 @@ func (e *Claims) end() (all []*Claim) {
 	}
 	clear(e.turns)
 	rings := e.alarm
+	e.alarm = nil
 	e.mu.Unlock()
 	if rings != nil {
 		rings.Stop()
 	}
 	return all
+}
+
+// Reopen lets turns be held again after ReleaseAll.
+func (e *Claims) Reopen() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = false
 }
 
 // Ahead returns how far ahead this node claims. Waiting must not use up a short lease.

@@ -29,6 +29,7 @@ func (p *Pools) Offers(limit int) (o Offers) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	paused := p.paused.Load()
 	o.Park.Limit, o.freed = limit, p.freed
 	all := &group{}
 	for i := range p.groups {
@@ -37,12 +38,13 @@ func (p *Pools) Offers(limit int) (o Offers) {
 		if !again.IsZero() && (o.again.IsZero() || again.Before(o.again)) {
 			o.again = again
 		}
-		if room <= 0 {
+		queues := g.open(paused)
+		if room <= 0 || len(queues) == 0 {
 			continue
 		}
-		o.Looks = append(o.Looks, Offer{g.queues, room, []*group{g}})
+		o.Looks = append(o.Looks, Offer{queues, room, []*group{g}})
 		o.Park.Limit, o.Park.groups = min(o.Park.Limit, room), append(o.Park.groups, g)
-		for _, f := range g.queues {
+		for _, f := range queues {
 			for _, name := range f.Names {
 				all.add(f.Queue, name, f.MaxLeased)
 			}
@@ -59,11 +61,12 @@ func (p *Pools) Found(asked Offer, n int) (empty bool) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	paused := p.paused.Load()
 	for _, g := range asked.groups {
 		g.waits = n >= asked.Limit
 	}
 	for _, g := range p.groups {
-		if room, _ := g.room(1, now); room > 0 && g.waits {
+		if room, _ := g.room(1, now); room > 0 && g.waits && len(g.open(paused)) > 0 {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storage"
@@ -51,7 +52,8 @@ type Pools struct {
 	wake   context.CancelFunc // ends a fetch that was parked without the full pools
 	freed  int64              // how often a full pool got a free place
 
-	throttles map[string]*Throttle // by queue
+	throttles map[string]*Throttle            // by queue
+	paused    atomic.Pointer[map[string]bool] // queues of which nothing begins; nil: none
 }
 
 // NewPools returns the pools and throttles of a node that serves the given queues.

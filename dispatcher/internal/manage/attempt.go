@@ -16,6 +16,7 @@ type Attempt struct {
 	Lease  Lease                   // when the attempt is added
 	Cancel context.CancelCauseFunc // ends its context
 	Owner  Owner
+	Queue  string
 
 	unwanted atomic.Bool
 	shared   atomic.Bool

@@ -195,7 +195,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
-	case f.Stopping.Load():
+	case f.Quiet():
 		report.Outcome = provider.TaskRelease
 	case task.State.Kind != provider.ExecutionRunning:
 		f.Count.AttemptsDiscarded.Add(1)

@@ -49,7 +49,7 @@ func (l neverLater) Cause() error { return l.a.Cause() }
 // Adopt takes over an attempt that began inside a turn and that the commit made a task with a lease.
 func (w *Worker) Adopt(a *Attempt) {
 	w.Count.AttemptsRunning.Add(1)
-	a.later = later{w, a}
+	a.later, a.Queue = later{w, a}, a.Call.Queue
 	a.Owner = &a.later
 	w.Manage.Add(&a.Attempt)
 }

@@ -56,7 +56,7 @@ func (w *Worker) ReleaseUnstarted(working context.Context, a *Attempt) {
 	}()
 }
 
-// releaseUnbegun releases a task, and its slot, whose lease has become too short to begin. It does not count as an attempt.
+// releaseUnbegun releases a task, and its slot, that must not begin now. It does not count as an attempt.
 func (w *Worker) releaseUnbegun(working context.Context, a *Attempt) {
 	w.Count.AttemptsReleased.Add(1)
 	w.refuse(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})

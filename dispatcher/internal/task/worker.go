@@ -62,13 +62,13 @@ func (w *Worker) EndLate(fetching, working context.Context) {
 // MayHandOff reports whether a turn's own commit may lease the task of a call to this node. It may not while tasks wait in the queue, nor
 // for activities that must queue.
 func (w *Worker) MayHandOff(call *history.ActivityScheduled) bool {
-	return !w.Stopping.Load() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
-		!w.Config.Off.Has(fastpath.HandOff)
+	return !w.Quiet() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
+		!w.Config.Off.Has(fastpath.HandOff) && !w.pools.Paused(call.Queue)
 }
 
 // Queues counts a task that a commit of this node adds to the queue for lack of room.
 func (w *Worker) Queues(call *history.ActivityScheduled) {
-	if w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) && !w.Config.Off.Has(fastpath.HandOff) {
+	if w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) && !w.Config.Off.Has(fastpath.HandOff) && !w.pools.Paused(call.Queue) {
 		w.queued.Add(1)
 	}
 }
@@ -95,6 +95,15 @@ func (w *Worker) MustQueue(call *history.ActivityScheduled) bool {
 		w.pools.Bounds(call.Queue, call.Name)
 }
 
+// PauseQueues replaces the set of queues of which nothing begins. What runs goes on. A fetch that is parked begins anew.
+func (w *Worker) PauseQueues(paused map[string]bool) {
+	w.pools.Pause(paused)
+	w.queueEmpty.Store(false) // what waits in a queue that goes on comes before hand-offs
+}
+
+// Paused reports whether nothing of the queue begins.
+func (w *Worker) Paused(queue string) bool { return w.pools.Paused(queue) }
+
 // Start runs an attempt, whose slot is taken, on its own goroutine.
 func (w *Worker) Start(working context.Context, a *Attempt) {
 	if ctx := w.Begin(working, a); ctx != nil {
@@ -102,14 +111,15 @@ func (w *Worker) Start(working context.Context, a *Attempt) {
 	}
 }
 
-// Begin returns the context for Run. It is nil if the lease has become too short; then the task is released.
+// Begin returns the context for Run. It is nil if the lease has become too short or the queue is paused; then the task is released.
 func (w *Worker) Begin(working context.Context, a *Attempt) context.Context {
-	if !a.Lease.Startable() {
+	if !a.Lease.Startable() || w.pools.Paused(a.Call.Queue) {
 		w.releaseUnbegun(working, a)
 		return nil
 	}
 	w.Work.Add()
 	w.Count.AttemptsRunning.Add(1)
+	a.Queue = a.Call.Queue
 	a.places = w.pools.Take(a.Call.Queue, a.Call.Name)
 	ctx, cancel := context.WithCancelCause(working)
 	a.Cancel = cancel

@@ -59,7 +59,7 @@ func (c *committer) committed(
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	if t.req.Sticky > 0 {
 		c.actors.notePin(a) // the commit may have taken long
-		if c.Stopping.Load() {
+		if c.Quiet() {
 			c.unpinner.Unpin(working, a.key)
 		}
 	}

@@ -77,7 +77,7 @@ func (s *starter) canStart(req *provider.CreateRequest) bool {
 	}
 	of := capability(req)
 	return s.Config.Orchestrations[of] != nil && s.Config.DeadlockLimit > 0 && !s.slowStarts.Slow(of) && req.EngineLevel <= s.Config.Level.Own() &&
-		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && onlyEvents(req.Messages) && s.Clock.Now() != 0 && !s.Stopping.Load() &&
+		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && onlyEvents(req.Messages) && s.Clock.Now() != 0 && !s.Quiet() &&
 		s.turns.slots.Free() > s.Config.MaxTurns/2 && s.turns.attempts.Room() > 0
 }
 

@@ -43,7 +43,7 @@ func (ts *Turns) fastTurn(working context.Context, a *actor, r *run) (handed *ta
 // wait in the storage.
 func (ts *Turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 	switch {
-	case a.x == nil, ts.Stopping.Load():
+	case a.x == nil, ts.Quiet():
 		return false
 	case a.readyAt != 0 && a.readyAt <= ts.Clock.Now(), ts.actors.hasArrived(a):
 		return false

@@ -169,7 +169,7 @@ func (f *turnFetcher) deliver(working context.Context, j job, early time.Duratio
 	key := j.turn.Instance.Key
 	f.turns.claims.Overtaken(key)
 	switch {
-	case f.Stopping.Load():
+	case f.Quiet():
 		f.turns.courier.refuse(working, []job{j})
 	case early == 0:
 		f.turns.enqueue(working, key, j)

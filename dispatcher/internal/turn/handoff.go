@@ -35,7 +35,7 @@ func (co *courier) take(working context.Context, r *task.Result) (next *actor) {
 	defer co.attempts.Over(a)
 	r.Came = time.Now()
 	taken, idle := false, (*actor)(nil)
-	if a.Deliveries == 1 && !co.Stopping.Load() && !co.Config.Off.Has(fastpath.FastTurn) {
+	if a.Deliveries == 1 && !co.Quiet() && !co.Config.Off.Has(fastpath.FastTurn) {
 		taken, idle = co.actors.enlist(a.Ref.Key, job{result: r}, false)
 	}
 	switch {

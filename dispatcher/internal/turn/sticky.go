@@ -20,7 +20,7 @@ func (tr *translator) pin(t *translation, a *actor, x *replay.Execution, turn re
 	if tr.Config.Off.Has(fastpath.Sticky) {
 		return
 	}
-	if tr.Config.CacheCount == 0 || x.Size() > tr.Config.CacheBytes || turn.End != nil || tr.Stopping.Load() || tr.turnSlots.Wanted() {
+	if tr.Config.CacheCount == 0 || x.Size() > tr.Config.CacheBytes || turn.End != nil || tr.Quiet() || tr.turnSlots.Wanted() {
 		return
 	}
 	t.req.Owner, t.req.Sticky = tr.Config.Owner, tr.pinTime()

@@ -101,8 +101,11 @@ func (ts *Turns) StartEagerly(ctx context.Context, req provider.CreateRequest) (
 // Cached returns the number and the estimated memory of the cached executions.
 func (ts *Turns) Cached() (count, bytes int) { return ts.actors.size() }
 
-// ReleaseClaims releases the turns that were claimed ahead, for good.
+// ReleaseClaims releases the turns that were claimed ahead. From now on none is, until HoldClaims.
 func (ts *Turns) ReleaseClaims(ctx context.Context) { ts.claims.ReleaseAll(ctx) }
+
+// HoldClaims lets turns be claimed ahead again after ReleaseClaims.
+func (ts *Turns) HoldClaims() { ts.claims.Reopen() }
 
 // UnpinAll lets other nodes fetch the instances that this one has pinned.
 func (ts *Turns) UnpinAll(ctx context.Context) {

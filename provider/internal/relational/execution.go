@@ -59,7 +59,7 @@ func (e execution) end(status provider.Status, result []byte, reason string) err
 
 // close records the execution as over and removes its tasks and timers, so that the next one can open.
 func (e execution) close(status provider.Status) error {
-	if err := e.t.Rows.AddExecution(e.h.Key, e.h.Execution, status, e.h.Length); err != nil {
+	if err := e.t.Rows.AddExecution(e.h.Key, e.h.Execution, status, e.h.Length, e.t.Now); err != nil {
 		return err
 	}
 	e.t.Changes++

@@ -12,7 +12,7 @@ const (
 	LEFT JOIN perdure.seal s ON s.key = i.key WHERE i.key = $1`
 	sqlExportHead = `SELECT ` + instanceAnd + `i.current, i.not_before_at, i.next_message, s.status, o.acts` + instanceOf + `
 	LEFT JOIN perdure.seal s ON s.key = i.key WHERE i.key = $1`
-	sqlExportRuns     = `SELECT execution, status, length FROM perdure.execution WHERE key = $1 ORDER BY execution`
+	sqlExportRuns     = `SELECT execution, status, length, ended_at FROM perdure.execution WHERE key = $1 ORDER BY execution`
 	sqlExportRequests = `SELECT request_id FROM perdure.request WHERE key = $1 ORDER BY number`
 	sqlExportListener = `SELECT listener, kind, execution, event_id, delay, engine_level, payload{|, sum} FROM perdure.listener WHERE key = $1`
 	sqlExportEvents   = `SELECT execution, first_id, events, data{|, sum} FROM perdure.history
@@ -144,7 +144,9 @@ func (e *export) head() error {
 	}
 	if err == nil {
 		err = e.list(sqlExportRuns, func(r Row) {
-			head.Executions = append(head.Executions, provider.MovedExecution{Execution: r.Int(0), Status: provider.Status(r.Int(1)), Length: r.Int(2)})
+			head.Executions = append(head.Executions, provider.MovedExecution{
+				Execution: r.Int(0), Status: provider.Status(r.Int(1)), Length: r.Int(2), EndedAt: timeIn(r, 3),
+			})
 		})
 	}
 	if err == nil {

@@ -169,7 +169,7 @@ func (a arrival) describe() error {
 		}
 	}
 	for _, x := range head.Executions {
-		if err := rows.AddExecution(key, x.Execution, x.Status, x.Length); err != nil {
+		if err := rows.AddExecution(key, x.Execution, x.Status, x.Length, x.EndedAt); err != nil {
 			return err
 		}
 	}

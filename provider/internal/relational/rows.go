@@ -92,7 +92,8 @@ type InboxRows interface {
 // HistoryRows are the events and the executions that are over.
 type HistoryRows interface {
 	AppendEvents(h *Head, count int, packed []byte) error
-	AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error
+	// AddExecution records that an execution was left at an instant.
+	AddExecution(key provider.UUID, execution int64, status provider.Status, length int64, at provider.Time) error
 	// ExecutionStatus returns how an earlier execution ended, 0 if that is unknown.
 	ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error)
 }

@@ -26,7 +26,9 @@ func doPrune(d *driver) {
 		req.Names = some(&d.source, 1, d.kind)
 		req.Statuses = some(&d.source, 2, func() provider.Status { return provider.StatusCompleted + provider.Status(d.n(4)) })
 	}
-	res, _ := call(d, "prune", (*provider.Full).Prune, always(req), nil)
+	res, _ := call(d, "prune", (*provider.Full).Prune, always(req), func(_ *side, res *provider.PruneResult) {
+		res.Cursor = "" // a store may look on although nothing is left
+	})
 	d.forgetCreate(res.Instances)
 }
 

@@ -1,0 +1,62 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/upgrade"
+)
+
+// DrainNode takes a node out of service without stopping its process, as the first phases of runtime.Runtime.Shutdown do. Within five seconds
+// it takes no new work. What runs goes on to its end, however long that takes: nothing is cancelled. Other nodes take the rest at once. Nodes
+// then shows it as draining, and as drained when nothing runs on it any more. The service learns that from runtime.Options.OnDrained and
+// Health, and may end its process. UndrainNode, or a restart, puts it back into service.
+//
+// The call returns when the order is stored and the node has confirmed it, after 6 s at the latest (see ConfirmWithin). It does not wait
+// until the node is drained. The Confirmation names a node that has not confirmed. The reason is for people, at most 4 KiB, and may be
+// empty.
+//
+// Errors: ErrNotFound if no such node is listed, as a node of a release before Nodes never is; otherwise those of PauseQueue.
+func (c *Client) DrainNode(ctx context.Context, owner, reason string, opts ...OrderOption) (Confirmation, error) {
+	return c.orderNode(ctx, "draining", owner, reason, opts, func(o *control.Orders, by control.Order, alive func(string) bool) {
+		o.Drain(owner, by, alive)
+	})
+}
+
+// UndrainNode ends DrainNode: the node takes work again. A node that is not drained stays as it is. The Confirmation and errors are those of
+// DrainNode.
+func (c *Client) UndrainNode(ctx context.Context, owner, reason string, opts ...OrderOption) (Confirmation, error) {
+	return c.orderNode(ctx, "undraining", owner, reason, opts, func(o *control.Orders, _ control.Order, _ func(string) bool) {
+		delete(o.Drained, owner)
+	})
+}
+
+func (c *Client) orderNode(
+	ctx context.Context, verb, owner, reason string, opts []OrderOption,
+	change func(o *control.Orders, by control.Order, alive func(owner string) bool),
+) (Confirmation, error) {
+	a := act{kind: ActNode, doing: verb + " node " + strconv.Quote(owner), other: "node " + strconv.Quote(owner), detail: verb}
+	if err := cmp.Or(c.usable(ctx), checkName("owner of the node", owner), checkReason(reason)); err != nil {
+		return Confirmation{}, fmt.Errorf("%s: %w", a.doing, err)
+	}
+	if err := c.may(&a); err != nil {
+		return Confirmation{}, err
+	}
+	nodes, _, err := c.listed(ctx, a.doing)
+	if err != nil {
+		return Confirmation{}, err
+	}
+	alive := func(owner string) bool {
+		return slices.ContainsFunc(nodes, func(n upgrade.Node) bool { return n.Owner == owner })
+	}
+	if !alive(owner) {
+		return Confirmation{}, fmt.Errorf("%s: %w: it is not in the list of nodes, which has those that run now; list them for the names",
+			a.doing, ErrNotFound)
+	}
+	return c.order(ctx, &a, reason, opts, func(o *control.Orders, by control.Order) { change(o, by, alive) },
+		func(n *upgrade.Node) bool { return n.Owner == owner })
+}

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/provider"
+)
+
+// Filter selects instances. Zero fields do not restrict; all others must match. A store of a million instances finds a page by
+// any of them in milliseconds: see docs/how-to/find-and-follow-instances.md.
+type Filter struct {
+	IDPrefix      string
+	Orchestration string        // stored name
+	CodeVersions  []string      // any of them; "" is code without a version
+	Statuses      []Status      // any of them
+	Blocked       bool          // only blocked ones
+	Parent        provider.UUID // key of the instance that started them as children
+	CreatedAfter  time.Time     // inclusive, by the storage's clock
+	CreatedBefore time.Time     // exclusive
+	EndedAfter    time.Time     // inclusive; only ended ones
+	EndedBefore   time.Time     // exclusive; only ended ones
+	Replaced      bool          // also instances whose ID now names a newer one
+	Attributes    []AttributeFilter
+	System        bool // also the instances of perdure itself, such as schedules; an IDPrefix that begins with "perdure/" finds them, too
+}
+
+// users reports whether the filter leaves out the instances of perdure itself, some of which it may match.
+func (f *Filter) users() bool { return !f.System && reserved.Reaches(f.IDPrefix) }
+
+// stored checks f and returns it in the storage's form.
+func (f *Filter) stored() (provider.Filter, error) {
+	stored := provider.Filter{IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced}
+	stored.CodeVersions = slices.Compact(slices.Sorted(slices.Values(f.CodeVersions)))
+	for _, err := range []error{
+		invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
+		invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
+		bound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
+		bound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore),
+		bound(&stored.EndedAfter, "EndedAfter", f.EndedAfter),
+		bound(&stored.EndedBefore, "EndedBefore", f.EndedBefore),
+		checkVersions(stored.CodeVersions),
+	} {
+		if err != nil {
+			return stored, err
+		}
+	}
+	for _, s := range f.Statuses {
+		known, ok := provider.ParseStatus(string(s))
+		if !ok || known > provider.StatusTerminated {
+			return stored, fmt.Errorf("%w: status %q is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated",
+				ErrInvalid, s)
+		}
+		if !slices.Contains(stored.Statuses, known) {
+			stored.Statuses = append(stored.Statuses, known)
+		}
+	}
+	for i := range f.Attributes {
+		a := &f.Attributes[i]
+		if a.match.Name == "" && a.err == nil {
+			a.value("") // of the zero value
+		}
+		if a.err != nil {
+			return stored, a.err
+		}
+		stored.Matches = append(stored.Matches, a.match)
+	}
+	return stored, nil
+}
+
+// bound sets a time bound in the storage's form, whose zero means none.
+func bound(stored *provider.Time, field string, t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("%w: filter %s is in the year %d: give 1 to 9999", ErrInvalid, field, year)
+	}
+	if *stored = provider.TimeOf(t); *stored == 0 {
+		*stored = 1 // the epoch itself is a time like others
+	}
+	return nil
+}
+
+func checkVersions(versions []string) error {
+	if len(versions) > provider.MaxBatch {
+		return fmt.Errorf("%w: filter CodeVersions has %d versions: give at most %d", ErrInvalid, len(versions), provider.MaxBatch)
+	}
+	for _, v := range versions {
+		if err := check.OptionalName("filter CodeVersions", v); err != nil {
+			return invalid(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+type restartOptions struct{ id, requestID string }
+
+type restartFunc func(o *restartOptions) error
+
+func (f restartFunc) applyRestart(o *restartOptions) error { return f(o) }
+
+// RestartAs gives the new instance an ID of its own, which must be free. Then the old one may still run.
+func RestartAs(id string) RestartOption {
+	return restartFunc(func(o *restartOptions) error {
+		o.id = id
+		return checkName("instance ID", id)
+	})
+}
+
+// Restart starts again what the instance that the ID names now was started with. See Handle.Restart.
+func (c *Client) Restart(ctx context.Context, id, reason string, opts ...RestartOption) (Handle[json.RawMessage], error) {
+	t, err := c.restart(ctx, target{id: id}, reason, opts)
+	return Handle[json.RawMessage]{c: c, t: t}, err
+}
+
+// Restart starts the orchestration of the instance again, from the beginning: a new instance with the same version, input and header. It
+// takes the ID of the old one, which must have ended; the old one stays readable by its key. With RestartAs it has another ID. If
+// the instance has continued as new, the new one begins with the input of the first execution. It is no child, has no delay, and no
+// attributes but those that its code sets. To go on from a point of the history, use Reset.
+//
+// With Repeatable, a repeat of the call returns the same instance, as a repeat of a start does. The reason is for people, at most 4 KiB, and may be empty:
+// the audit has it.
+//
+// Errors: ErrExists for an instance that has not ended, or an ID in use; ErrSuperseded if the ID names another instance by now; ErrConflict
+// for an instance that never began, or whose first execution is not stored any more; otherwise those of Start.
+func (h Handle[Out]) Restart(ctx context.Context, reason string, opts ...RestartOption) (Handle[Out], error) {
+	if err := h.usable(ctx); err != nil {
+		return Handle[Out]{}, err
+	}
+	t, err := h.c.restart(ctx, h.t, reason, opts)
+	return Handle[Out]{c: h.c, t: t}, err
+}
+
+func (c *Client) restart(ctx context.Context, t target, reason string, opts []RestartOption) (target, error) {
+	a := act{kind: ActRestart, doing: fmt.Sprintf("restarting %s", t), on: t, detail: reason}
+	var o restartOptions
+	err := c.usable(ctx)
+	if err == nil {
+		err = checkReason(reason)
+	}
+	if err == nil {
+		err = invalid(bind.Apply(opts, func(opt RestartOption) error { return opt.applyRestart(&o) }))
+	}
+	if err != nil {
+		return target{}, fmt.Errorf("%s: %w", a.doing, err)
+	}
+	if err := c.may(&a); err != nil {
+		return target{}, err
+	}
+	again, done, err := c.restartable(ctx, &a, &o)
+	if err != nil || done {
+		return again, err
+	}
+	started, err := c.firstStart(ctx, &a)
+	if err != nil {
+		return target{}, err
+	}
+	start := startOptions{version: started.CodeVersion, versioned: true, kind: ActRestart, detail: reason, policy: provider.IDReject}
+	start.id, start.requestID = o.id, o.requestID
+	if o.id == "" || o.id == a.on.id {
+		start.id, start.policy = a.on.id, provider.IDReplaceEnded
+	}
+	if start.requestID == "" {
+		start.requestID = uuid.NewString()
+	}
+	start.header = history.DecodeHeader(started.Header)
+	input := json.RawMessage(started.Input)
+	if len(input) == 0 {
+		input = json.RawMessage("null")
+	}
+	return c.start(ctx, started.Name, start, input, nil)
+}
+
+// restartable reads the instance and refuses one that cannot be restarted now. done reports that an earlier try has restarted it: again is
+// the new instance.
+func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (again target, done bool, err error) {
+	res, err := c.store.instance(ctx, a.on, a.doing, false)
+	if err != nil {
+		return again, false, err
+	}
+	old := res.Instance
+	a.on = target{id: old.ID, key: old.Key}
+	if err := a.onUsers(); err != nil {
+		return again, false, err
+	}
+	if o.id != "" && o.id != old.ID {
+		return again, false, nil
+	}
+	if o.requestID != "" && old.RequestID == o.requestID {
+		return a.on, true, nil // the ID names the new one by now
+	}
+	now, err := c.store.instance(ctx, target{id: old.ID}, a.doing, false)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return again, false, err
+	case err == nil && now.Instance.Key != old.Key && o.requestID != "" && now.Instance.RequestID == o.requestID:
+		return target{id: now.Instance.ID, key: now.Instance.Key}, true, nil
+	case err == nil && now.Instance.Key != old.Key:
+		return again, false, fmt.Errorf("%s: %w: the ID was given to another one, with the key %s; look at that, or give client.RestartAs",
+			a.doing, ErrSuperseded, now.Instance.Key)
+	case !old.Status.Ended():
+		return again, false, fmt.Errorf("%s: %w: end it first, or give client.RestartAs", a.doing,
+			&ExistsError{ID: old.ID, Key: old.Key, Status: old.Status})
+	}
+	return again, false, nil
+}
+
+// firstStart reads what the first execution of an instance was started with.
+func (c *Client) firstStart(ctx context.Context, a *act) (*history.ExecutionStarted, error) {
+	req := provider.ReadHistoryRequest{Key: a.on.key, Execution: 1, From: 1, To: 1}
+	res, err := read(ctx, c.store, a.doing, c.store.ReadHistory, req)
+	if err != nil && !errors.Is(err, provider.ErrNotFound) {
+		return nil, explain(a.doing, 0, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: its first execution is not stored any more; start it anew with its input", a.doing, ErrConflict)
+	}
+	for _, stored := range res.Events {
+		event, err := history.Decode(stored.ID, stored.Data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.doing, err)
+		}
+		if started, ok := event.Body.(*history.ExecutionStarted); ok {
+			return started, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w: it has not begun, so its history does not have its input; start it anew with that", a.doing, ErrConflict)
+}

@@ -1,0 +1,48 @@
+package dispatcher
+
+import (
+	"context"
+	"sync"
+)
+
+// fetching is what brings in work, and the drain that has ended it.
+type fetching struct {
+	mu    sync.Mutex
+	stop  context.CancelFunc // ends the loops
+	over  bool               // the node shuts down: there is no way back
+	drain *drain             // nil: the node takes work
+}
+
+// end ends the loops for good.
+func (f *fetching) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	f.stop()
+	if f.drain != nil {
+		f.drain.cancel()
+	}
+}
+
+// fetch starts the loops that bring in work.
+func (d *Dispatcher) fetch() {
+	fetching, stop := context.WithCancel(d.node.Working)
+	d.fetching.stop = stop
+	if len(d.node.Config.Orchestrations) > 0 {
+		d.node.Fetch(func() { d.turns.Loop(fetching, d.node.Working) })
+		d.node.Fetch(func() { d.queries.Loop(fetching, d.node.Working) })
+	}
+	d.node.Fetch(func() { d.worker.EndLate(fetching, d.node.Working) })
+	if len(d.node.Config.Activities) > 0 {
+		d.node.Fetch(func() { d.worker.Loop(fetching, d.node.Working) })
+	}
+}
+
+// letGo waits until nothing more is fetched and leaves to other nodes what has not begun here: claims ahead and pinned instances.
+func (d *Dispatcher) letGo(ctx context.Context) {
+	fetched, done := context.WithTimeout(ctx, handBackTimeout)
+	defer done()
+	d.node.Fetchers.Wait(fetched)
+	d.turns.ReleaseClaims(fetched)
+	d.turns.UnpinAll(ctx) // messages that arrive now are for other nodes
+}

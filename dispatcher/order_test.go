@@ -1,0 +1,158 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+// oldNode lists a node of a release that knows no orders.
+func oldNode(e *enginetest.Engine, owner string) {
+	e.T.Helper()
+	_, err := e.Store.Record(e.T.Context(), provider.RecordRequest{
+		Action: provider.RecordPut, Namespace: "perdure/nodes", Key: owner, Value: []byte(`{"release":"v0.1.0","level":8,"count":0,"started":1}`),
+	})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+}
+
+func queueOf(e *enginetest.Engine, c *client.Client, name string) client.QueueInfo {
+	e.T.Helper()
+	all, err := c.Queues(e.T.Context())
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	for _, q := range all {
+		if q.Queue == name {
+			return q
+		}
+	}
+	return client.QueueInfo{}
+}
+
+// PauseQueue waits for the nodes that serve the queue, and names those that do not obey. Queues shows what waits, runs and rests.
+func TestHazard86_PauseNamesNodesThatDoNotObey(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		ctx, release, begun := e.T.Context(), make(chan struct{}), make(chan struct{}, 10)
+		rt := e.Start(single(e, func(_ context.Context, n int) (int, error) {
+			begun <- struct{}{}
+			<-release
+			return n, nil
+		}))
+		c := e.Client(client.Options{})
+		e.Create("runs", "single", 1)
+		<-begun
+		time.Sleep(control.Quick + control.Look) //nolint:forbidigo // virtual time
+		q := queueOf(e, c, orchestration.DefaultQueue)
+		if q.Running != 1 || q.Waiting != 0 || !slices.Equal(q.Nodes, []string{rt.Owner()}) || q.Paused != nil {
+			e.T.Errorf("%+v", q)
+		}
+		at := time.Now()
+		done, err := c.PauseQueue(ctx, orchestration.DefaultQueue, "the bank is down")
+		if took := time.Since(at); err != nil || len(done.Unconfirmed)+len(done.Ignoring) != 0 || took > 5*time.Second || took < time.Second/2 {
+			e.T.Errorf("%+v, %v after %v", done, err, took)
+		}
+		e.Create("waits", "single", 2)
+		since := time.Now()
+		e.Until("it waits", func() bool { return queueOf(e, c, orchestration.DefaultQueue).Waiting == 1 })
+		q = queueOf(e, c, orchestration.DefaultQueue)
+		if q.Paused == nil || q.Paused.Reason != "the bank is down" || q.Oldest.Before(since.Add(-time.Second)) || len(q.Unserved) != 0 {
+			e.T.Errorf("%+v", q)
+		}
+		// A node that hangs, and one of an older release.
+		oldNode(e, "old")
+		if done, err = c.ResumeQueue(ctx, orchestration.DefaultQueue, "", client.ConfirmWithin(0)); err != nil || !slices.Contains(done.Unconfirmed, rt.Owner()) ||
+			!slices.Equal(done.Ignoring, []string{"old"}) {
+			e.T.Errorf("%+v, %v", done, err)
+		}
+		<-begun
+		close(release)
+		if _, err := c.PauseQueue(ctx, "perdure", ""); !errors.Is(err, client.ErrInvalid) {
+			e.T.Errorf("perdure's own queue: %v", err)
+		}
+		// Nobody serves another queue, but an old node might.
+		if done, err = c.PauseQueue(ctx, "other", ""); err != nil || len(done.Unconfirmed) != 0 || !slices.Equal(done.Ignoring, []string{"old"}) {
+			e.T.Errorf("%+v, %v", done, err)
+		}
+		if q := queueOf(e, c, "other"); q.Paused == nil {
+			e.T.Errorf("%+v", q)
+		}
+	})
+}
+
+// Nodes shows state, queues and load. DrainNode waits for the node, and knows which nodes cannot be drained.
+func TestNodesAreShownAndDrained(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxConcurrentTurns: 7, MaxConcurrentActivities: 9}, func(e *enginetest.Engine) {
+		ctx, release, begun := e.T.Context(), make(chan struct{}), make(chan struct{}, 10)
+		rt := e.Start(single(e, func(_ context.Context, n int) (int, error) {
+			begun <- struct{}{}
+			<-release
+			return n, nil
+		}))
+		c := e.Client(client.Options{})
+		node := func() client.NodeInfo {
+			all, err := c.Nodes(ctx)
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			for _, n := range all {
+				if n.Owner == rt.Owner() {
+					return n
+				}
+			}
+			e.T.Fatal("the node is not listed")
+			return client.NodeInfo{}
+		}
+		if n := node(); n.State != client.NodeRunning || !n.Obeys || len(n.Queues) != 1 || len(n.Queues[0].Activities) != 2 {
+			e.T.Errorf("%+v", n)
+		}
+		e.Create("runs", "single", 1)
+		<-begun
+		time.Sleep(control.Quick + control.Look) //nolint:forbidigo // virtual time
+		if l := node().Load; l == nil || l.Activities != 1 || l.TurnSlots != 7 || l.ActivitySlots != 9 || l.Queues[orchestration.DefaultQueue] != 1 {
+			e.T.Errorf("%+v", l)
+		}
+		oldNode(e, "old")
+		for owner, want := range map[string]error{"nobody": client.ErrNotFound, "": client.ErrInvalid} {
+			if _, err := c.DrainNode(ctx, owner, ""); !errors.Is(err, want) {
+				e.T.Errorf("draining %q: %v", owner, err)
+			}
+		}
+		if done, err := c.DrainNode(ctx, "old", ""); err != nil || !slices.Equal(done.Ignoring, []string{"old"}) {
+			e.T.Errorf("an old node: %+v, %v", done, err)
+		}
+		if done, err := c.DrainNode(ctx, rt.Owner(), "a new disk"); err != nil || len(done.Unconfirmed)+len(done.Ignoring) != 0 {
+			e.T.Errorf("%+v, %v", done, err)
+		}
+		if n := node(); n.State != client.NodeDraining {
+			e.T.Errorf("%+v", n)
+		}
+		close(release)
+		e.Until("it is drained", func() bool { return node().State == client.NodeDrained })
+		if done, err := c.UndrainNode(ctx, rt.Owner(), ""); err != nil || len(done.Unconfirmed) != 0 || node().State != client.NodeRunning {
+			e.T.Errorf("%+v, %v", done, err)
+		}
+		time.Sleep(31*time.Minute + time.Second) //nolint:forbidigo // virtual time
+		all, err := c.Nodes(ctx)
+		if err != nil || len(all) != 2 || node().State != client.NodeRunning {
+			e.T.Errorf("%+v, %v", all, err)
+		}
+		for _, n := range all {
+			if n.Owner == "old" && (n.State != client.NodeLost || n.Obeys) {
+				e.T.Errorf("%+v", n)
+			}
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	// Look is how often a node reads the orders.
+	Look = 4 * time.Second
+	// Quick is how often a node writes what runs on it at most.
+	Quick = 15 * time.Second
+	// Slow is how often a node writes its record at least.
+	Slow = time.Minute
+	// patience bounds one call of the storage.
+	patience = 2 * time.Second
+)
+
+// Controls are what orders change on a node, and what the node says about itself.
+type Controls interface {
+	// PauseQueues replaces the set of queues from which the node begins nothing.
+	PauseQueues(paused map[string]bool)
+	// Drain makes the node take no more work, and Undrain ends that.
+	Drain()
+	Undrain()
+	State() upgrade.State
+	Load() upgrade.Load
+}
+
+// Watch makes a node obey the orders of its store and keeps its record up to date.
+type Watch struct {
+	store  provider.Keeper
+	member *upgrade.Membership
+	owner  string
+	logger *slog.Logger
+
+	orders  Orders        // that the node obeys
+	written time.Time     // when the record was written last
+	said    upgrade.State // in the record, as the next
+	load    upgrade.Load
+	seen    int64
+	failing bool
+	absent  bool // the store keeps no records
+}
+
+// NewWatch returns the watch of a node that has not started. It reads the orders, so that the node obeys them from its first fetch. A fault
+// that may pass is left to Run.
+func NewWatch(ctx context.Context, store provider.Keeper, owner string, logger *slog.Logger) (*Watch, error) {
+	w := &Watch{store: store, owner: owner, logger: logger}
+	if err := w.read(ctx); err != nil && !provider.Retryable(err) {
+		return nil, err
+	}
+	w.seen = w.orders.Version
+	return w, nil
+}
+
+// Describe sets in the first record of the node that it obeys orders.
+func (w *Watch) Describe(n *upgrade.Node) {
+	n.Every, n.Seen = int64(Slow/time.Second), w.orders.Version
+}
+
+// Paused returns the queues that were paused when the orders were read last.
+func (w *Watch) Paused() map[string]bool {
+	paused := make(map[string]bool, len(w.orders.Paused))
+	for queue := range w.orders.Paused {
+		paused[queue] = true
+	}
+	return paused
+}
+
+// read reads the orders. It returns no error for a store without records.
+func (w *Watch) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	o, err := Read(ctx, w.store)
+	if errors.Is(err, errors.ErrUnsupported) {
+		w.absent = true
+		return nil
+	}
+	if err == nil {
+		w.orders = o
+	}
+	return err
+}
+
+// Run obeys the orders until ctx is done. member writes the record.
+func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membership) {
+	w.member, w.written = member, time.Now()
+	tick := time.NewTicker(Look)
+	defer tick.Stop()
+	for !w.absent {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.obey(ctx, node)
+			w.report(ctx, node)
+		}
+	}
+}
+
+// obey reads the orders and carries them out. While they cannot be read, the last ones hold.
+func (w *Watch) obey(ctx context.Context, node Controls) {
+	before := w.orders
+	err := w.read(ctx)
+	if err != nil && ctx.Err() == nil && !w.failing {
+		w.logger.Warn("orders to this node cannot be read: it goes on as before and tries again", "err", err)
+	}
+	w.failing = err != nil
+	if w.orders.Version == before.Version {
+		return
+	}
+	if !maps.Equal(before.Paused, w.orders.Paused) {
+		node.PauseQueues(w.Paused())
+		w.logger.Info("the set of paused queues has changed", "paused", len(w.orders.Paused))
+	}
+	if _, drain := w.orders.Drained[w.owner]; drain {
+		node.Drain()
+	} else {
+		node.Undrain()
+	}
+}
+
+// report writes the record if orders or state have changed, if the load has changed and the record has an age, or if the record is old.
+func (w *Watch) report(ctx context.Context, node Controls) {
+	state, load, age := node.State(), node.Load(), time.Since(w.written)
+	news := state != w.said || w.orders.Version != w.seen
+	if !news && age < Slow-Look/2 && (age < Quick || equal(&load, &w.load)) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	stored, err := w.member.Report(ctx, func(n *upgrade.Node) {
+		n.State, n.Load, n.Seen = state, &load, w.orders.Version
+	})
+	if err != nil || !stored {
+		return
+	}
+	w.written, w.said, w.load, w.seen = time.Now(), state, load, w.orders.Version
+}
+
+func equal(a, b *upgrade.Load) bool {
+	return a.Turns == b.Turns && a.Activities == b.Activities && a.TurnSlots == b.TurnSlots && maps.Equal(a.Queues, b.Queues)
+}

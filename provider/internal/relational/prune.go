@@ -1,0 +1,43 @@
+package relational
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Prunable is what a store finds when it looks at ended instances.
+type Prunable struct {
+	Trees []Position // that may go, at most PruneRequest.Max
+	Last  []Position // the last one that was looked at; none: there are no others
+}
+
+// PruneList is what one call of Prune removes, and where the next one continues.
+type PruneList struct {
+	Keys   []provider.UUID
+	Cursor string
+}
+
+// FindPrunable returns what one call of Prune removes. find looks at some ended instances after a position, in the order of their ends.
+func FindPrunable(req *provider.PruneRequest, find func(from Position, looks int) (Prunable, error)) (list PruneList, err error) {
+	var from Position
+	if req.Cursor != "" {
+		if from.At, from.Key, err = ReadCursor(req.Cursor); err != nil {
+			return list, fmt.Errorf("prune: Cursor: %w: %q was not made by Prune", provider.ErrInvalid, req.Cursor)
+		}
+	}
+	found, err := find(from, looks)
+	if err != nil {
+		return list, err
+	}
+	for _, tree := range found.Trees {
+		list.Keys = append(list.Keys, tree.Key)
+	}
+	switch n := len(found.Trees); {
+	case n == req.Max:
+		list.Cursor = WriteCursor(found.Trees[n-1].At, found.Trees[n-1].Key)
+	case len(found.Last) > 0:
+		list.Cursor = WriteCursor(found.Last[0].At, found.Last[0].Key)
+	}
+	return list, nil
+}
