@@ -35,16 +35,20 @@ type DeadLetter struct {
 // DeadLetters ranges over the dead letters of the instance that the ID names now, or of all instances with "", the oldest
 // first. It ends after the first error. It reads page by page, so that a loop may stop early.
 func (c *Client) DeadLetters(ctx context.Context, instance string) iter.Seq2[DeadLetter, error] {
+	return c.deadLetters(ctx, target{id: instance})
+}
+
+// deadLetters ranges over the dead letters of an instance, or of all instances with the zero target.
+func (c *Client) deadLetters(ctx context.Context, of target) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		const doing = "listing dead letters"
 		req := provider.DeadLettersRequest{Max: lettersPage}
 		err := c.usable(ctx)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", doing, err)
-		} else if instance != "" {
-			var t target
-			t, _, err = c.store.resolve(ctx, target{id: instance}, fmt.Sprintf("%s of %s", doing, target{id: instance}))
-			req.Key = t.key
+		} else if of != (target{}) {
+			of, _, err = c.store.resolve(ctx, of, fmt.Sprintf("%s of %s", doing, of))
+			req.Key = of.key
 		}
 		for more := true; more; {
 			var page []provider.DeadLetter

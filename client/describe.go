@@ -12,27 +12,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Status is the state of an instance or of one of its executions.
-type Status string
-
-// The statuses. ContinuedAsNew and Reset are statuses of executions only.
-const (
-	StatusRunning        Status = "Running"
-	StatusSuspended      Status = "Suspended"
-	StatusCompleted      Status = "Completed"
-	StatusFailed         Status = "Failed"
-	StatusCancelled      Status = "Cancelled"
-	StatusTerminated     Status = "Terminated"
-	StatusContinuedAsNew Status = "ContinuedAsNew"
-	StatusReset          Status = "Reset"
-)
-
-// Ended reports whether the status is final.
-func (s Status) Ended() bool {
-	known, _ := provider.ParseStatus(string(s))
-	return known.Ended()
-}
-
 // Description is what is stored about an instance. Times are UTC by the storage's clock; the zero time means none.
 type Description struct {
 	ID            string          `json:"id"`
@@ -67,6 +46,7 @@ type Description struct {
 	Closing       *Closing        `json:"closing,omitempty"`      // nil: its function has not returned; Describe only
 	Unread        map[string]int  `json:"unread,omitempty"`       // of an ended one: events that nobody took, by name; Describe only
 	Updates       []PendingUpdate `json:"updates,omitempty"`      // without an outcome, the oldest first; Describe only
+	Waits         []Wait          `json:"waits,omitempty"`        // what it waits for; Describe only
 	AsOf          time.Time       `json:"asOf"`                   // when this was read
 }
 
@@ -134,7 +114,9 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	return c.described(ctx, &res), nil
+	d := c.described(ctx, &res)
+	d.Waits, err = c.waits(ctx, doing, &d)
+	return d, err
 }
 
 // described returns what was read about an instance, with its tasks and key-values.

@@ -100,6 +100,23 @@ func (h Handle[Out]) Describe(ctx context.Context) (Description, error) {
 	return h.c.describe(ctx, h.t)
 }
 
+// Waits returns what the instance waits for, in words and as data, the most urgent first. It returns nothing for an instance that has ended.
+// It reads no history. Which event the code waits for is known only to the code: ask it by the query "stack".
+//
+// Timers need a store with provider.Inspector, children one with provider.Lister; without them these are left out.
+func (h Handle[Out]) Waits(ctx context.Context) ([]Wait, error) {
+	if err := h.usable(ctx); err != nil {
+		return nil, err
+	}
+	doing := fmt.Sprintf("reading what %s waits for", h.t)
+	res, err := h.c.store.instance(ctx, h.t, doing, true)
+	if err != nil {
+		return nil, err
+	}
+	d := h.c.described(ctx, &res)
+	return h.c.waits(ctx, doing, &d)
+}
+
 // History reads the events of an execution in order; 0 is the current one. It ends after
 // the first error.
 func (h Handle[Out]) History(ctx context.Context, execution int64) iter.Seq2[HistoryEvent, error] {
@@ -115,6 +132,14 @@ func (h Handle[Out]) ExportHistory(ctx context.Context, execution int64) (Histor
 		return HistoryFile{}, err
 	}
 	return h.c.exportHistory(ctx, h.t, execution)
+}
+
+// DeadLetters ranges over the dead letters of the instance, the oldest first. It ends after the first error.
+func (h Handle[Out]) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
+	if err := h.usable(ctx); err != nil {
+		return func(yield func(DeadLetter, error) bool) { yield(DeadLetter{}, err) }
+	}
+	return h.c.deadLetters(ctx, h.t)
 }
 
 var errNoInstance = errors.New("the handle is zero or its key is: take one from client.Start or client.Lookup")

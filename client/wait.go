@@ -2,14 +2,10 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/internal/bind"
-	"github.com/perdure/perdure/internal/failure"
-	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -60,21 +56,6 @@ func (e *BlockedError) Error() string {
 // Is makes errors.Is(err, ErrBlocked) true.
 func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
 
-// outcomeError is the end of an instance without an output.
-type outcomeError struct {
-	id     string
-	status provider.Status
-	err    error
-}
-
-func (e *outcomeError) Error() string {
-	return fmt.Sprintf("instance %q ended as %s: %v", e.id, e.status, e.err)
-}
-
-func (e *outcomeError) Unwrap() error { return e.err }
-
-func (e *outcomeError) Is(target error) bool { return target == ErrFailed }
-
 // Wait blocks until the instance has ended and returns its output. Until ctx is done, it waits across continue-as-new
 // and failures of the storage. It may be called at any time, after the end too.
 //
@@ -97,15 +78,7 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 	if err != nil {
 		return none, err
 	}
-	output, err := outcome(h.c.errors, &i)
-	if err != nil {
-		return none, err
-	}
-	out, err := bind.Output[Out](output)
-	if err != nil {
-		return none, h.c.errors.New(orchestration.ErrPayload, "instance %q has completed: %w: give the handle the output type of %s", i.ID, err, i.Name)
-	}
-	return out, nil
+	return resultOf[Out](h.c, &i)
 }
 
 // ended waits for the end of an instance, in slices.
@@ -129,34 +102,5 @@ func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.
 		case o.blocked && i.Blocked != nil:
 			return i, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
 		}
-	}
-}
-
-// outcome returns the encoded output of an ended instance, or the error that it ended with.
-func outcome(errs *failure.Set, i *provider.Instance) ([]byte, error) {
-	o, err := history.DecodeOutcome(i.Result)
-	if err != nil {
-		return nil, fmt.Errorf("instance %q has ended (%s), but its result cannot be read: %w", i.ID, i.Status, err)
-	}
-	if i.Status == provider.StatusCompleted && o.Failure == nil {
-		return o.Output, nil
-	}
-	cause := errors.New("no reason is stored")
-	if o.Failure != nil {
-		cause = errs.Decode(*o.Failure)
-	}
-	return nil, &outcomeError{id: i.ID, status: i.Status, err: withStatus(errs, cause, i.Status)}
-}
-
-// withStatus makes sure that the error says how the instance ended. Code may have wrapped the cancellation so deep that it
-// was not stored.
-func withStatus(errs *failure.Set, cause error, status provider.Status) error {
-	switch {
-	case status == provider.StatusCancelled && !errors.Is(cause, orchestration.ErrCancelled):
-		return errs.New(orchestration.ErrCancelled, "cancelled: %w", cause)
-	case status == provider.StatusTerminated && !errors.Is(cause, orchestration.ErrTerminated):
-		return errs.New(orchestration.ErrTerminated, "terminated: %w", cause)
-	default:
-		return cause
 	}
 }

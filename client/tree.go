@@ -1,0 +1,121 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	defaultTreeDepth = 5
+	defaultTreeSize  = 100
+	maxTreeDepth     = 100
+	maxTreeSize      = 10_000
+)
+
+// TreeLimits bound a Tree.
+type TreeLimits struct {
+	Depth int // levels below the instance, 1 to 100; 0: 5
+	Size  int // instances in all, 1 to 10,000; 0: 100
+}
+
+// TreeNode is an instance and its children.
+type TreeNode struct {
+	Description             // as in a list, without Attributes, CustomStatus and Blocked.Message
+	Children    []*TreeNode `json:"children,omitempty"` // the oldest first
+	More        bool        `json:"more,omitempty"`     // it has children, or older ones, that the limits left out
+}
+
+// Tree returns the instance that the ID names now with its children, their children and so on, level by level. Children of all executions
+// are in it; Description.Parent says which one has started each. It makes a call of the store for each instance.
+func (c *Client) Tree(ctx context.Context, id string, limits TreeLimits) (*TreeNode, error) {
+	return c.tree(ctx, target{id: id}, limits)
+}
+
+// Tree returns the instance with its children. See Client.Tree.
+func (h Handle[Out]) Tree(ctx context.Context, limits TreeLimits) (*TreeNode, error) {
+	if err := h.usable(ctx); err != nil {
+		return nil, err
+	}
+	return h.c.tree(ctx, h.t, limits)
+}
+
+// Size returns the number of instances in the tree.
+func (n *TreeNode) Size() int {
+	size := 1
+	for _, child := range n.Children {
+		size += child.Size()
+	}
+	return size
+}
+
+func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNode, error) {
+	doing := fmt.Sprintf("reading the tree of %s", t)
+	if err := cmp.Or(c.usable(ctx), limits.check()); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	res, err := c.store.instance(ctx, t, doing, false)
+	if err != nil {
+		return nil, err
+	}
+	root := &TreeNode{Description: describeListed(&res.Instance, res.Now)}
+	root.Attributes, root.CustomStatus, root.NotStored = nil, nil, ""
+	if root.Blocked != nil {
+		root.Blocked.Message = ""
+	}
+	depth, left := cmp.Or(limits.Depth, defaultTreeDepth), cmp.Or(limits.Size, defaultTreeSize)-1
+	level := []*TreeNode{root}
+	for ; len(level) > 0; depth-- {
+		var next []*TreeNode
+		for _, node := range level {
+			most := left
+			if depth == 0 {
+				most = 0
+			}
+			if err := c.addChildren(ctx, doing, node, most); err != nil {
+				return nil, err
+			}
+			left -= len(node.Children)
+			next = append(next, node.Children...)
+		}
+		level = next
+	}
+	return root, nil
+}
+
+func (l TreeLimits) check() error {
+	switch {
+	case l.Depth < 0 || l.Depth > maxTreeDepth:
+		return fmt.Errorf("%w: depth %d: give 1 to %d, or 0 for %d", ErrInvalid, l.Depth, maxTreeDepth, defaultTreeDepth)
+	case l.Size < 0 || l.Size > maxTreeSize:
+		return fmt.Errorf("%w: size %d: give 1 to %d, or 0 for %d", ErrInvalid, l.Size, maxTreeSize, defaultTreeSize)
+	}
+	return nil
+}
+
+// addChildren adds at most so many children of a node, the newest if there are more.
+func (c *Client) addChildren(ctx context.Context, doing string, node *TreeNode, most int) error {
+	req := provider.ListRequest{
+		Filter: provider.Filter{ParentKey: node.Key, Replaced: true},
+		Omit:   []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
+	}
+	for more := true; more; {
+		req.Max = min(most-len(node.Children)+1, provider.MaxPage) // one more says that there are more
+		res, err := read(ctx, c.store, doing, c.store.List, req)
+		if err != nil {
+			return explain(doing, 0, err)
+		}
+		for i := range res.Instances {
+			if node.More = len(node.Children) == most; node.More {
+				break
+			}
+			node.Children = append(node.Children, &TreeNode{Description: describeListed(&res.Instances[i], res.Now)})
+		}
+		req.Cursor, more = res.Cursor, res.Cursor != "" && !node.More
+	}
+	slices.Reverse(node.Children)
+	return nil
+}
