@@ -41,7 +41,10 @@ var exitMeanings = []exitMeaning{
 	{exitFailure, "failure: any error without a code of its own, such as a failed demo check, or findings of doctor"},
 	{exitUsage, "usage or bad input: unknown command or flag, wrong JSON, a payload over the limit"},
 	{exitNotFound, "not found: no such instance, execution, history, query or update"},
-	{exitConflict, "conflict: the ID is in use, or the instance has ended, is busy or not blocked, or has a full inbox, or an older node is at work"},
+	{
+		exitConflict,
+		"conflict: the ID is in use, or the instance has ended, is busy or not blocked, or has a full inbox or no result yet, or an older node is at work",
+	},
 	{exitStore, "store unusable: no such file or server, not a perdure database, a newer schema, access refused"},
 	{exitInterrupted, "interrupted by SIGINT or SIGTERM"},
 }
@@ -108,8 +111,8 @@ func codeOf(err error) exitCode {
 		return exitInterrupted
 	case is(client.ErrNotFound, client.ErrUnknownQuery, client.ErrUnknownUpdate):
 		return exitNotFound
-	case is(client.ErrExists, client.ErrEnded, client.ErrClosing, client.ErrUpdateDiffers, client.ErrNotFinished, client.ErrInboxFull, client.ErrBusy,
-		client.ErrSuperseded, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
+	case is(client.ErrExists, client.ErrEnded, client.ErrClosing, client.ErrUpdateDiffers, client.ErrNotFinished, client.ErrNotEnded,
+		client.ErrInboxFull, client.ErrBusy, client.ErrSuperseded, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
 		return exitConflict
 	case is(provider.ErrNotStore, provider.ErrNewerSchema, provider.ErrClosed, history.ErrNewer, history.ErrCorrupt,
 		client.ErrOutcomeUnknown, context.DeadlineExceeded, fs.ErrPermission):

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,97 +19,165 @@ type events struct {
 	Events []client.HistoryEvent `json:"events"`
 }
 
+// historyFlags are the flags of history.
+type historyFlags struct {
+	asked   client.HistoryRange
+	last    int
+	follow  bool
+	across  bool
+	compact bool
+	export  string
+}
+
 func newHistory(a *app) *cobra.Command {
-	execution, path := int64(0), ""
+	var f historyFlags
 	cmd := &cobra.Command{
 		Use:   "history ID",
 		Short: "Print the events of an instance",
-		Long: "History prints the events of an execution of an instance. With --export it writes them to a file, which the replay\n" +
-			"check of your service reads. The file has payloads, as the database does: only its owner may read it.",
-		Example: "  perdure history order-42 --db orders.db\n  perdure history order-42 --export order-42.history --db orders.db",
-		Args:    arguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := notEmpty(cmd, "export", len(path)); err != nil {
+		Long: "History prints the events of an execution of an instance. --compact prints an activity, timer, child or update and its end\n" +
+			"as one line. --follow goes on with each event as it is stored, until the execution is over.\n\n" +
+			"With --export it writes the events to a file, which the replay check of your service reads. The file has payloads, as\n" +
+			"the database does: only its owner may read it.",
+		Example: "  perdure history order-42 --compact --db orders.db\n  perdure history order-42 --last 20 --db orders.db\n" +
+			"  perdure history order-42 --follow --failed -o jsonl --db orders.db\n" +
+			"  perdure history order-42 --export order-42.history --db orders.db",
+		Args: arguments,
+	}
+	byKey := keyFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(cmd, a.output); err != nil {
+			return err
+		}
+		return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			h, err := instanceOf(ctx, c, args[0], *byKey)
+			switch {
+			case err != nil:
+				return err
+			case f.export != "":
+				return a.exportHistory(ctx, cmd, h, f.asked.Execution, f.export)
+			case f.follow:
+				return a.followHistory(ctx, cmd, h, &f)
+			}
+			list, err := f.read(ctx, h)
+			if err != nil {
 				return err
 			}
-			if path != "" {
-				return a.exportHistory(cmd, args[0], execution, path)
-			}
-			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				out := events{ID: args[0], Events: []client.HistoryEvent{}}
-				for e, err := range c.History(ctx, args[0], execution) {
-					if err != nil {
-						return err
-					}
-					out.Events = append(out.Events, e)
-				}
-				return a.showLines(cmd, out, each(out.Events), func(w *tabwriter.Writer) { historyTable(w, out.Events) })
-			})
-		},
+			return a.showHistory(cmd, h.ID(), list, f.compact)
+		})
 	}
-	cmd.Flags().Int64Var(&execution, "execution", 0, "number of the execution, from 1 (default: the current one)")
-	cmd.Flags().StringVar(&path, "export", "", "write the history to this file in place of printing it")
+	flags := cmd.Flags()
+	flags.Int64Var(&f.asked.Execution, "execution", 0, "number of the execution, from 1 (default: the current one)")
+	flags.Int64Var(&f.asked.From, "from", 1, "first event")
+	flags.Int64Var(&f.asked.To, "to", 0, "last event (default: the end)")
+	flags.IntVar(&f.last, "last", 0, "only so many events, the last ones (default: all)")
+	flags.StringSliceVar(&f.asked.Kinds, "kind", nil, "only events of this kind, such as ActivityFailed; repeatable")
+	flags.BoolVar(&f.asked.Failed, "failed", false, "only events that hold a failure")
+	flags.BoolVar(&f.compact, "compact", false, "print an activity, timer, child or update and its end as one line")
+	flags.BoolVar(&f.follow, "follow", false, "go on with each event as it is stored, until the execution is over")
+	flags.BoolVar(&f.across, "across", false, "with --follow: go on with the next execution, until the instance has ended")
+	flags.StringVar(&f.export, "export", "", "write the history to this file in place of printing it")
 	return cmd
 }
 
-// exported is the output of history --export.
-type exported struct {
-	ID        string `json:"id"`
-	Execution int64  `json:"execution"`
-	Events    int    `json:"events"`
-	File      string `json:"file"`
-}
-
-func (a *app) exportHistory(cmd *cobra.Command, id string, execution int64, path string) error {
-	return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-		h, err := c.ExportHistory(ctx, id, execution)
-		if err != nil {
+// check refuses flags that do not fit together.
+func (f *historyFlags) check(cmd *cobra.Command, output string) error {
+	changed := cmd.Flags().Changed
+	part := changed("last") || changed("to") || f.compact
+	for flag, length := range map[string]int{"export": len(f.export), "kind": len(f.asked.Kinds)} {
+		if err := notEmpty(cmd, flag, length); err != nil {
 			return err
 		}
-		if err := writeFile(path, func(w io.Writer) error { return client.WriteHistory(w, h) }); err != nil {
-			return fmt.Errorf("exporting the history of %q: %w", id, err)
-		}
-		out := exported{ID: h.InstanceID, Execution: h.Execution, Events: len(h.Events), File: path}
-		return a.show(cmd, out, func(w *tabwriter.Writer) {
-			row(w, fmt.Sprintf("%s of %s, execution %d, written to %s", plural(out.Events, "event"), out.ID, out.Execution, out.File))
-		})
-	})
+	}
+	switch {
+	case changed("last") && f.last < 1:
+		return badUsage("flag --last is %d: it must be 1 or more", f.last)
+	case f.asked.From < 1:
+		return badUsage("flag --from is %d: it must be 1 or more", f.asked.From)
+	case f.export != "" && (part || f.follow || f.asked.Failed || changed("kind") || changed("from")):
+		return badUsage("flag --export writes the whole history: leave out the flags that choose events")
+	}
+	return f.checkFollow(output, part)
 }
 
-// writeFile replaces a file by what write writes, or leaves it as it is.
-func writeFile(path string, write func(w io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // only its owner may read it
-	if err != nil {
-		return err
-	}
-	text := bufio.NewWriter(f)
-	err = write(text)
-	if err == nil {
-		err = text.Flush()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+// checkFollow refuses flags that do not fit to --follow. part says that others choose a part of the history.
+func (f *historyFlags) checkFollow(output string, part bool) error {
+	switch {
+	case f.across && !f.follow:
+		return badUsage("flag --across without --follow: give both")
+	case f.follow && part:
+		return badUsage("flag --follow with --last, --to or --compact: leave one out; --from begins later")
+	case f.follow && output == outputJSON:
+		return badUsage("flag --follow with -o json: use -o jsonl, which prints each event at once")
 	}
 	return nil
 }
 
-func historyTable(w *tabwriter.Writer, events []client.HistoryEvent) {
-	row(w, "EVENT", "TIME", "KIND", "DETAIL")
-	start := time.Time{}
-	say := newNarrator(eventLimit)
-	for i := range events {
-		e := &events[i]
-		at := fmt.Sprintf("+%.3fs", e.Time.Sub(start).Seconds())
-		if i == 0 {
-			start = e.Time
-			at = e.Time.UTC().Format("2006-01-02T15:04:05.000Z")
+// read reads the events that the flags choose, in order.
+func (f *historyFlags) read(ctx context.Context, h client.Handle[json.RawMessage]) ([]client.HistoryEvent, error) {
+	const page = 1_000
+	list, asked := []client.HistoryEvent{}, f.asked
+	asked.Newest = f.last > 0
+	for {
+		if asked.Max = page; asked.Newest {
+			asked.Max = min(page, f.last-len(list))
 		}
-		row(w, e.ID, at, e.Kind, say.text(e))
-		for j := range e.Attempts {
-			row(w, "", "", fmt.Sprintf("attempt %d", e.Attempts[j].Number), attemptText(&e.Attempts[j]))
+		got, err := h.HistoryPage(ctx, asked)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, got.Events...)
+		if !got.More || asked.Newest && len(list) == f.last {
+			break
+		}
+		if asked.Execution = got.Execution; asked.Newest {
+			asked.To = got.Next
+		} else {
+			asked.From = got.Next
 		}
 	}
+	if asked.Newest {
+		slices.Reverse(list)
+	}
+	return list, nil
+}
+
+// showHistory prints events in order, or the steps that they are.
+func (a *app) showHistory(cmd *cobra.Command, id string, list []client.HistoryEvent, compact bool) error {
+	if !compact {
+		out := events{ID: id, Events: list}
+		return a.showLines(cmd, out, each(list), func(w *tabwriter.Writer) { historyTable(w, list) })
+	}
+	steps := client.CompactHistory(list)
+	out := struct {
+		ID    string               `json:"id"`
+		Steps []client.HistoryStep `json:"steps"`
+	}{id, steps}
+	return a.showLines(cmd, out, each(steps), func(w *tabwriter.Writer) { compactTable(w, steps) })
+}
+
+// followHistory prints events as they are stored. Columns have fixed widths, since no table can wait for its last row.
+func (a *app) followHistory(ctx context.Context, cmd *cobra.Command, h client.Handle[json.RawMessage], f *historyFlags) error {
+	asked := client.HistoryFollow{Execution: f.asked.Execution, From: f.asked.From, Kinds: f.asked.Kinds, Failed: f.asked.Failed, Across: f.across}
+	say, execution := newNarrator(eventLimit), int64(0)
+	for e, err := range h.FollowHistory(ctx, asked) {
+		if err != nil {
+			return err
+		}
+		if a.output == outputJSONL {
+			if err := writeLine(cmd.OutOrStdout(), e); err != nil {
+				return err
+			}
+			continue
+		}
+		if execution != 0 && e.Execution != execution {
+			say = newNarrator(eventLimit)
+			fmt.Fprintf(cmd.OutOrStdout(), "execution %d\n", e.Execution)
+		}
+		execution = e.Execution
+		line := fmt.Sprintf("%-5d  %s  %-23s  %s", e.ID, millis(e.Time), e.Kind, say.text(&e))
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimRight(plain(line), " ")); err != nil {
+			return fmt.Errorf("writing output: %w", err)
+		}
+	}
+	return nil
 }

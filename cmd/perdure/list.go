@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -14,81 +13,65 @@ import (
 // listed is the output of list.
 type listed struct {
 	Instances []client.Description `json:"instances"`
-	More      bool                 `json:"more"` // the limit cut the list
+	More      bool                 `json:"more"`             // the limit cut the list
+	Cursor    string               `json:"cursor,omitempty"` // for --cursor, if there is more
 }
 
 func newList(a *app) *cobra.Command {
-	var filter client.Filter
-	var statuses, attributes []string
-	var limit int
+	var filter filterFlags
+	limit, cursor := 0, ""
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List instances, newest first",
 		Example: "  perdure list --status running --status suspended --db orders.db\n  perdure list --blocked -o json --db orders.db\n" +
-			"  perdure list --attribute region=eu --attribute total:int=7 --db orders.db",
+			"  perdure list --attribute region=eu --attribute total:int=7 --db orders.db\n  perdure list --status failed --ended-after 24h --db orders.db",
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
 				return badUsage("flag --limit is %d: it must be 1 or more", limit)
 			}
-			if err := notEmpty(cmd, "status", len(statuses)); err != nil {
-				return err
-			}
-			if err := notEmpty(cmd, "name", len(filter.Orchestration)); err != nil {
-				return err
-			}
-			var err error
-			if filter.Statuses, err = parseStatuses(statuses); err != nil {
-				return err
-			}
-			if filter.Attributes, err = parseAttributes(attributes); err != nil {
+			if err := filter.check(cmd); err != nil {
 				return err
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				out := listed{Instances: []client.Description{}}
-				for d, err := range c.All(ctx, filter) {
-					if err != nil {
-						return err
-					}
-					if out.More = len(out.Instances) == limit; out.More {
-						break
-					}
-					out.Instances = append(out.Instances, d)
+				f, err := filter.of(ctx, c)
+				if err != nil {
+					return err
+				}
+				p := a.newProgress(cmd, "instance")
+				out, err := listUpTo(ctx, c, f, cursor, limit, func(n int) { p.set(int64(n), int64(limit)) })
+				p.end()
+				if err != nil {
+					return err
 				}
 				if out.More && a.output != outputJSON {
-					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d instances: raise --limit for more\n", limit)
+					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d instances: raise --limit for more, or go on with --cursor %s\n", limit, out.Cursor)
 				}
 				return a.showLines(cmd, out, each(out.Instances), func(w *tabwriter.Writer) { listTable(w, out.Instances) })
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&statuses, "status", nil, "only instances with this status, such as running; repeatable")
-	flags.StringVar(&filter.Orchestration, "name", "", "only instances of this orchestration")
-	flags.BoolVar(&filter.Blocked, "blocked", false, "only blocked instances, whose turns fail")
-	flags.StringArrayVar(&attributes, "attribute", nil, "only instances with this attribute, such as region=eu or count:int=7; repeatable")
-	flags.IntVar(&limit, "limit", 100, "maximum number of instances")
+	filter.add(cmd)
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of instances")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "go on after a list that was cut, with the cursor that it printed")
 	return cmd
 }
 
-// parseStatuses parses statuses in upper or lower case.
-func parseStatuses(given []string) ([]client.Status, error) {
-	known := []client.Status{
-		client.StatusRunning, client.StatusSuspended, client.StatusCompleted,
-		client.StatusFailed, client.StatusCancelled, client.StatusTerminated,
-	}
-	var statuses []client.Status
-next:
-	for _, text := range given {
-		for _, status := range known {
-			if strings.EqualFold(text, string(status)) {
-				statuses = append(statuses, status)
-				continue next
-			}
+// listUpTo reads pages until it has so many instances.
+func listUpTo(ctx context.Context, c *client.Client, f client.Filter, cursor string, limit int, progress func(n int)) (listed, error) {
+	const page = 1_000
+	out := listed{Instances: []client.Description{}, Cursor: cursor}
+	for {
+		list, err := c.List(ctx, f, client.Page{Size: min(limit-len(out.Instances), page), Cursor: out.Cursor})
+		if err != nil {
+			return listed{}, err
 		}
-		return nil, badUsage("flag --status is %q: it must be running, suspended, completed, failed, cancelled or terminated", text)
+		out.Instances, out.Cursor = append(out.Instances, list.Items...), list.Cursor
+		progress(len(out.Instances))
+		if out.More = out.Cursor != ""; !out.More || len(out.Instances) == limit {
+			return out, nil
+		}
 	}
-	return statuses, nil
 }
 
 func listTable(w *tabwriter.Writer, instances []client.Description) {

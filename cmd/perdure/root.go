@@ -61,7 +61,6 @@ func newRoot(a *app) *cobra.Command {
 		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.begin(cmd) },
 	}
@@ -73,13 +72,14 @@ func newRoot(a *app) *cobra.Command {
 	flags.BoolVar(&a.readOnly, "read-only", false, "refuse to change the database, whatever the command")
 	root.AddCommand(
 		newDemo(a),
-		newStart(a), newList(a), newShow(a), newHistory(a),
+		newStart(a), newList(a), newCount(a), newShow(a), newHistory(a), newTree(a), newResult(a),
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
 		newMove(a), newPatches(a), newVersions(a),
 		newReset(a), newFork(a),
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
 	root.SetHelpCommand(newHelp())
+	a.addCompletion(root)
 	return root
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,20 +17,58 @@ import (
 )
 
 func newShow(a *app) *cobra.Command {
-	return &cobra.Command{
+	follow := false
+	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show an instance, its result and its pending activities",
-		Args:  arguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				d, err := c.Describe(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.show(cmd, d, func(w *tabwriter.Writer) { showTable(w, &d) })
-			})
-		},
+		Short: "Show an instance, its result and what it waits for",
+		Long: "Show prints what is stored about an instance: its status, what its code shows, what it waits for, and its result.\n" +
+			"With --follow it prints that again after each change, at most ten times a second, until the instance has ended.",
+		Example: "  perdure show order-42 --db orders.db\n  perdure show order-42 --follow -o jsonl --db orders.db",
+		Args:    arguments,
 	}
+	byKey := keyFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if follow && a.output == outputJSON {
+			return badUsage("flag --follow with -o json: use -o jsonl, which prints an object after each change")
+		}
+		return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			h, err := instanceOf(ctx, c, args[0], *byKey)
+			if err != nil {
+				return err
+			}
+			if follow {
+				return a.followShow(ctx, cmd, h)
+			}
+			d, err := h.Describe(ctx)
+			if err != nil {
+				return err
+			}
+			return a.show(cmd, d, func(w *tabwriter.Writer) { showTable(w, &d) })
+		})
+	}
+	cmd.Flags().BoolVar(&follow, "follow", false, "print the instance again after each change, until it has ended")
+	return cmd
+}
+
+// followShow shows an instance after each change.
+func (a *app) followShow(ctx context.Context, cmd *cobra.Command, h client.Handle[json.RawMessage]) error {
+	first := true
+	for d, err := range h.Watch(ctx) {
+		if err == nil {
+			d.Waits, err = h.Waits(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if !first && a.output == outputTable {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		first = false
+		if err := a.show(cmd, d, func(w *tabwriter.Writer) { showTable(w, &d) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func showTable(w *tabwriter.Writer, d *client.Description) {
@@ -47,9 +86,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	closingRow(w, d)
 	updateRows(w, d)
 	stateRows(w, d)
-	if d.NoNode {
-		row(w, "waits", fmt.Sprintf("for a newer node: no listed one runs level %d; see 'perdure upgrade status'", d.EngineLevel))
-	}
+	waitRows(w, d)
 	row(w, "execution", d.Execution)
 	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
 	row(w, "inbox", inboxText(d))
@@ -73,6 +110,30 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	for i := range d.Activities {
 		row(w, fmt.Sprintf("activity %d", d.Activities[i].EventID), activityText(&d.Activities[i]))
 		attemptRows(w, d.Activities[i].Attempts)
+	}
+}
+
+// waitRows shows what the instance waits for, except what other rows show.
+func waitRows(w *tabwriter.Writer, d *client.Description) {
+	for i := range d.Waits {
+		text := d.Waits[i].Text
+		switch d.Waits[i].Kind {
+		case client.WaitActivity, client.WaitUpdate, client.WaitHandler:
+			continue
+		case client.WaitRelease:
+			if d.Blocked != nil && d.Status != client.StatusSuspended {
+				continue
+			}
+		case client.WaitNode:
+			if d.NoNode {
+				text += "; see 'perdure upgrade status'"
+			}
+		default:
+		}
+		if d.Waits[i].More {
+			text += ", and more"
+		}
+		row(w, "waits for", text)
 	}
 }
 

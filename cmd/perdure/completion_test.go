@@ -1,0 +1,76 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// completed returns what a shell is offered for the last word.
+func completed(t *testing.T, words ...string) []string {
+	t.Helper()
+	code, stdout, stderr := perdure(t, "", append([]string{"__completeNoDesc"}, words...)...)
+	if code != exitOK {
+		t.Fatalf("%q: exit code %d: %s", words, code, stderr)
+	}
+	offered, directive, _ := strings.Cut(stdout, ":")
+	if !strings.HasPrefix(directive, "4") { // no files
+		t.Errorf("%q: the directive is %q", words, directive)
+	}
+	return strings.Fields(offered)
+}
+
+func TestCompletion(t *testing.T) {
+	path := fixture(t)
+	t.Setenv(dbVariable, path)
+	for _, c := range []struct {
+		words []string
+		has   []string
+		not   string
+	}{
+		{[]string{"hist"}, []string{"history"}, "list"},
+		{[]string{"dead-letters", ""}, []string{"list", "redrive", "drop"}, "history"},
+		{[]string{"show", "family"}, []string{"family-1", "family-child"}, "greet-1"},
+		{[]string{"raise", "idle"}, []string{"idle-1"}, "greet-1"},
+		{[]string{"raise", "idle-1", ""}, nil, "idle-1"},
+		{[]string{"list", "--status", ""}, []string{"running", "terminated"}, "ContinuedAsNew"},
+		{[]string{"list", "--name", ""}, []string{"Panic", "Idle"}, "idle-1"},
+		{[]string{"list", "--parent", "family-1"}, []string{"family-1"}, "greet-1"},
+		{[]string{"history", "--kind", "Act"}, []string{"ActivityScheduled", "ActivityFailed"}, ""},
+		{[]string{"list", "-o", ""}, []string{"table", "json", "jsonl"}, ""},
+		{[]string{"start", "Pa"}, []string{"Panic"}, "Idle"},
+	} {
+		got := completed(t, c.words...)
+		for _, word := range c.has {
+			if !slices.Contains(got, word) {
+				t.Errorf("%q offers %q, which must have %q", c.words, got, word)
+			}
+		}
+		if c.not != "" && slices.Contains(got, c.not) {
+			t.Errorf("%q offers %q", c.words, c.not)
+		}
+	}
+}
+
+// Without a store, completion offers nothing, prints no error and does not hang.
+func TestCompletionWithoutStore(t *testing.T) {
+	began := time.Now()
+	for _, db := range []string{"", t.TempDir() + "/missing.db", "postgres://nobody@192.0.2.1:1/x"} {
+		t.Setenv(dbVariable, db)
+		if got := completed(t, "show", ""); len(got) > 0 {
+			t.Errorf("%q: offers %q", db, got)
+		}
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("completion took %v", took)
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, stdout, stderr := perdure(t, "", "completion", shell); code != exitOK || !strings.Contains(stdout, "__complete") {
+			t.Errorf("%s: exit code %d: %s", shell, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+func newCount(a *app) *cobra.Command {
+	var filter filterFlags
+	most := int64(0)
+	cmd := &cobra.Command{
+		Use:   "count",
+		Short: "Count instances",
+		Long: "Count counts the instances that the flags choose. It stops at the number of --up-to, and after some thousand rows of the\n" +
+			"database, and then prints how many it has found so far with a plus. --up-to 0 counts all, which takes long among a million.",
+		Example: "  perdure count --status failed --ended-after 24h --db orders.db\n  perdure count --name Order --up-to 0 --db orders.db",
+		Args:    arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if most < 0 {
+				return badUsage("flag --up-to is %d: it must be 1 or more, or 0 for all", most)
+			}
+			if err := filter.check(cmd); err != nil {
+				return err
+			}
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				f, err := filter.of(ctx, c)
+				if err != nil {
+					return err
+				}
+				n := client.Counted{Exact: true}
+				if most == 0 {
+					n.Count, err = c.Count(ctx, f)
+				} else {
+					n, err = c.CountUpTo(ctx, f, most)
+				}
+				if err != nil {
+					return err
+				}
+				return a.show(cmd, n, func(w *tabwriter.Writer) { row(w, n) })
+			})
+		},
+	}
+	filter.add(cmd)
+	cmd.Flags().Int64Var(&most, "up-to", 10_000, "count no further than this; 0: count all")
+	return cmd
+}
