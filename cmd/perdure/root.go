@@ -75,6 +75,7 @@ func newRoot(a *app) *cobra.Command {
 		newStart(a), newList(a), newCount(a), newShow(a), newHistory(a), newTree(a), newResult(a),
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
 		newMove(a), newPatches(a), newVersions(a),
+		newDelete(a), newPrune(a), newTrim(a), newCompact(a),
 		newReset(a), newFork(a),
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)

@@ -108,7 +108,7 @@ func typingCommands() section {
 				line(usage, "list --db postgres://app@db/app?schema=", "the URL of the database must name one schema: schema=NAME", "Leave `schema` out to use `perdure`."),
 				line(unusable, "list --db postgres://app:secret@127.0.0.1:1/app?sslmode=disable", "open postgres://app@127.0.0.1:1/app: 127.0.0.1:1 (127.0.0.1): dial error: dial tcp 127.0.0.1:1: connect: connection refused; check host, port and sslmode, and that the server runs", "Check that the server runs."),
 				line(usage, "migrate grants app --db DB", "a SQLite file has no roles: name a Postgres database with --db postgres://...", "A file has the rights of its directory."),
-				line(usage, "list --db DB -o xml", `flag --output is "xml": it must be table or json`, "Use one of the two."),
+				line(usage, "list --db DB -o xml", `flag --output is "xml": it must be table, json or jsonl`, "Use one of the three."),
 				line(usage, "list --db DB --log-level loud", `flag --log-level is "loud": it must be debug, info, warn or error`, "Use one of the four."),
 				line(usage, "list --db DB --limit 0", "flag --limit is 0: it must be 1 or more", "Give how many to show."),
 				line(usage, "list --db DB --limit ten", `flag --limit is "ten": it must be a whole number`, "Write digits."),
