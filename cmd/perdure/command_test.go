@@ -177,7 +177,7 @@ func TestMistakes(t *testing.T) {
 		{"lst", exitUsage, []string{`unknown command "lst"`, "perdure help"}},
 		{"list --nothing", exitUsage, []string{"unknown flag: --nothing"}},
 		{"list extra --db DB", exitUsage, []string{"extra"}},
-		{"show --db DB", exitUsage, []string{"argument ID is missing", "perdure show ID"}},
+		{"show --db DB", exitUsage, []string{"argument ID is missing", "perdure describe ID"}},
 		{"list --db DB -o xml", exitUsage, []string{`"xml"`, "table, json or jsonl"}},
 		{"list --db DB --log-level loud", exitUsage, []string{`"loud"`, "debug, info, warn or error"}},
 		{"list", exitUsage, []string{"--db", "PERDURE_DB"}},

@@ -74,6 +74,7 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a),
 		newStart(a), newList(a), newCount(a), newShow(a), newHistory(a), newTree(a), newResult(a),
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
+		newSuspend(a), newResume(a), newRestart(a), newActivity(a), newQueue(a), newNode(a), newAudit(a),
 		newMove(a), newPatches(a), newVersions(a),
 		newDelete(a), newPrune(a), newTrim(a), newCompact(a),
 		newReset(a), newFork(a),

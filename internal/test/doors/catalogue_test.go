@@ -190,7 +190,15 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrSuperseded", client.ErrSuperseded)},
-				"`Reset` or `Fork`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
+				"`Reset`, `Fork` or `Restart`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
+			},
+			{
+				[]kind{k("client.ErrConflict", client.ErrConflict)},
+				"the act names what its caller has seen, such as an attempt, and that has changed since; nothing was stored", "no", "the caller", "Look again, and decide anew. See [Pause and drain](../how-to/pause-and-drain.md#one-activity).",
+			},
+			{
+				[]kind{k("client.ErrForbidden", client.ErrForbidden)},
+				"the principal of the client has no right to that; nothing was stored", "no", "an operator", "Give the principal another role, or ask somebody with that role.",
 			},
 			{
 				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},
