@@ -197,10 +197,6 @@ func catalogue() []group {
 				"the act names what its caller has seen, such as an attempt, and that has changed since; nothing was stored", "no", "the caller", "Look again, and decide anew. See [Pause and drain](../how-to/pause-and-drain.md#one-activity).",
 			},
 			{
-				[]kind{k("client.ErrForbidden", client.ErrForbidden)},
-				"the principal of the client has no right to that; nothing was stored", "no", "an operator", "Give the principal another role, or ask somebody with that role.",
-			},
-			{
 				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},
 				"the store was closed", "no", "the author of the service", "Close the store last.",
 			},
@@ -261,7 +257,7 @@ func catalogue() []group {
 			{[]kind{k("activity.ErrNotCancelled", activity.ErrNotCancelled)}, "an activity that was not cancelled cannot end as cancelled", "no", "the caller that ends it", "Complete it, or let it fail."},
 		}},
 		{"Errors between providers and the engine", []sentinel{
-			{[]kind{k("provider.ErrConflict", provider.ErrConflict), k("client.ErrConflict", client.ErrConflict)}, "the stored state has changed since the caller read it", "with the state stored now", "the engine", "It evicts the execution and runs it again."},
+			{[]kind{k("provider.ErrConflict", provider.ErrConflict)}, "the stored state has changed since the caller read it", "with the state stored now", "the engine", "It evicts the execution and runs it again."},
 			{[]kind{k("provider.ErrLeaseLost", provider.ErrLeaseLost)}, "the token does not hold the lease", "no", "the engine", "It drops its result."},
 			{[]kind{k("provider.ErrInboxNotEmpty", provider.ErrInboxNotEmpty)}, "messages wait that the closing turn did not read", "with these messages", "the engine", "It runs the turn again with them."},
 			{[]kind{k("client.ErrRunning", client.ErrRunning), k("provider.ErrRunning", provider.ErrRunning)}, "the instance, or one below it, has not ended", "after its end", "the caller", "Terminate it, wait, or delete it with `client.Force`."},
