@@ -23,7 +23,9 @@ type Code struct {
 // New returns the code. Its activities use the client, which has all rights.
 func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
-	_ = c
+	if err := addJobs(code, c); err != nil {
+		return nil, err
+	}
 	return code, nil
 }
 
