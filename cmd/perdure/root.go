@@ -77,6 +77,7 @@ func newRoot(a *app) *cobra.Command {
 		newSuspend(a), newResume(a), newRestart(a), newActivity(a), newQueue(a), newNode(a), newAudit(a),
 		newMove(a), newPatches(a), newVersions(a),
 		newDelete(a), newPrune(a), newTrim(a), newCompact(a),
+		newSchedule(a),
 		newReset(a), newFork(a),
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)

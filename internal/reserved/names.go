@@ -7,4 +7,4 @@ const (
 )
 
 // Names returns the names of all of perdure's own orchestrations.
-func Names() []string { return []string{NamePrefix + "schedule", Bulk, Retention} }
+func Names() []string { return []string{Schedule, Bulk, Retention} }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/internal/system/schedule"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -26,7 +27,25 @@ func New(c *client.Client) (*Code, error) {
 	if err := addJobs(code, c); err != nil {
 		return nil, err
 	}
-	return code, nil
+	s := schedule.Activities{Client: c, Newest: "1"}
+	act(code, schedule.Look, s.Look)
+	return code, orchestrate(code, schedule.V1())
+}
+
+type extraKey struct{}
+
+// With returns a context with which a node also runs what add adds. Tests run versions of other releases with it.
+func With(ctx context.Context, add func(code *Code, c *client.Client) error) context.Context {
+	return context.WithValue(ctx, extraKey{}, add)
+}
+
+// Extend adds what With was given.
+func (code *Code) Extend(ctx context.Context, c *client.Client) error {
+	add, ok := ctx.Value(extraKey{}).(func(*Code, *client.Client) error)
+	if !ok {
+		return nil
+	}
+	return add(code, c)
 }
 
 // orchestrate adds an orchestration that was made by orchestration.Define, with a version.
