@@ -1,0 +1,210 @@
+// Package observing reports to an Observer, which may be slow or fail, and never lets its callers notice.
+package observing
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/observe"
+)
+
+// gather is how long the goroutine lets events gather, so that it need not be woken for each.
+const gather = 10 * time.Millisecond
+
+// maxQueue is how many events wait for a slow Observer. Further ones are dropped.
+const maxQueue = 8_192
+
+// Hub passes events on to an Observer. A nil Hub has none and costs a branch. Its goroutine runs while there are events and ends by
+// itself. Many goroutines may use it at once.
+type Hub struct {
+	to     observe.Observer
+	tracer observe.Tracer // nil: it makes no spans
+	logger *slog.Logger
+
+	dropped atomic.Int64
+	warned  atomic.Bool // of a dropped event
+	failed  atomic.Bool // a panic was logged
+
+	mu      sync.Mutex
+	waiting []report
+	spare   []report // the storage of the batch before
+	running bool
+	idle    chan struct{} // closed when the goroutine has ended; nil: nobody waits
+	hurry   chan struct{} // capacity 1: somebody waits
+}
+
+type report struct {
+	e   observe.Event
+	end func(observe.Event) // of a span; nil: none
+}
+
+// New returns a Hub for an Observer, nil for none.
+func New(o observe.Observer, logger *slog.Logger) *Hub {
+	if check.IsNil(o) {
+		return nil
+	}
+	if logger == nil {
+		logger = slog.Default()
+	}
+	h := &Hub{to: o, logger: logger, hurry: make(chan struct{}, 1)}
+	h.tracer, _ = o.(observe.Tracer)
+	return h
+}
+
+// Observer returns what New was given; nil: none.
+func (h *Hub) Observer() observe.Observer {
+	if h == nil {
+		return nil
+	}
+	return h.to
+}
+
+// On reports whether there is an Observer.
+func (h *Hub) On() bool { return h != nil }
+
+// Traces reports whether spans are made.
+func (h *Hub) Traces() bool { return h != nil && h.tracer != nil }
+
+// Dropped returns how many events the Observer did not get.
+func (h *Hub) Dropped() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.dropped.Load()
+}
+
+// Tell reports an event.
+func (h *Hub) Tell(e observe.Event) { h.End(e, nil) }
+
+// End reports an event, and then ends a span with it; nil: none. It never waits for the Observer.
+func (h *Hub) End(e observe.Event, end func(observe.Event)) {
+	if h == nil {
+		return
+	}
+	if e.At.IsZero() {
+		e.At = time.Now()
+	}
+	h.mu.Lock()
+	if len(h.waiting) >= maxQueue {
+		h.mu.Unlock()
+		h.drop()
+		return
+	}
+	h.waiting = append(h.waiting, report{e, end})
+	start := !h.running
+	h.running = true
+	h.mu.Unlock()
+	if start {
+		go h.run()
+	}
+}
+
+func (h *Hub) drop() {
+	h.dropped.Add(1)
+	if h.warned.CompareAndSwap(false, true) {
+		h.logger.Warn("the observer is too slow: events are dropped", "observer", fmt.Sprintf("%T", h.to), "queue", maxQueue)
+	}
+}
+
+// run passes on what waits, and ends when nothing does.
+func (h *Hub) run() {
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-h.hurry:
+		}
+		timer.Reset(gather)
+		h.mu.Lock()
+		batch := h.waiting
+		if len(batch) == 0 {
+			h.running = false
+			if h.idle != nil {
+				close(h.idle)
+				h.idle = nil
+			}
+			select {
+			case <-h.hurry: // of those who waited for this end
+			default:
+			}
+			h.mu.Unlock()
+			return
+		}
+		h.waiting, h.spare = h.spare[:0], nil
+		h.mu.Unlock()
+		for i := range batch {
+			h.pass(&batch[i])
+		}
+		clear(batch)
+		if cap(batch) > 4*len(batch)+64 {
+			batch = nil // a burst is over
+		}
+		h.mu.Lock()
+		h.spare = batch
+		if h.idle != nil {
+			h.wake()
+		}
+		h.mu.Unlock()
+	}
+}
+
+func (h *Hub) pass(r *report) {
+	defer h.recovered()
+	if r.e.Kind != 0 {
+		h.to.Observe(r.e)
+	}
+	if r.end != nil {
+		r.end(r.e)
+	}
+}
+
+// recovered ends the panic of an Observer. It must be deferred.
+func (h *Hub) recovered() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	h.dropped.Add(1)
+	if h.failed.CompareAndSwap(false, true) {
+		h.logger.Error("the observer panicked", "observer", fmt.Sprintf("%T", h.to), "panic", p)
+	}
+}
+
+// wake ends the gathering. It needs mu.
+func (h *Hub) wake() {
+	select {
+	case h.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// Flush waits until the Observer has all events, for at most the limit. It reports whether it has.
+func (h *Hub) Flush(limit time.Duration) bool {
+	if h == nil {
+		return true
+	}
+	h.mu.Lock()
+	if !h.running {
+		h.mu.Unlock()
+		return true
+	}
+	if h.idle == nil {
+		h.idle = make(chan struct{})
+	}
+	idle := h.idle
+	h.wake()
+	h.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-idle:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
