@@ -25,7 +25,7 @@ func TestDependenciesRunDownwards(t *testing.T) {
 	// From top to bottom: a package may import those after it.
 	house := []string{
 		"cmd/perdure", "runtime", "dispatcher", "client", "orchestration", "activity",
-		"internal/bind", "internal/replay", "internal/failure", "internal/history", "internal/payload", "internal/funcname", "internal/check", "provider",
+		"internal/bind", "internal/observing", "internal/replay", "internal/failure", "internal/history", "internal/payload", "internal/funcname", "internal/check", "provider", "observe",
 	}
 	for i, pkg := range house {
 		for _, dep := range listDeps(t, "./"+pkg) {
@@ -46,6 +46,7 @@ func TestLinkedModules(t *testing.T) {
 		forbidden []string
 	}{
 		{"provider", []string{"."}},
+		{"observe", []string{"."}},
 		// Run plays sequences of the model, which is memory and rapid. It links nothing else.
 		{"provider/validations", []string{"sqlite", "pgx", "cobra", "zerolog", "go-cmp", "goleak", module + "internal/", module + "dispatcher"}},
 		{"provider/validations/engine", []string{

@@ -68,11 +68,15 @@ func attempt(ctx context.Context) *bind.Attempt {
 func GetInfo(ctx context.Context) Info {
 	a := attempt(ctx)
 	i, of := &a.Info, history.DecodeOrigin(a.Origin)
+	h := history.DecodeHeader(of.Header)
+	if delete(h, history.TraceKey); len(h) == 0 { // the engine's own
+		h = nil
+	}
 	return Info{
 		Activity: i.Activity, Queue: i.Queue, InstanceID: i.InstanceID, Execution: i.Execution, Local: i.Local, EventID: i.EventID,
 		Attempt: i.Attempt, Deliveries: i.Deliveries, Scheduled: i.Scheduled, Deadline: i.Deadline, Session: i.Session,
 		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: i.CallDeadline.Std(), Started: i.Started.Std(), Node: i.Node,
-		Orchestration: of.Name, CodeVersion: of.CodeVersion, Header: history.DecodeHeader(of.Header), Retry: policy(a.Retry),
+		Orchestration: of.Name, CodeVersion: of.CodeVersion, Header: h, Retry: policy(a.Retry),
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/propagate"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -41,6 +43,8 @@ type Options struct {
 	// Propagators add to the headers of starts, events and requests to cancel what the context of the call holds; default none.
 	// See package header.
 	Propagators []header.Propagator
+	// Observer gets to know of the calls of this client; default that of the node, or none. See package observe, and Client.Flush.
+	Observer observe.Observer
 	// Node is the node in this process that starts of this client go through; default none. A free node stores an
 	// instance with its first turn, which saves a commit. It must be a node on the client's store. Either side may have
 	// decorated the store: these starts use the store of the node. Runtime.Client sets this field.
@@ -59,7 +63,8 @@ type Client struct {
 
 	propagators []header.Propagator
 	served      *served
-	principal   *Principal // nil: all rights, and no audit
+	watch       *observing.Hub // nil: nobody observes
+	principal   *Principal     // nil: all rights, and no audit
 }
 
 // Node is a node of the client's own process: see runtime.Runtime.Node. The zero Node is none.
@@ -75,9 +80,13 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	if err := opts.check(store); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	s := &storage{Full: provider.FullOf(store), logger: opts.Logger, timeout: opts.CallTimeout}
+	watch := observing.New(opts.Observer, opts.Logger)
+	if node := bind.StarterOf(&opts.Node.handle); watch == nil && node != nil {
+		watch = node.Watch()
+	}
+	s := &storage{Full: provider.FullOf(observing.Timed(store, watch)), logger: opts.Logger, timeout: opts.CallTimeout}
 	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
-	c.propagators, c.served = slices.Clone(opts.Propagators), new(served)
+	c.propagators, c.served, c.watch = slices.Clone(opts.Propagators), new(served), watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}

@@ -77,14 +77,17 @@ func applyCancel(to *header.Map, opts []CancelOption) error {
 	return err
 }
 
-// header returns the header of a call as it is stored, nil for none.
-func (c *Client) header(ctx context.Context, given header.Map, inTx bool) []byte {
-	if len(given) == 0 && len(c.propagators) == 0 {
+// header returns the header of a call as it is stored, nil for none. What a span adds comes last, and counts.
+func (c *Client) header(ctx context.Context, given, traced header.Map, inTx bool) []byte {
+	if len(given)+len(traced) == 0 && len(c.propagators) == 0 {
 		return nil
 	}
 	stored := propagate.Inject(ctx, c.propagators, given, func(err error) {
 		c.store.logger.Warn("header left out", "err", err)
 	})
+	if len(traced) > 0 {
+		stored = propagate.Add(stored, traced)
+	}
 	if stored != nil && c.allowed(ctx, inTx) < replay.LevelOfHandlers {
 		c.store.noHeaders.Do(func() {
 			c.store.logger.Warn("headers are left out: nodes of earlier releases may use the store; finish the upgrade with perdure upgrade --finish")

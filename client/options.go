@@ -62,6 +62,8 @@ type startOptions struct {
 	delay    time.Duration
 	overload *OverloadPolicy // nil: that of the client
 
+	end func(error) // of the span; nil: none has begun
+
 	system    bool   // the orchestration is one of perdure itself
 	version   string // of the code
 	versioned bool   // false: the newest

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -40,14 +41,17 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID, Header: c.header(ctx, o.header, o.tx != nil)}
+	stored, end := c.sending(ctx, observe.Sending{Kind: "event", Name: event, Instance: t.id}, o.header, o.tx != nil)
+	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID, Header: stored}
 	a := act{kind: ActRaise, doing: doing, on: t, detail: event, requestID: o.requestID, inTx: o.tx != nil}
-	return c.perform(ctx, &a, func(ctx context.Context) error {
+	err = c.perform(ctx, &a, func(ctx context.Context) error {
 		if o.tx != nil {
 			return c.store.sendIn(ctx, *o.tx, t, doing, body)
 		}
 		return c.store.send(ctx, &a.on, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
 	})
+	end(err)
+	return err
 }
 
 func (c *Client) cancel(ctx context.Context, t target, reason string, opts []CancelOption) error {
@@ -60,11 +64,14 @@ func (c *Client) cancel(ctx context.Context, t target, reason string, opts []Can
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	a := act{kind: ActCancel, doing: doing, on: t, detail: reason, requestID: uuid.NewString()}
-	return c.perform(ctx, &a, func(ctx context.Context) error {
+	stored, end := c.sending(ctx, observe.Sending{Kind: "cancel", Instance: t.id}, given, false)
+	err := c.perform(ctx, &a, func(ctx context.Context) error {
 		return c.store.send(ctx, &a.on, doing, "repeat it, which does no harm", &history.CancelRequested{
-			Reason: reason, RequestID: a.requestID, Header: c.header(ctx, given, false),
+			Reason: reason, RequestID: a.requestID, Header: stored,
 		})
 	})
+	end(err)
+	return err
 }
 
 // send puts a message into an inbox. The orchestration drops a message that repeats a request ID.

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -56,9 +57,14 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 }
 
 // start checks the request, stores it and returns the instance with its ID. Without a version in o or opts, it takes the newest.
-func (c *Client) start(ctx context.Context, name string, o startOptions, in any, opts []StartOption) (target, error) {
+func (c *Client) start(ctx context.Context, name string, o startOptions, in any, opts []StartOption) (_ target, err error) {
 	var req provider.CreateRequest
-	err := c.usable(ctx)
+	defer func() {
+		if o.end != nil {
+			o.end(err)
+		}
+	}()
+	err = c.usable(ctx)
 	if err == nil {
 		req, err = o.request(ctx, c, name, in, opts, func() (int64, string, error) {
 			if o.versioned {
@@ -164,9 +170,11 @@ func (o *startOptions) request(
 	if err != nil {
 		return req, err
 	}
+	var stored []byte
+	stored, o.end = c.sending(ctx, observe.Sending{Kind: "start", Orchestration: name, Instance: o.id}, o.header, o.tx != nil)
 	started := &history.ExecutionStarted{
 		Name: name, CodeVersion: version, Input: input, Settings: replay.SettingsAt(level), RequestID: o.requestID,
-		Delay: roundUp(o.delay), Header: c.header(ctx, o.header, o.tx != nil),
+		Delay: roundUp(o.delay), Header: stored,
 	}
 	o.nameEvents()
 	req = provider.CreateRequest{
@@ -187,8 +195,6 @@ func (o *startOptions) onUsers(name string) error {
 		return nil
 	case reserved.Name(name):
 		return fmt.Errorf("%w: names that begin with %s belong to perdure itself: give that of an orchestration of yours", ErrInvalid, reserved.NamePrefix)
-	case reserved.ID(o.requestID):
-		return fmt.Errorf("%w: request IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
 	case reserved.ID(o.id):
 		return fmt.Errorf("%w: IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
 	}

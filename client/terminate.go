@@ -48,6 +48,7 @@ func (c *Client) terminateNow(ctx context.Context, a *act) error {
 	if err != nil {
 		return doubt(explain(doing, 0, err), doubtful, "look at the instance's status")
 	}
+	c.terminated(&res.Instance, max(res.Now, res.Instance.UpdatedAt))
 	return nil
 }
 

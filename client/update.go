@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -26,9 +27,6 @@ type updateOptions struct {
 	id     string
 	chosen bool // the caller has given the ID
 	system bool // the update may be for an instance of perdure itself
-	kind   Act  // of such an update
-	other  string
-	detail string
 	wait   waitOptions
 	bad    error // why an option is refused
 }
@@ -163,9 +161,6 @@ func (o *updateOptions) setSent(opt RaiseOption) error {
 func (c *Client) update(ctx context.Context, t target, name string, in any, o *updateOptions) (sentUpdate, error) {
 	doing := fmt.Sprintf("updating %s by %q", t, name)
 	a := act{kind: ActUpdate, doing: doing, on: t, detail: name, inTx: o.tx != nil, system: o.system}
-	if o.kind != "" {
-		a.kind, a.other, a.detail = o.kind, o.other, o.detail
-	}
 	if err := a.onUsers(); err != nil {
 		return sentUpdate{}, err
 	}
@@ -176,9 +171,9 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 	if err != nil {
 		return u, fmt.Errorf("%s: %w", doing, err)
 	}
-	body.Header = c.header(ctx, o.header, o.tx != nil)
-	a.requestID = u.id
-	return u, c.perform(ctx, &a, func(ctx context.Context) error {
+	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: name, Instance: t.id}, o.header, o.tx != nil)
+	body.Header, a.requestID = stored, u.id
+	err = c.perform(ctx, &a, func(ctx context.Context) error {
 		if o.tx != nil {
 			return c.store.sendIn(ctx, *o.tx, t, doing, body)
 		}
@@ -189,6 +184,8 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 		}
 		return c.store.send(ctx, &a.on, doing, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", u.id), body)
 	})
+	end(err)
+	return u, err
 }
 
 // newUpdate checks an update and makes its message.

@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -57,7 +58,9 @@ func (c *Client) startAndUpdate(
 	if err != nil {
 		return t, u, fmt.Errorf("starting %s with an update: %w", check.Quote(ref.Name), err)
 	}
-	body.Header = c.header(ctx, o.header, true) // reads nothing: mayUpdate has read the level
+	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: update}, o.header, true) // reads nothing: mayUpdate has read the level
+	body.Header = stored
 	t, err = c.start(ctx, ref.Name, startOptions{version: ref.Version, versioned: true, messages: []history.Body{body}}, in, rest)
+	end(err)
 	return t, u, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/turn"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
@@ -110,6 +111,9 @@ func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateReques
 
 // Level returns the level that the node's store allows.
 func (d *Dispatcher) Level() *upgrade.Level { return d.node.Config.Level }
+
+// Watch returns what reports to the node's Observer; nil: nobody observes.
+func (d *Dispatcher) Watch() *observing.Hub { return d.node.Config.Watch }
 
 // AskHere answers a question from the execution that this node has in memory, with one read of the store and no write. If ok is false, it
 // has none, or an outdated one. The caller then asks through the store.

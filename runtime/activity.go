@@ -90,7 +90,7 @@ func (r *Registry) limits(sizes map[string]int) ([]dispatcher.Limit, error) {
 		pools[pool] = append(pools[pool], name)
 	}
 	for pool, names := range pools {
-		limits = append(limits, dispatcher.Limit{Size: sizes[pool], Activities: names})
+		limits = append(limits, dispatcher.Limit{Name: pool, Size: sizes[pool], Activities: names})
 	}
 	return limits, nil
 }

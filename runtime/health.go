@@ -84,6 +84,14 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 		return h, fmt.Errorf("checking health: %w", err)
 	}
 	h.Blocked, h.DeadLetters = stats.Blocked, stats.DeadLetters
+	if err := rt.unserved(ctx, &h, &stats); err != nil {
+		return h, fmt.Errorf("checking health: %w", err)
+	}
+	return h, nil
+}
+
+// unserved adds the work that this node cannot do.
+func (rt *Runtime) unserved(ctx context.Context, h *Health, stats *provider.StatsResult) error {
 	for _, w := range stats.Turns {
 		level := w.EngineLevel
 		if level <= rt.dispatcher.Level().Own() {
@@ -95,8 +103,8 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 			})
 		}
 	}
-	if err := rt.noNode(ctx, &h, stats.Running); err != nil {
-		return h, fmt.Errorf("checking health: %w", err)
+	if err := rt.noNode(ctx, h, stats.Running); err != nil {
+		return err
 	}
 	for _, w := range stats.Tasks {
 		if !rt.can.activities[activityName{w.Queue, w.Name}] {
@@ -105,7 +113,7 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 			})
 		}
 	}
-	return h, nil
+	return nil
 }
 
 // noNode adds the versions with running instances that no node has registered. A store that keeps no records lists no nodes.

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/propagate"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -53,6 +54,9 @@ type Options struct {
 	// Propagators move headers into the contexts of activities, and are the default of Runtime.Client; default none. See package
 	// header.
 	Propagators []header.Propagator
+	// Observer gets to know of what the node does, and makes its metrics and traces; default none. It is the default of
+	// Runtime.Client. See package observe.
+	Observer observe.Observer
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int

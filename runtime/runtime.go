@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
@@ -43,6 +45,8 @@ type Runtime struct {
 	unmeasured sync.Once // health has said that the store measures nothing
 
 	propagators []header.Propagator
+	watch       *observing.Hub // nil: nobody observes
+	unwatch     func()         // ends what the Observer reads of the node; nil: nothing
 }
 
 // Start runs the registered orchestrations and activities on the store until Shutdown. ctx bounds starting only. The caller
@@ -62,7 +66,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
-	if err := addSystem(ctx, &cfg, opts.Logger); err != nil {
+	if err := addSystem(&cfg, opts.Logger); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
 	cfg.Off = fastpath.Off(ctx)
@@ -78,8 +82,15 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if err := register(checking, &cfg, upgrade.OwnLevel(ctx)); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
-	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators}
+	rt := &Runtime{
+		store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators,
+		watch: cfg.Watch,
+	}
+	rt.observeStore(&cfg)
+	var began atomic.Pointer[dispatcher.Dispatcher]
+	rt.unwatch = watchNode(&cfg, &began)
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
+	began.Store(rt.dispatcher)
 	return rt, nil
 }
 
@@ -113,14 +124,24 @@ func checkStore(ctx context.Context, store provider.Provider, o *Options) error 
 // the others with activity.ErrShutdown and gives them the force timeout. Then it releases all leases and waits for code that
 // has not returned, for the watchdog timeout. A finished ctx, of any caller, skips the waits; leases are still released within
 // 5 s. It returns an ErrLeaked for all user code that is still running. A second call returns the same.
-func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Shutdown(ctx) }
+func (rt *Runtime) Shutdown(ctx context.Context) error {
+	err := rt.dispatcher.Shutdown(ctx)
+	rt.watch.Flush(flushTime)
+	if rt.unwatch != nil {
+		rt.unwatch()
+	}
+	return err
+}
+
+// flushTime bounds how long Shutdown waits for the Observer.
+const flushTime = 2 * time.Second
 
 // Node returns the link from a client in this process to this node: see client.Options.
 func (rt *Runtime) Node() client.Node { return bind.NodeOf[client.Node](bind.Starter(rt.dispatcher)) }
 
 // Client makes a client of the node's store that starts instances through this node. An instance is stored with its
-// first turn, which saves a commit. The errors of the registry, the node's logger and its propagators are the defaults of the
-// options.
+// first turn, which saves a commit. The errors of the registry, the node's logger, its propagators and its observer are the defaults
+// of the options.
 // The client works on after the node has shut down.
 func (rt *Runtime) Client(opts client.Options) (*client.Client, error) {
 	if opts.Node == (client.Node{}) {
@@ -163,6 +184,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		GiveUpAfter: o.Leaks.GiveUpAfter, MaxLeaked: o.Leaks.MaxInstances, OnFatal: o.Leaks.OnFatal,
 		OnDrained: o.OnDrained, HeartbeatThrottle: o.Heartbeats.DefaultThrottle, MaxHeartbeatThrottle: o.Heartbeats.MaxThrottle,
 		AutoHeartbeat: o.Heartbeats.Auto, AutoHeartbeats: r.autoHeartbeats(), Propagators: slices.Clone(o.Propagators),
+		Watch: observing.New(o.Observer, o.Logger),
 	}
 	o.route(&cfg)
 	if err := r.served(o); err != nil {

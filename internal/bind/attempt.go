@@ -42,6 +42,7 @@ type Attempt struct {
 	Key     string               // the idempotency key
 	Logger  *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
 	Origin  []byte               // see history.Origin
+	Trace   string               // context of its span; "": none
 	Retry   *history.RetryPolicy // nil: tried once
 	Details []byte               // last heartbeat details of an earlier attempt
 	Beat    func(details []byte) // takes over new details; nil: a sign of life without any
@@ -70,6 +71,17 @@ func (a *Attempt) Named() *slog.Logger {
 		}
 		a.logger = of.With("activity", a.Info.Activity, "instance", a.Info.InstanceID, "execution", a.Info.Execution,
 			"event", a.Info.EventID, "attempt", a.Info.Attempt)
+		origin := history.DecodeOrigin(a.Origin)
+		if origin.Name != "" {
+			a.logger = a.logger.With("orchestration", origin.Name)
+		}
+		context := a.Trace
+		if context == "" { // the node makes no spans, and another one did
+			context = history.HeaderValue(origin.Header, history.TraceKey)
+		}
+		if trace, span := history.TraceIDs(context); trace != "" {
+			a.logger = a.logger.With("trace_id", trace, "span_id", span)
+		}
 	})
 	return a.logger
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -15,6 +16,8 @@ type Starter interface {
 	StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
 	// Level returns the level that the store of the node allows.
 	Level() *upgrade.Level
+	// Watch returns what reports to the Observer of the node; nil: nobody observes.
+	Watch() *observing.Hub
 }
 
 // Asker answers a question to an instance from memory. If ok is false, it could not, and the caller asks through the store.

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bytes"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // headerField is the number of the field Header in each kind that has one. Without a header a message keeps the bytes that
@@ -39,6 +41,41 @@ func DecodeHeader(data []byte) map[string]string {
 		h[string(pair[0])] = string(pair[1])
 	}
 	return h
+}
+
+// The keys of the engine itself, which no user can set. TraceKey, of the header of a start, is the context of the span that the
+// execution's spans belong to: first that of its parent, then its own. AnchorKey, of a later message, is one that takes its place.
+const (
+	TraceKey  = "perdure.trace"
+	AnchorKey = "perdure.anchor"
+)
+
+// HeaderValue returns the value of a key of a stored header, "" for none.
+func HeaderValue(header []byte, key string) string {
+	if !bytes.Contains(header, []byte(key)) { // the usual case costs no allocation
+		return ""
+	}
+	return DecodeHeader(header)[key]
+}
+
+// WithHeaderValue returns a stored header with a key set.
+func WithHeaderValue(header []byte, key, value string) []byte {
+	h := DecodeHeader(header)
+	if h == nil {
+		h = make(map[string]string, 1)
+	}
+	h[key] = value
+	return EncodeHeader(h)
+}
+
+// TraceIDs returns the IDs of trace and span that the context of a span names, for logs; "" for none.
+func TraceIDs(context string) (trace, span string) {
+	parent, _, _ := strings.Cut(context, " ")
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || len(parts[2]) != 16 {
+		return "", ""
+	}
+	return parts[1], parts[2]
 }
 
 // pairs are the keys of a header, each followed by its value.

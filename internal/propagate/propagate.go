@@ -61,6 +61,19 @@ func Inject(ctx context.Context, all []header.Propagator, given header.Map, tell
 	return history.EncodeHeader(h)
 }
 
+// Add returns a stored header with what the span of the message adds, as far as there is room.
+func Add(stored []byte, more header.Map) []byte {
+	h := header.Map(history.DecodeHeader(stored))
+	if h == nil {
+		h = header.Map{}
+	}
+	maps.Copy(h, more)
+	if Check(h) != nil {
+		return stored
+	}
+	return history.EncodeHeader(h)
+}
+
 // Extract returns the context of an activity with what the propagators take from a stored header. It calls tell for each
 // propagator that is left out.
 func Extract(ctx context.Context, all []header.Propagator, stored []byte, tell func(error)) context.Context {
@@ -81,6 +94,7 @@ func extract(ctx context.Context, p header.Propagator, stored []byte) (with cont
 	if h == nil {
 		h = header.Map{}
 	}
+	maps.DeleteFunc(h, func(key, _ string) bool { return strings.HasPrefix(key, reserved) })
 	defer recovered(&err)
 	with = p.Extract(ctx, h)
 	if bind.AttemptOf(with) != bind.AttemptOf(ctx) {

@@ -170,14 +170,14 @@ func (x *Execution) absorb(e history.Event) {
 	case *history.LocalQueued:
 		x.queueLocal(b)
 	case *history.EventReceived:
-		x.events.admitHeader(&b.Header)
+		x.takeHeader(&b.Header, e.At)
 		x.requests.remember(b.RequestID)
 		x.takeEvent(e, b)
 	case *history.UpdateReceived:
-		x.events.admitHeader(&b.Header)
+		x.takeHeader(&b.Header, e.At)
 		x.receiveUpdate(e, b)
 	case *history.CancelRequested:
-		x.events.admitHeader(&b.Header)
+		x.takeHeader(&b.Header, e.At)
 		x.requests.remember(b.RequestID)
 		x.cancelled = &e
 		reason := x.env.Errors.New(failure.ErrCancelled, "cancelled: %s", b.Reason)
@@ -190,10 +190,17 @@ func (x *Execution) absorb(e history.Event) {
 	}
 }
 
+// takeHeader counts the header of a message, and takes over the anchor that it may name.
+func (x *Execution) takeHeader(header *[]byte, at int64) {
+	x.events.admitHeader(header)
+	x.noteTrace(*header, history.AnchorKey, at)
+}
+
 func (x *Execution) begin(b *history.ExecutionStarted, at int64) {
 	x.started = true
 	x.startEvent, x.startedAt = b, at
 	x.events.admitHeader(&b.Header)
+	x.noteTrace(b.Header, history.TraceKey, at)
 	x.retained += int(history.Size(b))
 	x.settings = b.Settings
 	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent

@@ -63,6 +63,9 @@ type core struct {
 	root       *Scope             // of the main function
 	startedAt  int64              // of startEvent, microseconds UTC
 	origin     []byte             // see Execution.Origin; nil: not made yet
+	header     []byte             // of the start, with a later anchor; nil: as it is
+	trace      string             // context of the anchor; "": none
+	traceAt    int64              // when the anchor began, microseconds UTC
 	now        int64              // of the event last applied, microseconds UTC
 	fork       *history.ForkPoint // the last one; nil: none
 	random     *random            // see Scope.Rand
@@ -89,6 +92,9 @@ func (x *core) logger() *slog.Logger {
 	if x.log.logger == nil {
 		x.log.logger = slog.New(&logHandler{x: x, inner: x.env.Logger.Handler()}).With(
 			"instance", x.info.ID, "execution", x.info.Execution, "orchestration", x.info.Name)
+		if trace, span := history.TraceIDs(x.trace); trace != "" {
+			x.log.logger = x.log.logger.With("trace_id", trace, "span_id", span)
+		}
 	}
 	return x.log.logger
 }

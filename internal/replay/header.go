@@ -33,8 +33,30 @@ func (x *Execution) Header() []byte {
 	if x.startEvent == nil {
 		return nil
 	}
+	if x.header != nil {
+		return x.header
+	}
 	return x.startEvent.Header
 }
+
+// noteTrace takes the context of an anchor over from the header of a message.
+func (x *core) noteTrace(header []byte, key string, at int64) {
+	trace := history.HeaderValue(header, key)
+	if trace == "" {
+		return
+	}
+	x.trace, x.traceAt = trace, at
+	x.origin, x.log.logger = nil, nil // they have the one before
+	if key == history.AnchorKey {
+		x.header = history.WithHeaderValue(x.startEvent.Header, history.TraceKey, trace)
+	}
+}
+
+// Trace returns the context of the anchor, and when that began, microseconds UTC; "" for none.
+func (x *core) Trace() (context string, at int64) { return x.trace, x.traceAt }
+
+// StartedAt returns when the execution began, microseconds UTC.
+func (x *core) StartedAt() int64 { return x.startedAt }
 
 // Origin returns what the tasks of the execution say of it, as it is stored.
 func (x *Execution) Origin() []byte {
@@ -68,10 +90,9 @@ type Facts struct {
 	Started   int64 // microseconds UTC, of the start event
 	Began     int64 // of the first execution; 0: not known
 	Root      history.Root
-	Request   string // request ID of the start
-	Length    int64  // events so far
-	Size      int64  // their bytes, as history.Size counts
-	Suggested bool   // to continue as new
+	Length    int64 // events so far
+	Size      int64 // their bytes, as history.Size counts
+	Suggested bool  // to continue as new
 }
 
 // Facts returns what the code may know of its execution at this point.
@@ -87,6 +108,6 @@ func (s *Scope) Facts() Facts {
 		root = history.Root{Key: x.info.Key, ID: x.info.ID}
 	}
 	return Facts{
-		Started: x.startedAt, Began: x.Began(), Root: root, Request: x.startEvent.RequestID, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
+		Started: x.startedAt, Began: x.Began(), Root: root, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
@@ -32,6 +33,7 @@ type Config struct {
 	Alongside      Alongside           // runs until the end of the node, when working is done; nil: nothing does
 	Paused         map[string]bool     // queues of which the node begins nothing at first
 	OnDrained      func()              // called when a drained node has finished all work; nil: nobody is
+	Watch          *observing.Hub      // nil: nobody observes
 	Off            fastpath.Set        // fast paths that are switched off
 	Propagators    []header.Propagator // of headers into activities
 

@@ -13,11 +13,13 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/observing"
 )
 
 // Node holds what the parts of a node share. Each part embeds it.
 type Node struct {
 	Config   Config
+	Watch    *observing.Hub // nil: nobody observes
 	Store    *storage.Store
 	Clock    *storetime.Clock // of store
 	Count    Counters
@@ -41,9 +43,9 @@ func New(working context.Context, cfg Config) *Node {
 	if cfg.Off.Has(fastpath.Local) {
 		cfg.LocalTime = 0
 	}
-	store := storage.New(cfg.Provider, cfg.Lease, cfg.Logger)
+	store := storage.New(cfg.Provider, cfg.Lease, cfg.Logger, cfg.Watch)
 	return &Node{
-		Config: cfg, Store: store, Clock: &store.Clock, Tasks: flow.NewSlots(max(cfg.MaxActivities, 1)), Suspects: suspect.NewList(),
+		Config: cfg, Watch: cfg.Watch, Store: store, Clock: &store.Clock, Tasks: flow.NewSlots(max(cfg.MaxActivities, 1)), Suspects: suspect.NewList(),
 		Manage: manage.New(store, manage.Options{Owner: cfg.Owner, Lease: cfg.Lease, Sessions: cfg.Sessions}), Working: working,
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 // A Limit bounds the attempts of some activities on this node, in addition to the slots.
 type Limit struct {
-	Size       int // at least 1
+	Name       string // of the pool; "": the limit of one activity
+	Size       int    // at least 1
 	Activities []ActivityName
 }
 
@@ -30,7 +31,10 @@ type QueueLimit struct {
 }
 
 // pool is a limit in use.
-type pool struct{ size, used int }
+type pool struct {
+	name       string
+	size, used int
+}
 
 // group is the activities that the same pools and the same throttle bound.
 type group struct {
@@ -46,6 +50,7 @@ type group struct {
 type Pools struct {
 	mu     sync.Mutex
 	of     map[ActivityName][]*pool
+	named  []*pool
 	limits map[string]QueueLimit
 	groups []*group
 	next   int                // group that is asked first
@@ -65,7 +70,10 @@ func NewPools(limits []Limit, queueLimits map[string]QueueLimit, queues []provid
 		}
 	}
 	for _, limit := range limits {
-		one := &pool{size: limit.Size}
+		one := &pool{name: limit.Name, size: limit.Size}
+		if limit.Name != "" {
+			p.named = append(p.named, one)
+		}
 		for _, name := range limit.Activities {
 			p.of[name] = append(p.of[name], one)
 		}
@@ -76,6 +84,15 @@ func NewPools(limits []Limit, queueLimits map[string]QueueLimit, queues []provid
 		}
 	}
 	return p
+}
+
+// Used calls fn for each pool that has a name.
+func (p *Pools) Used(fn func(name string, used, size int)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.named {
+		fn(one.name, one.used, one.size)
+	}
 }
 
 // group finds or makes the group with these pools and this throttle.

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -27,6 +28,8 @@ type calls struct {
 	calls   map[int64]*localCall // by number
 	said    []*localCall         // have an outcome for the code
 	going   map[int64]*Attempt
+
+	told []task.Ended // for the Observer, when the turn is stored
 
 	wake chan struct{} // capacity 1: an attempt has ended
 	mu   sync.Mutex
@@ -51,6 +54,14 @@ type came struct {
 
 // Current refers to the local activities of a turn in progress, if it has any.
 type Current struct{ now atomic.Pointer[calls] }
+
+// Ended returns the attempts that ended in the turn, for the Observer.
+func (c *Current) Ended() []task.Ended {
+	if l := c.now.Load(); l != nil {
+		return l.told
+	}
+	return nil
+}
 
 // Cancel cancels all attempts, on any goroutine.
 func (c *Current) Cancel(cause error) {
@@ -254,24 +265,35 @@ func (l *calls) ended(call *localCall, e ending) {
 	switch {
 	case e.err == nil:
 		w.Count.AttemptsCompleted.Add(1)
+		l.note(a, e.cause, observe.Completed)
 		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Output: e.output, Attempt: a.Number})
 		return
 	case errors.Is(e.cause, activity.ErrShutdown):
 		w.Count.AttemptsReleased.Add(1)
+		l.note(a, e.cause, observe.Released)
 		l.say(call, queued(call, 0))
 		return
 	}
 	f, delay, again := w.worker.FailedInTurn(a.Attempt, e.cause, e.err)
 	if !again {
+		l.note(a, e.cause, task.FailedFor(a.Attempt, e.cause))
 		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.Number})
 		return
 	}
+	l.note(a, e.cause, observe.Retried)
 	call.failed = a.Number
 	if now := time.Now(); delay < l.until.Sub(now) {
 		call.again = now.Add(delay)
 		return
 	}
 	l.say(call, queued(call, delay))
+}
+
+// note keeps the end of an attempt for the Observer.
+func (l *calls) note(a *Attempt, cause error, outcome observe.Outcome) {
+	if l.w.Watch.On() {
+		l.told = append(l.told, l.w.worker.Ended(a.Attempt, cause, outcome))
+	}
 }
 
 func queued(call *localCall, delay time.Duration) history.Body {

@@ -108,6 +108,7 @@ func (w *Worker) start(a *Attempt, then func(ending)) {
 
 // grace adds cancelled code to the watchdog. The attempt is abandoned when the grace period is over.
 func (w *Worker) grace(a *Attempt, cause error) {
+	a.AsksToStop()
 	what := task.LeakEntry(a.Attempt, cause)
 	what.Leave = func() { go w.abandon(a, cause) }
 	w.Watchdog.Enter(&a.Watched, what)

@@ -105,6 +105,7 @@ func (qs *Queries) serve(working context.Context, ask *provider.OpenAsk) {
 	limit := time.Duration(q.Limit) * time.Microsecond
 	ctx, cancel := context.WithTimeout(working, limit)
 	defer cancel()
+	began := time.Now()
 	answer, ok := qs.answer(ctx, &ask.Instance, &q)
 	if !ok {
 		return
@@ -119,6 +120,9 @@ func (qs *Queries) serve(working context.Context, ask *provider.OpenAsk) {
 			answer = history.Answer{Outcome: history.AnswerTooLarge, Message: err.Error()}
 			req.Payload = history.EncodeAnswer(answer)
 			continue
+		}
+		if err == nil {
+			qs.tell(&ask.Instance, &q, &answer, began)
 		}
 		if err == nil || storage.Refused(err) { // the asker has gone, or another node was faster
 			return
@@ -138,6 +142,7 @@ func (qs *Queries) Here(ctx context.Context, key provider.UUID, q *history.Quest
 	}
 	qs.Work.Add()
 	defer qs.Work.Done()
+	began := time.Now()
 	inst, err := qs.row(ctx, key)
 	if err != nil {
 		return answer, false
@@ -150,6 +155,7 @@ func (qs *Queries) Here(ctx context.Context, key provider.UUID, q *history.Quest
 	}
 	if ok {
 		qs.Count.QueriesAnswered.Add(1)
+		qs.tell(inst, q, &answer, began)
 	}
 	return answer, ok
 }

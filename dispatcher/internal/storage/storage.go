@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
+	"github.com/perdure/perdure/internal/observing"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -33,11 +35,12 @@ type Store struct {
 
 	lease  time.Duration
 	logger *slog.Logger
+	watch  *observing.Hub
 }
 
 // New returns the store of a node whose leases have the given length.
-func New(p provider.Provider, lease time.Duration, logger *slog.Logger) *Store {
-	return &Store{Full: provider.FullOf(p), lease: lease, logger: logger}
+func New(p provider.Provider, lease time.Duration, logger *slog.Logger, watch *observing.Hub) *Store {
+	return &Store{Full: provider.FullOf(observing.Timed(p, watch)), lease: lease, logger: logger, watch: watch}
 }
 
 // NewToken draws a token or commit ID that nobody can guess: 128 random bits, where a UUID of version 4 has 122.
@@ -90,26 +93,29 @@ func (s *Store) FetchAgain(fetching context.Context, what string, failures int, 
 	return Pause(fetching, Backoff(failures))
 }
 
-// Release ends the leases of turns in the given way. It repeats the call until the leases would have expired.
-func (s *Store) Release(ctx context.Context, items ...provider.TurnRelease) {
+// Release ends the leases of turns in the given way. It repeats the call until the leases would have expired. It reports whether the store
+// has taken it.
+func (s *Store) Release(ctx context.Context, items ...provider.TurnRelease) (taken bool) {
 	deadline := time.Now().Add(s.lease)
 	for failures := 1; ; failures++ {
 		call, cancel := context.WithTimeout(ctx, CallTimeout)
 		_, err := s.ReleaseTurns(call, provider.ReleaseTurnsRequest{Items: items})
 		cancel()
 		if err == nil || Refused(err) { // an item whose lease is lost belongs to another node
-			return
+			return err == nil
 		}
 		s.Failed("release turns", failures, err)
 		if time.Now().After(deadline) || !Pause(ctx, Backoff(failures)) {
-			return
+			return false
 		}
 	}
 }
 
 // Report reports the ends of attempts. It repeats the call until it succeeds: a storage outage must not lose a finished result. The
-// token decides whether a report counts, and makes its repetition harmless.
-func (s *Store) Report(ctx context.Context, items ...provider.TaskReport) {
+// token decides whether a report counts, and makes its repetition harmless. It reports whether the store has taken all of them. A lease
+// that is gone at a repeat was most likely ended by the try before, whose outcome is not known.
+func (s *Store) Report(ctx context.Context, items ...provider.TaskReport) (taken bool) {
+	doubtful := false
 	for failures := 1; ; failures++ {
 		call, cancel := context.WithTimeout(ctx, CallTimeout)
 		res, err := s.ReportTasks(call, provider.ReportTasksRequest{Items: items})
@@ -117,21 +123,34 @@ func (s *Store) Report(ctx context.Context, items ...provider.TaskReport) {
 		switch {
 		case err == nil:
 			s.Clock.Set(res.Now)
+			taken = true
 			for i := range items {
-				s.Reported(&items[i], res.Items[i].Err) // the contract has one result for each
+				err := res.Items[i].Err // the contract has one result for each
+				if doubtful && errors.Is(err, provider.ErrLeaseLost) {
+					continue
+				}
+				s.Reported(&items[i], err)
+				taken = taken && err == nil
 			}
-			return
+			return taken
 		case Refused(err):
 			for i := range items {
 				s.Reported(&items[i], err)
 			}
-			return
+			return false
 		}
 		s.Failed("report task", failures, err)
+		doubtful = doubtful || provider.OutcomeOf(err) != provider.OutcomeNothing
 		if !Pause(ctx, Backoff(failures)) {
-			return
+			return false
 		}
 	}
+}
+
+// LeaseLost counts a lease that was lost while an attempt ran, or before its report.
+func (s *Store) LeaseLost(when string) {
+	s.LeasesLost.Add(1)
+	s.watch.Tell(observe.Event{Kind: observe.LeaseLost, Reason: when})
 }
 
 // Reported counts and logs a report that the provider refused. err is nil if it took the report.
@@ -139,7 +158,7 @@ func (s *Store) Reported(item *provider.TaskReport, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, provider.ErrLeaseLost):
-		s.LeasesLost.Add(1)
+		s.LeaseLost("report")
 	default:
 		s.logger.Error("report of an activity refused", "task", item.EventID, "key", item.Key, "err", err)
 	}

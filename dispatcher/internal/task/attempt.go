@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -42,6 +43,10 @@ type Attempt struct {
 	later   later
 	user    *bind.Attempt // for package activity
 
+	started time.Time    // for the Observer; zero: there is none
+	stop    atomic.Int64 // when it was asked to stop, Unix nanoseconds; 0: it was not
+	span    observe.Span
+
 	began provider.Time     // by the storage's clock
 	past  []history.Attempt // the attempts before this one
 	last  history.Failure   // of the attempt before this one
@@ -52,6 +57,7 @@ type Result struct {
 	Attempt *Attempt
 	Body    history.Body
 	details []byte
+	ended   Ended
 
 	Came    time.Time                  // when the execution got it
 	Timeout atomic.Pointer[time.Timer] // of its wait for the execution

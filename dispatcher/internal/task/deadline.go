@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -49,17 +50,21 @@ func (d *deadlines) loop(fetching, working context.Context) {
 // endLate ends the calls of tasks that are past their time.
 func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask, token provider.UUID, now provider.Time) {
 	var reports []provider.TaskReport
+	var ended []observe.Event
 	for i := range tasks {
 		task := &tasks[i]
+		var e observe.Event
 		report := provider.TaskReport{TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt}
-		if !d.lateReport(&report, task, now) {
+		if !d.lateReport(&report, &e, task, now) {
 			continue
 		}
-		reports = append(reports, report)
+		reports, ended = append(reports, report), append(ended, e)
 		d.Manage.Cancel(task.TaskRef, activity.ErrLeaseLost) // an attempt that lost its lease may still run here
 	}
-	if len(reports) > 0 {
-		d.Store.Report(working, reports...)
+	if len(reports) > 0 && d.Store.Report(working, reports...) && d.Watch.On() {
+		for i := range ended {
+			d.Watch.Tell(ended[i])
+		}
 	}
 	for i := range reports {
 		d.executions.SentTo(reports[i].Key)
@@ -67,8 +72,8 @@ func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask
 }
 
 // lateReport fills in the report that ends a call past its time. It returns false if only a newer release can read the task; the lease then
-// expires.
-func (d *deadlines) lateReport(report *provider.TaskReport, task *provider.LeasedTask, now provider.Time) bool {
+// expires. ended gets what to tell the Observer.
+func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event, task *provider.LeasedTask, now provider.Time) bool {
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
@@ -81,19 +86,20 @@ func (d *deadlines) lateReport(report *provider.TaskReport, task *provider.Lease
 		failTask(report, d.Config.Env.Errors.Encode(failure.ErrCancelled))
 	case err != nil || !ok:
 		d.judge.poisonTask(report, "task past its time cannot be decoded")
+		*ended = observe.Event{Kind: observe.Poisoned, Activity: task.Name, Queue: task.Queue}
 	default:
 		a := &Attempt{
 			Attempt: manage.Attempt{Ref: task.TaskRef}, Number: call.Attempts + task.Attempt, before: call.Attempts, Call: call,
-			scheduled: task.ScheduledAt, deadline: task.Deadline,
+			scheduled: task.ScheduledAt, deadline: task.Deadline, Origin: call.Origin, instanceID: task.InstanceID,
 		}
 		a.recall(task.Failure)
-		d.endCall(report, a, passed(task, call, now))
+		*ended = d.judge.event(a, d.endCall(report, a, passed(task, call, now)))
 	}
 	return true
 }
 
 // endCall ends a call that is past its time, or the parked attempt that is.
-func (d *deadlines) endCall(report *provider.TaskReport, a *Attempt, kind activity.TimeoutKind) {
+func (d *deadlines) endCall(report *provider.TaskReport, a *Attempt, kind activity.TimeoutKind) observe.Outcome {
 	var last error // of the attempt before
 	if a.stored() > 1 {
 		last = d.Config.Env.Errors.Decode(a.last)
@@ -103,12 +109,13 @@ func (d *deadlines) endCall(report *provider.TaskReport, a *Attempt, kind activi
 		if delay, again := d.judge.again(a, &f, nil); again {
 			d.Count.AttemptsRetried.Add(1)
 			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.judge.triedAgain(a, f)
-			return
+			return observe.Retried
 		}
 		ended = d.judge.gaveUp(a, f).Attempts
 	}
 	d.Count.AttemptsFailed.Add(1)
 	failTask(report, f, ended...)
+	return observe.TimedOut
 }
 
 // passed returns which limit a task has passed. A parked task has the limit of its attempt in place of schedule-to-start.

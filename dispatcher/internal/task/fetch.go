@@ -156,7 +156,7 @@ func (f *taskFetcher) begin(working context.Context, tasks []provider.LeasedTask
 	for i := range tasks {
 		a, refusal := f.examine(&tasks[i], token, read)
 		if refusal != nil {
-			f.worker.refuse(working, *refusal)
+			f.worker.refuse(working, *refusal, f.refused(&tasks[i], refusal))
 			continue
 		}
 		lost := a.Deliveries - 1
@@ -180,6 +180,14 @@ func (f *taskFetcher) begin(working context.Context, tasks []provider.LeasedTask
 	if alone != nil {
 		f.worker.Start(working, alone)
 	}
+}
+
+// refused returns what to tell the Observer when the store has taken the report; nil: nothing.
+func (f *taskFetcher) refused(task *provider.LeasedTask, report *provider.TaskReport) func() {
+	if report.Outcome != provider.TaskPoison || !f.Watch.On() {
+		return nil
+	}
+	return func() { f.judge.poisoned(task.Queue, task.Name) }
 }
 
 // examine returns the attempt of a fetched task, or the report on one that must not run.
@@ -285,5 +293,5 @@ func (f *taskFetcher) beginAtRate(fetching, working context.Context, t *flow.Thr
 func (f *taskFetcher) releaseLater(working context.Context, task *provider.LeasedTask, token provider.UUID, delay time.Duration) {
 	f.worker.refuse(working, provider.TaskReport{
 		TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt, Outcome: provider.TaskRelease, Delay: delay,
-	})
+	}, nil)
 }

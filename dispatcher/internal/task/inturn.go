@@ -15,11 +15,13 @@ import (
 
 // NewInTurn makes an attempt that runs inside a turn, after the given number of failed ones.
 func (w *Worker) NewInTurn(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64, asked provider.Time) *Attempt {
-	return &Attempt{
+	a := &Attempt{
 		Attempt: manage.Attempt{Ref: ref}, Call: call, instanceID: instanceID, Number: failed + 1, before: failed, Deliveries: 1,
 		began: w.Clock.Now(), Done: make(chan struct{}), user: &bind.Attempt{},
 		scheduled: asked, deadline: deadline(asked, time.Duration(call.ScheduleToClose)*time.Microsecond),
 	}
+	w.starts(a)
+	return a
 }
 
 // ContextInTurn returns the context of the user's function for an attempt inside a turn, which has no task.

@@ -199,6 +199,7 @@ func (w *Worker) park(working context.Context, a *Attempt) *Result {
 // grace adds the code of a cancelled attempt to the watchdog, or waits for the completer of a pending one. After the grace period it
 // abandons the attempt: it releases the slot and reports the task as if the attempt had ended.
 func (w *Worker) grace(working context.Context, a *Attempt, cause error) {
+	a.AsksToStop()
 	if a.life.pending() {
 		w.gracePending(working, a, cause)
 		return

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/platform/goroutine"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -39,10 +40,15 @@ func (w *Worker) freeSlot(a *Attempt) {
 // ToInbox sends a result to the inbox of its execution.
 func (w *Worker) ToInbox(working context.Context, r *Result) {
 	a := r.Attempt
-	w.Store.Report(working, provider.TaskReport{
+	taken := w.Store.Report(working, provider.TaskReport{
 		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
 		Message: core.Message(r.Body, a.Ref.Execution, a.Ref.EventID),
 	})
+	if taken {
+		r.Stored(w.Watch)
+	} else {
+		r.lost(w.Watch)
+	}
 	w.executions.SentTo(a.Ref.Key)
 	w.Manage.Remove(&a.Attempt)
 }
@@ -59,19 +65,21 @@ func (w *Worker) ReleaseUnstarted(working context.Context, a *Attempt) {
 // releaseUnbegun releases a task, and its slot, that must not begin now. It does not count as an attempt.
 func (w *Worker) releaseUnbegun(working context.Context, a *Attempt) {
 	w.Count.AttemptsReleased.Add(1)
-	w.refuse(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
+	w.refuse(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease}, nil)
 	if a.suspect {
 		w.Suspects.Done()
 	}
 }
 
-// refuse reports on a task that must not run and releases its slot.
-func (w *Worker) refuse(working context.Context, report provider.TaskReport) {
+// refuse reports on a task that must not run and releases its slot. It calls then if the store has taken the report; nil: nothing.
+func (w *Worker) refuse(working context.Context, report provider.TaskReport, then func()) {
 	w.Work.Add()
 	go func() {
 		defer w.Work.Done()
 		defer w.Tasks.Release(1)
-		w.Store.Report(working, report)
+		if w.Store.Report(working, report) && then != nil {
+			then()
+		}
 	}()
 }
 
@@ -97,11 +105,13 @@ func (w *Worker) end(
 	working context.Context, a *Attempt, cause error, output []byte, err error, report provider.TaskReport,
 ) *Result {
 	gone := errors.Is(cause, activity.ErrOrchestrationEnded) || errors.Is(cause, activity.ErrOrchestrationMissing)
+	outcome := observe.Discarded
 	switch {
 	case err != nil && a.Call.AtMostOnce && (gone || errors.Is(cause, activity.ErrShutdown)):
 		// It has begun. If the cause is wrong, a released task would run again.
 		w.Count.AttemptsFailed.Add(1)
 		failTask(&report, w.judge.workerLost(a.Call.Name, cause.Error()))
+		outcome = observe.Failed
 	case gone:
 		w.Count.AttemptsDiscarded.Add(1)
 		report.Outcome = provider.TaskDiscard
@@ -111,21 +121,24 @@ func (w *Worker) end(
 		}
 	case err == nil:
 		w.Count.AttemptsCompleted.Add(1)
-		return &Result{Attempt: a, details: report.Details, Body: w.judge.completed(a, output)}
+		return &Result{Attempt: a, details: report.Details, Body: w.judge.completed(a, output), ended: w.Ended(a, cause, observe.Completed)}
 	case errors.Is(cause, activity.ErrShutdown):
 		w.Count.AttemptsReleased.Add(1)
 		report.Outcome, report.Begun = provider.TaskRelease, true
+		outcome = observe.Released
 	case errors.Is(cause, activity.ErrLeaseLost):
-		w.Store.LeasesLost.Add(1)
+		w.Store.LeaseLost("attempt")
+		w.tell(a, cause, observe.Lost)
 		w.Manage.Remove(&a.Attempt)
 		return nil
 	case errors.Is(cause, activity.ErrAlreadyCompleted):
+		w.tell(a, cause, observe.Completed)
 		w.Manage.Remove(&a.Attempt)
 		return nil
 	default:
 		return w.failed(working, a, cause, err, report)
 	}
-	w.Store.Report(working, report)
+	w.reported(a, cause, outcome, w.Store.Report(working, report))
 	w.Manage.Remove(&a.Attempt)
 	return nil
 }
@@ -139,11 +152,11 @@ func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, r
 	}
 	if !again {
 		w.judge.countFailed(a, cause)
-		return &Result{Attempt: a, details: report.Details, Body: w.judge.gaveUp(a, f)}
+		return &Result{Attempt: a, details: report.Details, Body: w.judge.gaveUp(a, f), ended: w.Ended(a, cause, FailedFor(a, cause))}
 	}
 	w.Count.AttemptsRetried.Add(1)
 	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, w.judge.triedAgain(a, f)
-	w.Store.Report(working, report)
+	w.reported(a, cause, observe.Retried, w.Store.Report(working, report))
 	w.Manage.Remove(&a.Attempt)
 	return nil
 }
@@ -186,14 +199,18 @@ func (w *Worker) completeIn(
 // completedIn counts and logs the outcome of completeIn.
 func (w *Worker) completedIn(a *Attempt, report *provider.TaskReport, res provider.TaskReportResult, err error) {
 	w.Store.Reported(report, errors.Join(err, res.Err))
+	outcome := observe.Lost
 	switch {
 	case err != nil || res.Err != nil:
 	case res.State.Kind == provider.ExecutionRunning:
+		outcome = observe.Completed
 		w.Count.AttemptsCompleted.Add(1)
 		w.executions.SentTo(a.Ref.Key)
 	default:
+		outcome = observe.Discarded
 		w.Count.AttemptsDiscarded.Add(1)
 	}
+	w.tell(a, nil, outcome)
 	w.Manage.Remove(&a.Attempt)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -52,6 +53,13 @@ func New(n *core.Node) *Worker {
 
 // Connect sets the receiver of results. It must be called before any other method.
 func (w *Worker) Connect(to Executions) { w.executions = to }
+
+// Pools returns the places of the pools that have a name.
+func (w *Worker) Pools() map[string]observe.Slots {
+	all := make(map[string]observe.Slots)
+	w.pools.Used(func(name string, used, size int) { all[name] = observe.Slots{Used: int64(used), Limit: int64(size)} })
+	return all
+}
 
 // EndLate ends calls that are past their time while no attempt of them runs.
 func (w *Worker) EndLate(fetching, working context.Context) {
@@ -120,6 +128,7 @@ func (w *Worker) Begin(working context.Context, a *Attempt) context.Context {
 	w.Work.Add()
 	w.Count.AttemptsRunning.Add(1)
 	a.Queue = a.Call.Queue
+	w.starts(a)
 	a.places = w.pools.Take(a.Call.Queue, a.Call.Name)
 	ctx, cancel := context.WithCancelCause(working)
 	a.Cancel = cancel
@@ -229,6 +238,9 @@ func (w *Worker) RunUser(ctx context.Context, a *Attempt) (output []byte, err er
 	}()
 	if len(w.Config.Propagators) > 0 {
 		ctx = w.extract(ctx, a)
+	}
+	if w.Watch.Traces() {
+		ctx = w.trace(ctx, a)
 	}
 	output, err = w.Config.Activities[a.Call.Queue][a.Call.Name](ctx, a.Call.Input)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -46,7 +47,11 @@ func reasonOf(err error) string {
 const maxBlockedMessage = 256 << 10
 
 // blocker ends the leases of turns that were not committed.
-type blocker struct{ *core.Node }
+type blocker struct {
+	*core.Node
+
+	reporter reporter
+}
 
 // backoff returns the delay after the given number of earlier failures in a row: 1 s, doubling.
 func (b blocker) backoff(failures int64) time.Duration {
@@ -66,6 +71,7 @@ func lostTurns(inst *provider.Instance) int64 {
 // poisoned holds an instance whose turns keep killing their nodes, until a person unblocks it.
 func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
 	ts.Count.TurnsFailed.Add(1)
+	ts.reporter.failed(r, observe.Failed)
 	ts.evictor.evict(a)
 	inst := &r.turn.Instance
 	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", lostTurns(inst))
@@ -76,16 +82,18 @@ func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
 // block ends a turn's lease and stores the reason on the instance.
 func (b blocker) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
 	f.Message = core.Plain(f.Message, maxBlockedMessage)
-	b.release(working, r, provider.TurnRelease{Kind: provider.ReleaseFailed, Failure: f, Delay: b.backoff(failures)})
+	if b.release(working, r, provider.TurnRelease{Kind: provider.ReleaseFailed, Failure: f, Delay: b.backoff(failures)}) {
+		b.reporter.blocked(&r.turn.Instance, f)
+	}
 }
 
-// release ends the turn's lease in the given way. It retries until the lease expires.
-func (b blocker) release(working context.Context, r *run, item provider.TurnRelease) {
+// release ends the turn's lease in the given way. It retries until the lease expires. It reports whether the store has taken it.
+func (b blocker) release(working context.Context, r *run, item provider.TurnRelease) (taken bool) {
 	if r.turn == nil {
-		return
+		return false
 	}
 	item.Key, item.Token = r.turn.Instance.Key, r.token
-	b.Store.Release(working, item)
+	return b.Store.Release(working, item)
 }
 
 // deadlocked blocks the instance of a stuck turn. The third time in a row, it holds the instance until a person unblocks it.

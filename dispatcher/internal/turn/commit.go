@@ -37,17 +37,20 @@ type committer struct {
 	unpinner *fast.Unpinner
 	courier  *courier
 	claims   *fast.Claims
+	reporter reporter
 	calling  *timelimit.Shared // deadline of commits
 }
 
 // committed applies a confirmed commit. It starts the attempts that the commit handed off, except the last one, which it returns for this
 // goroutine to run; nil: none.
 func (c *committer) committed(
-	working context.Context, a *actor, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult, buried []string,
+	working context.Context, a *actor, r *run, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult,
+	buried []string,
 ) (handed *task.Attempt) {
 	c.Clock.Set(res.Now)
 	c.Count.TurnsCommitted.Add(1)
 	x.Confirm()
+	c.reporter.stored(r, x, turn)
 	if turn.State != nil {
 		c.Count.StateRefused.Add(int64(turn.State.Refused))
 	}

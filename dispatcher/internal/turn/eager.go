@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -99,6 +100,8 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager 
 	}
 	e := &eager{run: newRun(a, job{}, nil), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan eagerOutcome, 1), began: time.Now()}
 	e.run.slot, e.run.left = true, e.left
+	e.run.waited = observe.NoTime
+	s.turns.reporter.began(e.run, observe.FromStart)
 	x := replay.New(s.Config.Env, replay.Info{
 		ID: req.ID, Key: req.Key, Execution: 1, Name: req.Name, CodeVersion: req.CodeVersion,
 	}, s.Config.Orchestrations[capability(&req)])
@@ -141,7 +144,7 @@ func (s *starter) turn(working context.Context, a *actor, e *eager) (o eagerOutc
 	if e.run.state.Load() != runGoing {
 		return o, nil
 	}
-	err := s.deliverStart(a.x, &e.req)
+	err := s.deliverStart(a.x, e.run, &e.req)
 	s.slowStarts.Took(capability(&e.req), time.Since(e.began))
 	if !s.turns.conclude(e.run) {
 		return o, nil
@@ -159,16 +162,16 @@ func onlyEvents(messages []provider.NewMessage) bool {
 }
 
 // deliverStart applies the start message and the events that come with it.
-func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest) error {
+func (s *starter) deliverStart(x *replay.Execution, r *run, req *provider.CreateRequest) error {
 	now := int64(s.Clock.Now())
-	if err := absorb(x, &req.Message, now); err != nil {
+	if err := absorb(x, &req.Message, now, s.turns.anchorer.first(r, req)); err != nil {
 		return err
 	}
 	for i := range req.Messages {
 		if x.Crowded() {
 			return errNotEager
 		}
-		if err := absorb(x, &req.Messages[i], now); err != nil {
+		if err := absorb(x, &req.Messages[i], now, nil); err != nil {
 			return err
 		}
 	}
@@ -179,13 +182,16 @@ func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest)
 	return err
 }
 
-// absorb applies a message that is not stored yet.
-func absorb(x *replay.Execution, m *provider.NewMessage, now int64) error {
+// absorb applies a message that is not stored yet, after edit has changed it; nil: it does not.
+func absorb(x *replay.Execution, m *provider.NewMessage, now int64, edit func(*history.Event)) error {
 	e, err := history.Decode(0, m.Payload)
 	if err != nil {
 		return err
 	}
 	e.At = now
+	if edit != nil {
+		edit(&e)
+	}
 	applied, err := x.Absorb(e)
 	if err == nil && !applied {
 		err = errNotEager
@@ -197,7 +203,7 @@ func absorb(x *replay.Execution, m *provider.NewMessage, now int64) error {
 func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *task.Attempt) {
 	x, stored := a.x, false
 	turn := x.Turn()
-	t := s.turns.translator.begin(a, x, turn, nil)
+	t := s.turns.translator.begin(a, e.run, x, turn, nil)
 	defer func() { s.turns.committer.rollBack(working, t, stored) }()
 	s.turns.translator.translate(t, a, x, turn)
 	e.req.First = &t.req
@@ -207,7 +213,7 @@ func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOu
 	inst := &o.res.Instance
 	if o.err == nil && o.res.Begun {
 		s.Count.TurnsEager.Add(1)
-		return o, s.turns.committer.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: o.res.Now, ReadyAt: inst.ReadyAt}, nil)
+		return o, s.turns.committer.committed(working, a, e.run, x, turn, t, provider.CommitTurnResult{Now: o.res.Now, ReadyAt: inst.ReadyAt}, nil)
 	}
 	if o.err == nil { // a repeat found it, or the provider takes no first turns
 		s.Clock.Set(o.res.Now)

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/local"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -21,6 +22,10 @@ func (ts *Turns) fastTurn(working context.Context, a *actor, r *run) (handed *ta
 		ts.conclude(r)
 		ts.courier.giveBack(working, r.results)
 		return nil
+	}
+	ts.reporter.began(r, observe.FromMemory)
+	if !r.began.IsZero() {
+		r.waited = r.began.Sub(r.results[0].Came)
 	}
 	ts.begin(r, a.x)
 	completes, err := ts.deliverResults(a, r.results)
@@ -76,7 +81,7 @@ func (ts *Turns) commitFast(
 	working context.Context, a *actor, r *run, completes []provider.TaskCompletion, going map[int64]*local.Attempt,
 ) (handed *task.Attempt) {
 	turn, stored := a.x.Turn(), false
-	t := ts.translator.begin(a, a.x, turn, going)
+	t := ts.translator.begin(a, r, a.x, turn, going)
 	defer func() { ts.committer.rollBack(working, t, stored) }()
 	ts.translator.translate(t, a, a.x, turn)
 	t.req.Completes = completes
@@ -91,6 +96,7 @@ func (ts *Turns) commitFast(
 		ts.committer.rollBack(working, t, stored)
 		if errors.Is(err, provider.ErrConflict) {
 			ts.Count.TurnsConflicted.Add(1)
+			ts.reporter.failed(r, observe.Conflict)
 		}
 		ts.evictor.evict(a)
 		ts.courier.giveBack(working, r.results)
@@ -101,6 +107,7 @@ func (ts *Turns) commitFast(
 	a.fast++
 	for _, done := range r.results {
 		ts.Manage.Remove(&done.Attempt.Attempt)
+		done.Stored(ts.Watch)
 	}
-	return ts.committer.committed(working, a, a.x, turn, t, res, nil)
+	return ts.committer.committed(working, a, r, a.x, turn, t, res, nil)
 }

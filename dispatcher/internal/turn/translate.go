@@ -26,6 +26,7 @@ type translation struct {
 	cancelled []int64                  // event IDs of cancelled activities
 	going     map[int64]*local.Attempt // of local activities that run and have no task yet, by number of their call
 	early     *fast.Claim              // claim that the commit ends
+	run       *run
 	added     added
 }
 
@@ -37,11 +38,12 @@ type translator struct {
 	turnSlots *flow.Slots
 	attempts  attempts
 	locals    *local.Worker
+	anchorer  anchorer
 }
 
 // begin returns an empty translation. The caller defers rollBack before it calls translate.
-func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*local.Attempt) *translation {
-	return &translation{going: going, added: added{x: x, on: tr.Config.Level.Allowed() >= replay.LevelOfHandlers}, req: provider.CommitTurnRequest{
+func (tr *translator) begin(a *actor, r *run, x *replay.Execution, turn replay.Turn, going map[int64]*local.Attempt) *translation {
+	return &translation{run: r, going: going, added: added{x: x, on: tr.Config.Level.Allowed() >= replay.LevelOfHandlers}, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
 		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.LowestLevel,
 		Events: make([][]byte, 0, len(turn.Events)),
@@ -265,6 +267,8 @@ func (tr *translator) nextExecution(t *translation, events []history.Event) *pro
 		started.Settings.Flags = now
 	}
 	started.Began = t.added.began()
+	before, _ := t.added.x.Trace()
+	tr.anchorer.next(t.run, t.added.x.Info(), before, started)
 	next := &provider.NextExecution{
 		Name: started.Name, CodeVersion: started.CodeVersion, EngineLevel: replay.LowestLevel,
 		Message: new(core.Message(&history.ExecutionOpened{}, 0, 0)),

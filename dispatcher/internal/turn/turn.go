@@ -14,12 +14,15 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
 // run is one turn in progress. The turn ends it, or the watch if it is stuck. The first to do so releases the slot and the lease, and
 // delivers the results.
 type run struct {
+	seen
+
 	a       *actor
 	x       atomic.Pointer[replay.Execution] // set once code may run
 	info    replay.Info                      // of x, before its code ran
@@ -73,6 +76,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 		return nil
 	}
 	var d delivered
+	ts.reporter.fetched(r, ts.Clock.Now())
 	x, err := ts.load(working, a, r)
 	if err == nil {
 		d, err = ts.deliverMessages(working, r, x)
@@ -109,7 +113,7 @@ func (ts *Turns) commitFetched(
 ) (handed *task.Attempt) {
 	ts.behindEnd(x, r, &d, x.End())
 	turn, stored := x.Turn(), false
-	t := ts.translator.begin(a, x, turn, going)
+	t := ts.translator.begin(a, r, x, turn, going)
 	defer func() { ts.committer.rollBack(working, t, stored) }()
 	ts.translator.translate(t, a, x, turn)
 	t.req.Lease, t.req.Ahead = r.token, r.ahead
@@ -140,12 +144,13 @@ func (ts *Turns) commitFetched(
 		if t.req.CloseInbox != "" {
 			buried = buriedEvents(d.messages, t.req.Consumed)
 		}
-		return ts.committer.committed(working, a, x, turn, t, res, buried)
+		return ts.committer.committed(working, a, r, x, turn, t, res, buried)
 	}
 	ts.committer.rollBack(working, t, stored)
 	switch {
 	case errors.Is(err, provider.ErrConflict):
 		ts.Count.TurnsConflicted.Add(1)
+		ts.reporter.failed(r, observe.Conflict)
 		ts.actors.settled(a.key)
 		ts.evictor.evict(a)
 		ts.blocker.release(working, r, provider.TurnRelease{})
@@ -181,28 +186,23 @@ func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execut
 	if !ok {
 		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
 	}
+	began := time.Now()
 	events, err := ts.historian.read(working, inst)
 	if err != nil {
 		return nil, err
 	}
 	x := replay.New(ts.Config.Env, infoOf(inst), body)
 	a.x, a.version = x, inst.Version
+	r.source = observe.FromHistory // before the watch knows of the run
 	ts.begin(r, x)
 	if len(events) > 0 {
 		ts.Count.ColdReplays.Add(1)
 		if err := x.Replay(events); err != nil {
 			return nil, err
 		}
+		ts.reporter.replayed(x, began)
 	}
 	return x, nil
-}
-
-// infoOf returns what identifies the current execution of an instance.
-func infoOf(inst *provider.Instance) replay.Info {
-	return replay.Info{
-		ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion,
-		ParentExecution: inst.Parent.Execution,
-	}
 }
 
 // delivered describes which messages a fetched turn has handled.
@@ -248,6 +248,7 @@ func (ts *Turns) deliverMessages(working context.Context, r *run, x *replay.Exec
 		m := &d.messages[i]
 		if m.Execution != 0 && m.Execution != turn.Instance.Execution {
 			ts.Count.MessagesDropped.Add(1)
+			r.dropped[droppedStale]++
 			d.handled = append(d.handled, m.ID)
 			continue
 		}
@@ -265,6 +266,7 @@ func (ts *Turns) deliverMessages(working context.Context, r *run, x *replay.Exec
 		case *history.ExecutionStarted:
 			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
 			b.Delay = max(0, b.Delay-(e.At-int64(m.VisibleAt)))
+			ts.anchorer.start(r, x.Info(), b)
 		case *history.UpdateReceived:
 			if repeat, err = ts.repeats(working, r, x, b); err == nil && !repeat {
 				err = d.runBefore(x, e.At)
@@ -280,9 +282,11 @@ func (ts *Turns) deliverMessages(working context.Context, r *run, x *replay.Exec
 		d.handled = append(d.handled, m.ID)
 		if repeat {
 			ts.Count.MessagesDropped.Add(1)
+			r.dropped[droppedRepeat]++
 			continue
 		}
-		if err := ts.deliver(x, &d, m, e, before.apart); err != nil {
+		ts.anchorer.message(r, x, e)
+		if err := ts.deliver(r, x, &d, m, e, before.apart); err != nil {
 			return d, err
 		}
 		if x.Ended() {
@@ -307,11 +311,12 @@ func (d *delivered) runBefore(x *replay.Execution, at int64) error {
 }
 
 // deliver applies one message. If messages go apart, the code runs on it at once.
-func (ts *Turns) deliver(x *replay.Execution, d *delivered, m *provider.Message, e history.Event, apart bool) error {
+func (ts *Turns) deliver(r *run, x *replay.Execution, d *delivered, m *provider.Message, e history.Event, apart bool) error {
 	applied, err := x.Absorb(e)
 	switch {
 	case !applied:
 		ts.Count.MessagesDropped.Add(1)
+		r.dropped[droppedUnwanted]++
 	case x.Together() && !apart:
 		d.last, d.together = m, d.together+1
 	default:
@@ -370,6 +375,7 @@ func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error
 		return
 	}
 	ts.Count.TurnsFailed.Add(1)
+	ts.reporter.failed(r, observe.Failed)
 	failures := int64(0)
 	if b := r.turn.Instance.Blocked; b != nil {
 		failures = b.Count

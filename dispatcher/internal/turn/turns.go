@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/timelimit"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -58,6 +59,8 @@ type Turns struct {
 	unpinner   *fast.Unpinner
 	starter    *starter
 	blocker    blocker
+	reporter   reporter
+	anchorer   anchorer
 	historian  historian
 }
 
@@ -67,16 +70,17 @@ func New(n *core.Node, all attempts, locals *local.Worker) *Turns {
 		Node: n, slots: flow.NewSlots(n.Config.MaxTurns), actors: newActors(n), attempts: all, locals: locals,
 	}
 	ts.starter = &starter{Node: n, turns: ts}
-	ts.blocker, ts.historian = blocker{n}, historian{n}
+	ts.reporter, ts.anchorer = reporter{n}, anchorer{n}
+	ts.blocker, ts.historian = blocker{n, ts.reporter}, historian{n}
 	ts.claims = fast.NewClaims(n, ts.beginClaimed)
 	ts.watch = newWatch(n.Config.DeadlockLimit, ts.abandonStuck)
 	ts.unpinner = &fast.Unpinner{Node: n}
 	ts.evictor = &evictor{Node: n, actors: ts.actors, unpinner: ts.unpinner}
 	ts.courier = &courier{Node: n, actors: ts.actors, attempts: all}
-	ts.translator = &translator{Node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals}
+	ts.translator = &translator{Node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals, anchorer: ts.anchorer}
 	ts.committer = &committer{
 		Node: n, actors: ts.actors, attempts: all, locals: locals, evictor: ts.evictor, unpinner: ts.unpinner,
-		courier: ts.courier, claims: ts.claims, calling: timelimit.NewShared(n.Working, storage.CallTimeout),
+		courier: ts.courier, claims: ts.claims, reporter: ts.reporter, calling: timelimit.NewShared(n.Working, storage.CallTimeout),
 	}
 	return ts
 }
@@ -100,6 +104,12 @@ func (ts *Turns) StartEagerly(ctx context.Context, req provider.CreateRequest) (
 
 // Cached returns the number and the estimated memory of the cached executions.
 func (ts *Turns) Cached() (count, bytes int) { return ts.actors.size() }
+
+// Slots returns how many turns run, and how many may.
+func (ts *Turns) Slots() observe.Slots {
+	limit := int64(ts.Config.MaxTurns)
+	return observe.Slots{Used: limit - int64(ts.slots.Free()), Limit: limit}
+}
 
 // ReleaseClaims releases the turns that were claimed ahead. From now on none is, until HoldClaims.
 func (ts *Turns) ReleaseClaims(ctx context.Context) { ts.claims.ReleaseAll(ctx) }

@@ -172,6 +172,7 @@ func (ts *Turns) behindEnd(x *replay.Execution, r *run, d *delivered, end *repla
 		}
 	}
 	ts.Count.MessagesDropped.Add(int64(len(d.handled) - before))
+	r.dropped[droppedEnded] += int64(len(d.handled) - before)
 }
 
 // panicked remembers that the handler of an update panicked, so that the next turn rejects the update. It returns false if there are

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/observe"
 )
 
 // deadlockStrikes is the number of consecutive deadlocks after which an instance is held.
@@ -147,6 +148,7 @@ func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	shown := func() { // counted first, so that a reader of the Blocked instance sees the count
 		ts.Count.TurnsFailed.Add(1)
 		ts.Count.TurnsStuck.Add(1)
+		ts.reporter.failed(r, observe.Stuck)
 		ts.blocker.deadlocked(working, r, why, stack)
 	}
 	if stack == "" || !ts.abandon(working, r, shown) {

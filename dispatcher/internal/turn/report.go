@@ -1,0 +1,204 @@
+package turn
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/observe"
+	"github.com/perdure/perdure/provider"
+)
+
+// The reasons for which messages are dropped.
+const (
+	droppedStale    = iota // for an earlier execution
+	droppedRepeat          // a repeat of an update
+	droppedUnwanted        // nothing waits for it
+	droppedEnded           // it came behind the end
+	droppedReasons
+)
+
+// seen is what the Observer gets to know of a run.
+type seen struct {
+	began   time.Time // zero: nobody observes
+	source  string
+	waited  time.Duration
+	anchors []observe.Span // that end with the commit
+	dropped [droppedReasons]int64
+}
+
+// reporter tells the Observer what became of turns. It counts a turn when its commit is confirmed.
+type reporter struct{ *core.Node }
+
+// began notes that a turn begins.
+func (re reporter) began(r *run, source string) {
+	if re.Watch.On() {
+		r.began, r.source = time.Now(), source
+	}
+}
+
+// fetched notes that a fetched turn begins.
+func (re reporter) fetched(r *run, now provider.Time) {
+	re.began(r, observe.FromCache)
+	if r.waited = observe.NoTime; len(r.turn.Messages) > 0 {
+		r.waited = max(0, now.Sub(r.turn.Messages[0].VisibleAt))
+	}
+}
+
+// event returns an event of an execution.
+func (re reporter) event(kind observe.Kind, info *replay.Info, trace string, at time.Time) observe.Event {
+	return observe.Event{
+		Kind: kind, At: at, Instance: info.ID, Key: info.Key, Execution: info.Execution, Orchestration: info.Name, Trace: trace,
+		Version: cmp.Or(info.Runs, info.CodeVersion), Took: observe.NoTime, Wait: observe.NoTime,
+	}
+}
+
+// turn tells that a turn ended.
+func (re reporter) turn(r *run, info *replay.Info, trace string, outcome observe.Outcome) {
+	if !re.Watch.On() {
+		return
+	}
+	now := time.Now()
+	e := re.event(observe.Turn, info, trace, now)
+	e.Outcome, e.Source = outcome, r.source
+	if !r.began.IsZero() {
+		e.Took, e.Wait = now.Sub(r.began), r.waited
+	}
+	re.Watch.Tell(e)
+}
+
+// failed tells that a turn ended without a commit.
+func (re reporter) failed(r *run, outcome observe.Outcome) {
+	if !re.Watch.On() {
+		return
+	}
+	info := r.info
+	if r.turn != nil {
+		info = infoOf(&r.turn.Instance)
+	}
+	re.turn(r, &info, "", outcome)
+}
+
+// replayed tells that an execution was rebuilt.
+func (re reporter) replayed(x *replay.Execution, began time.Time) {
+	if !re.Watch.On() {
+		return
+	}
+	now, info := time.Now(), x.Info()
+	e := re.event(observe.Replay, &info, "", now)
+	e.Took = now.Sub(began)
+	re.Watch.Tell(e)
+}
+
+// stored tells what a confirmed commit has stored.
+func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
+	if !re.Watch.On() {
+		return
+	}
+	info := x.Info()
+	trace, _ := x.Trace()
+	re.turn(r, &info, trace, observe.Stored)
+	now := time.Now()
+	for i := range r.anchors {
+		re.Watch.End(observe.Event{At: now}, r.anchors[i].End)
+	}
+	if info.Execution == 1 && len(turn.Events) > 0 && turn.Events[0].Body.Kind() == history.KindExecutionStarted {
+		re.Watch.Tell(re.event(observe.Started, &info, trace, now))
+	}
+	re.handled(&info, trace, now, turn)
+	for reason, n := range r.dropped {
+		if n > 0 {
+			e := re.event(observe.Dropped, &info, trace, now)
+			e.Reason, e.Count = [droppedReasons]string{"stale", "repeat", "unwanted", "ended"}[reason], n
+			re.Watch.Tell(e)
+		}
+	}
+	for _, attempt := range r.locals.Ended() {
+		re.Watch.End(attempt.Event, attempt.End)
+	}
+	if turn.End != nil {
+		re.ended(x, &info, trace, now, turn.End)
+	}
+}
+
+// handled tells of the messages from outside that a commit has stored, and of updates that have their outcome.
+func (re reporter) handled(info *replay.Info, trace string, now time.Time, turn replay.Turn) {
+	for i := range turn.Events {
+		var stored []byte
+		e := re.event(observe.Handled, info, trace, now)
+		switch b := turn.Events[i].Body.(type) {
+		case *history.EventReceived:
+			e.Name, e.Source, stored = b.Name, observe.FromEvent, b.Header
+		case *history.UpdateReceived:
+			e.Name, e.Source, stored = b.Name, observe.FromUpdate, b.Header
+		case *history.CancelRequested:
+			e.Source, stored = observe.FromCancel, b.Header
+		default:
+			continue
+		}
+		e.EventID = turn.Events[i].ID
+		if re.Watch.Traces() {
+			e.From = history.DecodeHeader(stored)
+		}
+		re.Watch.Tell(e)
+	}
+	for i := range turn.Updates {
+		u := &turn.Updates[i]
+		if !u.Over() {
+			continue
+		}
+		e := re.event(observe.Update, info, trace, now)
+		e.Name, e.Outcome, e.Took = u.Name, updateOutcome(u.Outcome), max(0, time.Duration(u.Ended-u.At)*time.Microsecond)
+		re.Watch.Tell(e)
+	}
+}
+
+func updateOutcome(outcome int64) observe.Outcome {
+	switch outcome {
+	case history.UpdateDone:
+		return observe.Completed
+	case history.UpdateFailed, history.UpdatePanicked:
+		return observe.Failed
+	default:
+		return observe.Rejected
+	}
+}
+
+// ended tells that an execution ended.
+func (re reporter) ended(x *replay.Execution, info *replay.Info, trace string, now time.Time, end *replay.End) {
+	e := re.event(observe.Ended, info, trace, now)
+	e.Count, e.Outcome = x.Length(), observe.Completed
+	from := x.Began()
+	switch {
+	case end.Next != nil:
+		e.Outcome, from = observe.Continued, x.StartedAt()
+	case end.Failure != nil && end.Cancelled:
+		e.Outcome = observe.Cancelled
+	case end.Failure != nil:
+		e.Outcome = observe.Failed
+	}
+	if from != 0 {
+		e.Took = max(0, re.Clock.Now().Sub(provider.Time(from)))
+	}
+	re.Watch.Tell(e)
+}
+
+// blocked tells that an instance is blocked, once per cause.
+func (re reporter) blocked(inst *provider.Instance, f *provider.TurnFailure) {
+	if !re.Watch.On() || inst.Blocked != nil && inst.Blocked.Reason == f.Reason {
+		return
+	}
+	info := infoOf(inst)
+	e := re.event(observe.Blocked, &info, "", time.Now())
+	switch e.Reason = "other"; f.Reason {
+	case "panic", "nondeterminism":
+		e.Reason = f.Reason
+	case reasonDeadlock, reasonLoop:
+		e.Reason = "stuck"
+	case "corrupt":
+		e.Reason = "storage"
+	}
+	re.Watch.Tell(e)
+}

@@ -1,9 +1,0 @@
-package bulk_test
-
-import (
-	"testing"
-
-	"github.com/perdure/perdure/internal/testkit/leaktest"
-)
-
-func TestMain(m *testing.M) { leaktest.Main(m) }
