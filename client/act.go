@@ -1,7 +1,10 @@
 package client
 
 import (
+	"errors"
+
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 )
 
@@ -49,8 +52,16 @@ func (r repeatable) applyRestart(o *restartOptions) error {
 	return r.check()
 }
 
+// badOption returns the error of applying options. Those of options themselves say that they are invalid.
+func badOption(err error) error {
+	if errors.Is(err, check.ErrNilOption) {
+		return invalid(err)
+	}
+	return err
+}
+
 // actOptionsOf applies options.
 func actOptionsOf(opts []ActOption) (o actOptions, err error) {
 	err = bind.Apply(opts, func(opt ActOption) error { return opt.applyAct(&o) })
-	return o, err
+	return o, badOption(err)
 }

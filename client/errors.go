@@ -18,6 +18,8 @@ var (
 	// ErrEnded: the instance that the call names has ended and accepts nothing any more. It is not activity.ErrOrchestrationEnded, which
 	// tells an activity about its own orchestration.
 	ErrEnded = provider.ErrEnded
+	// ErrRunning: the instance, or one below it, is running, and the call wants an ended one. Nothing was stored.
+	ErrRunning = provider.ErrRunning
 	// ErrInvalid: an argument or option is not allowed. Nothing was stored. A value that cannot be encoded is orchestration.ErrPayload, too.
 	ErrInvalid = provider.ErrInvalid
 	// ErrTooLarge: a payload or another argument is over its limit. Nothing was stored.

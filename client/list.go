@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
@@ -15,6 +16,9 @@ import (
 
 // defaultPage is the default of Page.Size.
 const defaultPage = 100
+
+// pageTime is after how long a page that is not full reads no further.
+const pageTime = 20 * time.Millisecond
 
 // Page selects a part of a list.
 type Page struct {
@@ -39,8 +43,11 @@ type Instances struct {
 	Cursor string        `json:"cursor,omitempty"`
 }
 
-// List returns a page of the instances that match, newest first. Instances that are created or end between two pages neither
-// repeat nor hide others. Pending activities are not listed.
+// List returns a page of the instances that match, newest first. Instances that are created or end between two pages neither repeat nor
+// hide others. Pending activities are not listed.
+//
+// Where matches are rare among many rows and no index has them, the page may be short, even empty, although Cursor leads on. So each call
+// takes milliseconds, also among a million instances.
 func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, error) {
 	const doing = "listing instances"
 	filter, err := f.stored()
@@ -72,9 +79,10 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	return list, nil
 }
 
-// page reads until the page is full or the list ends. A store may end a page early. users leaves out the instances of perdure itself.
+// page reads until the page is full, the list ends or pageTime has passed. A store may end a page early, because it has looked at many
+// rows. users leaves out the instances of perdure itself.
 func (c *Client) page(ctx context.Context, doing string, req provider.ListRequest, users bool) (res provider.ListResult, err error) {
-	most := req.Max
+	most, until := req.Max, time.Now().Add(pageTime)
 	for {
 		next, err := read(ctx, c.store, doing, c.store.List, req)
 		if err != nil {
@@ -85,7 +93,7 @@ func (c *Client) page(ctx context.Context, doing string, req provider.ListReques
 		}
 		next.Instances = append(res.Instances, next.Instances...)
 		res = next
-		if req.Max = most - len(res.Instances); req.Max == 0 || res.Cursor == "" {
+		if req.Max = most - len(res.Instances); req.Max == 0 || res.Cursor == "" || !time.Now().Before(until) {
 			return res, nil
 		}
 		req.Cursor = res.Cursor

@@ -1,16 +1,24 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/provider/memory"
 )
 
 func TestListPages(t *testing.T) {
@@ -68,6 +76,10 @@ func TestListFilter(t *testing.T) {
 			"after":     {client.Filter{CreatedAfter: later}, 1},
 			"before":    {client.Filter{CreatedBefore: later}, 3},
 			"prefix":    {client.Filter{IDPrefix: "d"}, 1},
+			"version":   {client.Filter{CodeVersions: []string{"v1", ""}}, 4},
+			"versions":  {client.Filter{CodeVersions: []string{"v1"}}, 0},
+			"ended":     {client.Filter{EndedBefore: later, Replaced: true}, 1},
+			"not ended": {client.Filter{EndedAfter: later, Replaced: true}, 0},
 			"unmatched": {client.Filter{IDPrefix: "d", Orchestration: "Child"}, 0},
 		} {
 			page, err := w.List(t.Context(), c.filter, client.Page{Size: 1000})
@@ -136,6 +148,15 @@ func TestListByAttributes(t *testing.T) {
 	})
 }
 
+// manyVersions has more versions than a filter takes.
+func manyVersions() map[string]bool {
+	all := map[string]bool{}
+	for i := range provider.MaxBatch + 1 {
+		all[fmt.Sprint(i)] = true
+	}
+	return all
+}
+
 func TestListRefusesBadInput(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	list := func(f client.Filter, p client.Page) error {
@@ -153,11 +174,110 @@ func TestListRefusesBadInput(t *testing.T) {
 		"cursor":           list(client.Filter{}, client.Page{Cursor: "x"}),
 		"status":           list(client.Filter{Statuses: []client.Status{"Sleeping"}}, client.Page{}),
 		"execution status": list(client.Filter{Statuses: []client.Status{client.StatusReset}}, client.Page{}),
+		"year":             list(client.Filter{EndedAfter: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, client.Page{}),
+		"version":          list(client.Filter{CodeVersions: []string{"\x00"}}, client.Page{}),
+		"versions":         list(client.Filter{CodeVersions: slices.Collect(maps.Keys(manyVersions()))}, client.Page{}),
 		"count":            countErr,
 		"range":            rangeErr,
 	} {
 		if !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// scans is a store whose lists look at one row a call, however few match, and take time.
+type scans struct {
+	hidden
+
+	calls int
+}
+
+func (s *scans) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
+	time.Sleep(15 * time.Millisecond) //nolint:forbidigo // in a synctest bubble
+	s.calls++
+	return provider.ListResult{Cursor: fmt.Sprint(s.calls)}, nil
+}
+
+// A page ends although it is not full when the store has looked for long. Its cursor leads on.
+func TestHazard89_PagesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &scans{hidden: hidden{provider.FullOf(memory.New(memory.Options{}))}}
+		t.Cleanup(func() { _ = store.Close() })
+		c := clienttest.New(t, store, client.Options{})
+		began := time.Now()
+		page, err := c.List(t.Context(), client.Filter{}, client.Page{})
+		if err != nil || len(page.Items) != 0 || page.Cursor != "2" || time.Since(began) > 50*time.Millisecond {
+			t.Errorf("after %v: %+v, %v", time.Since(began), page, err)
+		}
+	})
+}
+
+// What a page omits is asked of the store, so that it is not read.
+func TestHazard89_ColumnsAreOmitted(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	h := w.start(client.WithID("a"), client.WithAttribute("n", 1))
+	w.commit(h.Key(), func(req *provider.CommitTurnRequest) { req.CustomStatus = []byte(`1`) })
+	all, err := w.List(t.Context(), client.Filter{}, client.Page{})
+	few, fewErr := w.List(t.Context(), client.Filter{}, client.Page{Omit: []client.Column{client.ColumnAttributes, client.ColumnCustomStatus}})
+	if err := errors.Join(err, fewErr); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Items[0].Attributes) != 1 || string(all.Items[0].CustomStatus) != "1" || few.Items[0].Attributes != nil || few.Items[0].CustomStatus != nil {
+		t.Errorf("all: %+v\nfew: %+v", all.Items[0], few.Items[0])
+	}
+	for d, err := range w.All(t.Context(), client.Filter{}, client.ColumnAttributes) {
+		if err != nil || d.Attributes != nil || d.CustomStatus == nil {
+			t.Errorf("ranged: %+v, %v", d, err)
+		}
+	}
+	if _, err := w.List(t.Context(), client.Filter{}, client.Page{Omit: []client.Column{"result"}}); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("unknown column: %v", err)
+	}
+}
+
+// Counts go no further than asked, and leave out perdure's own instances.
+func TestHazard89_CountsAreCapped(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	for i := range 12 {
+		w.start(client.WithID(fmt.Sprint("i", i)))
+	}
+	w.system("perdure/schedule/a")
+	for most, want := range map[int64]client.Counted{
+		5: {Count: 5}, 11: {Count: 11}, 12: {Count: 12, Exact: true}, 100: {Count: 12, Exact: true},
+	} {
+		if n, err := w.CountUpTo(t.Context(), client.Filter{}, most); err != nil || n != want {
+			t.Errorf("up to %d: %+v, %v, want %+v", most, n, err, want)
+		}
+	}
+	if n, err := w.CountUpTo(t.Context(), client.Filter{System: true}, 100); err != nil || n.Count != 13 {
+		t.Errorf("with the system: %+v, %v", n, err)
+	}
+	if n, err := w.CountUpTo(t.Context(), client.Filter{IDPrefix: "perdure/"}, 100); err != nil || n.Count != 1 {
+		t.Errorf("the system: %+v, %v", n, err)
+	}
+	if _, err := w.CountUpTo(t.Context(), client.Filter{}, 0); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("up to 0: %v", err)
+	}
+	for text, n := range map[string]client.Counted{
+		"0": {Exact: true}, "1000": {Count: 1000, Exact: true}, "10k+": {Count: 10_000}, "250+": {Count: 250}, "0+": {},
+	} {
+		if n.String() != text {
+			t.Errorf("%+v is shown as %s, must be %s", n, n, text)
+		}
+	}
+}
+
+// system makes an instance of perdure itself.
+func (w *world) system(id string) {
+	w.t.Helper()
+	_, err := w.store.Create(w.t.Context(), provider.CreateRequest{
+		ID: id, Key: provider.UUID(uuid.New()), Commit: provider.UUID(uuid.New()), Name: "perdure.schedule", EngineLevel: 1,
+		Message: provider.NewMessage{Kind: provider.MessageKind(history.KindExecutionStarted), Payload: history.Encode(nil, history.Event{
+			Body: &history.ExecutionStarted{Name: "perdure.schedule"},
+		})},
+	})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }

@@ -63,7 +63,7 @@ func (c *Client) order(
 	ctx context.Context, a *act, reason string, opts []OrderOption, change func(o *control.Orders, by control.Order), about func(n *upgrade.Node) bool,
 ) (done Confirmation, err error) {
 	o := orderOptions{within: confirmTime}
-	if err := invalid(bind.Apply(opts, func(opt OrderOption) error { return opt.applyOrder(&o) })); err != nil {
+	if err := badOption(bind.Apply(opts, func(opt OrderOption) error { return opt.applyOrder(&o) })); err != nil {
 		return done, fmt.Errorf("%s: %w", a.doing, err)
 	}
 	if reason != "" {

@@ -59,7 +59,7 @@ func (c *Client) restart(ctx context.Context, t target, reason string, opts []Re
 		err = checkReason(reason)
 	}
 	if err == nil {
-		err = invalid(bind.Apply(opts, func(opt RestartOption) error { return opt.applyRestart(&o) }))
+		err = badOption(bind.Apply(opts, func(opt RestartOption) error { return opt.applyRestart(&o) }))
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("%s: %w", a.doing, err)

@@ -195,6 +195,8 @@ func (o *startOptions) onUsers(name string) error {
 		return nil
 	case reserved.Name(name):
 		return fmt.Errorf("%w: names that begin with %s belong to perdure itself: give that of an orchestration of yours", ErrInvalid, reserved.NamePrefix)
+	case reserved.ID(o.requestID):
+		return fmt.Errorf("%w: request IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
 	case reserved.ID(o.id):
 		return fmt.Errorf("%w: IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
 	}

@@ -56,7 +56,6 @@ func (c *Client) pause(ctx context.Context, a *act, action provider.SteerAction,
 	var o actOptions
 	if err == nil {
 		o, err = actOptionsOf(opts)
-		err = invalid(err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.doing, err)

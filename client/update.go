@@ -27,6 +27,9 @@ type updateOptions struct {
 	id     string
 	chosen bool // the caller has given the ID
 	system bool // the update may be for an instance of perdure itself
+	kind   Act  // of such an update
+	other  string
+	detail string
 	wait   waitOptions
 	bad    error // why an option is refused
 }
@@ -161,6 +164,9 @@ func (o *updateOptions) setSent(opt RaiseOption) error {
 func (c *Client) update(ctx context.Context, t target, name string, in any, o *updateOptions) (sentUpdate, error) {
 	doing := fmt.Sprintf("updating %s by %q", t, name)
 	a := act{kind: ActUpdate, doing: doing, on: t, detail: name, inTx: o.tx != nil, system: o.system}
+	if o.kind != "" {
+		a.kind, a.other, a.detail = o.kind, o.other, o.detail
+	}
 	if err := a.onUsers(); err != nil {
 		return sentUpdate{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -42,6 +43,8 @@ type Info struct {
 	// is zero if a node of a release before level 8 continued the instance as new.
 	Started      time.Time
 	FirstStarted time.Time
+	// Scheduled says which schedule has started the instance, and for which due time. It is zero for all others, for children too.
+	Scheduled Scheduled
 	// HistoryLength and HistoryBytes measure the history up to this point of the code, in events and in bytes. They grow while
 	// the code runs. The limits are 50,000 events and 50 MiB.
 	HistoryLength int64
@@ -53,6 +56,12 @@ type Info struct {
 	// with a message that the code is given, and stays so for the rest of the execution, on every node. Code that waits for long
 	// may then continue as new. On stores that allow no level 8 yet it stays false.
 	NewerVersion bool
+}
+
+// Scheduled names the schedule that has started an instance; see client.CreateSchedule.
+type Scheduled struct {
+	ID  string    // of the schedule; "": none
+	Due time.Time // the due time as the specification names it, without the jitter, or the time of a trigger
 }
 
 // Info returns what is known of the running execution. A loop may ask when to continue as new:
@@ -70,6 +79,7 @@ func (c *Context) Info() Info {
 		NewerVersion:  i.Newer,
 		HistoryLength: f.Length, HistoryBytes: f.Size, ContinueAsNewSuggested: f.Suggested,
 	}
+	info.Scheduled.ID, info.Scheduled.Due, _ = reserved.Run(i.ID, f.Request)
 	if f.Began != 0 {
 		info.FirstStarted = time.UnixMicro(f.Began).UTC()
 	}

@@ -1,6 +1,7 @@
 package orchestration_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,30 +183,25 @@ func TestHazard64_EndsAreTold(t *testing.T) {
 		key := start(e, reg, told, nil)
 		c := e.Client(client.Options{})
 		of := func(id string) client.Handle[string] { return named[string](e, c, id) }
-		waits := func(execution int64) {
-			e.T.Helper()
-			e.Until("the end is told", func() bool {
-				in := e.Get(key)
-				return in.Execution == execution && in.InboxMessages == 0 || in.Status.Ended()
-			})
-		}
 		e.Until("all are there", func() bool { return e.Get(key).HistoryLength == 9 })
 		e.Raise(of("a").Key(), "go", "on")
-		waits(2)
+		e.WaitEnded(of("a").Key())
 		e.Terminate(of("b").Key(), "test")
-		waits(3)
 		if _, err := e.Store.Delete(e.T.Context(), provider.DeleteRequest{Key: of("c").Key(), Force: true}); err != nil {
 			e.T.Fatal(err)
 		}
-		waits(4)
 		a := of("a")
 		reset(e, a, 2) // its event comes along
-		waits(5)
+		e.WaitEnded(a.Key())
 		d := of("d")
 		reset(e, d, 2)
 		e.Raise(d.Key(), "go", "on")
 		ids := make([]string, 0, 5)
-		for _, one := range enginetest.Output[[]orchestration.Ended](e, key) {
+		all, err := soon(e, client.HandleOf[[]orchestration.Ended](c, "main", key))
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		for _, one := range all {
 			ids = append(ids, one.ID)
 			if one.ID != "c" && one.Key != byID(e, one.ID).Key.String() {
 				e.T.Errorf("told of %+v", one)
@@ -215,6 +211,14 @@ func TestHazard64_EndsAreTold(t *testing.T) {
 			e.T.Errorf("told of %v, want %v", ids, want)
 		}
 	})
+}
+
+// soon returns how an instance ends that has nothing left to wait for.
+func soon[Out any](e *enginetest.Engine, h client.Handle[Out]) (Out, error) {
+	e.T.Helper()
+	ctx, cancel := context.WithTimeout(e.T.Context(), 20*time.Second)
+	defer cancel()
+	return h.Wait(ctx)
 }
 
 // A run that continues as new keeps its listener, and nodes that would tell nobody do not get it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -172,7 +173,7 @@ func TestHazard57_ResetWithRepliesPending(t *testing.T) {
 			h := startOf[string](e, c, "reaching", fmt.Sprint("reaching-", at), fmt.Sprint("run-", at))
 			handled(e, h.Key(), history.KindReplyReceived, 3)
 			e.Raise(h.Key(), "go", "on")
-			if got, err := ended(e, h); got != want || err != nil {
+			if got, err := soon(e, h); got != want || err != nil {
 				e.T.Fatalf("%q, %v", got, err)
 			}
 			all := events(e, h)
@@ -187,14 +188,16 @@ func TestHazard57_ResetWithRepliesPending(t *testing.T) {
 			if err != nil {
 				e.T.Fatal(err)
 			}
-			e.Raise(f.Key(), "go", "on") // it gets nothing of what its origin got later
-			if got, err := ended(e, f); err != nil || !strings.HasPrefix(got, "on") || at > 1 && !strings.Contains(got, "cancelled") {
+			if err := f.Raise(e.T.Context(), "go", "on"); err != nil && !errors.Is(err, client.ErrEnded) { // it gets nothing that its origin got later
+				e.T.Fatal(err)
+			}
+			if got, err := soon(e, f); err != nil || !strings.HasPrefix(got, "on") || at > 1 && !strings.Contains(got, "cancelled") {
 				e.T.Errorf("the fork at event %d: %q, %v", at, got, err)
 			}
 			for range 2 {
 				reset(e, h, min(at, e.Get(h.Key()).HistoryLength))
-				if got, err := ended(e, h); got != want || err != nil {
-					e.T.Errorf("after a reset to event %d: %q, %v", at, got, err)
+				if got, err := soon(e, h); got != want || err != nil {
+					e.T.Fatalf("after a reset to event %d: %q, %v", at, got, err)
 				}
 			}
 			enginetest.Replays(e, h)
@@ -266,4 +269,25 @@ func TestReachRefusesReservedNames(t *testing.T) {
 func errorOf[T any](ctx *octx, f orchestration.Future[T]) error {
 	_, err := f.Get(ctx)
 	return err
+}
+
+// TestHazard80_ReachHasItsLevel: only instances that reach others, and those whose end is told, are left to nodes that know of it.
+func TestHazard80_ReachHasItsLevel(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "Alone", Alone)
+		key := start(e, reg, func(ctx *octx, _ none) (none, error) {
+			_, err := orchestration.StartDetachedNamed(ctx, "Alone", "", orchestration.WithInstanceID("plain")).Get(ctx)
+			_, err2 := orchestration.StartDetachedNamed(ctx, "Alone", "", orchestration.WithInstanceID("told"), orchestration.TellEnd("over")).Get(ctx)
+			_, err3 := orchestration.Raise(ctx, "plain", "other", "").Get(ctx)
+			return none{}, errors.Join(err, err2, err3)
+		}, none{})
+		enginetest.Output[none](e, key)
+		for id, want := range map[string]bool{"main": true, "told": true, "plain": false} {
+			if got := byID(e, id).EngineLevel; (got >= replay.LevelOfReach) != want {
+				e.T.Errorf("%s has level %d", id, got)
+			}
+		}
+	})
 }

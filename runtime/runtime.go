@@ -66,7 +66,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
-	if err := addSystem(&cfg, opts.Logger); err != nil {
+	if err := addSystem(ctx, &cfg, opts.Logger); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
 	cfg.Off = fastpath.Off(ctx)

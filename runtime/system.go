@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // addSystem adds the code of perdure itself to that of the user. A node without activities runs its orchestrations only.
-func addSystem(cfg *dispatcher.Config, logger *slog.Logger) error {
+func addSystem(ctx context.Context, cfg *dispatcher.Config, logger *slog.Logger) error {
 	c, err := client.New(cfg.Provider, client.Options{Logger: logger})
 	if err != nil {
 		return err
@@ -21,7 +22,11 @@ func addSystem(cfg *dispatcher.Config, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if err := code.Extend(ctx, c); err != nil {
+		return err
+	}
 	maps.Copy(cfg.Orchestrations, code.Orchestrations)
+	cfg.Env.Newest = newestOf(cfg.Orchestrations)
 	if cfg.MaxActivities > 0 && len(code.Activities) > 0 {
 		if cfg.Activities[reserved.Queue] == nil { // else the user has a queue of that name
 			cfg.Activities[reserved.Queue] = make(map[string]bind.ActivityFunc)

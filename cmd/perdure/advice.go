@@ -11,7 +11,7 @@ type advice struct{ means, do string }
 var adviceOn = map[invariant.Rule]advice{
 	invariant.MissingOutcome: {
 		"callers that wait for the instance get no outcome, or the wrong one",
-		"compare 'perdure show' with 'perdure history'; if the work must be done, start it again under another ID",
+		"compare 'perdure describe' with 'perdure history'; if the work must be done, start it again under another ID",
 	},
 	invariant.Stuck: {
 		"the instance waits forever for something that can no longer happen",

@@ -25,8 +25,9 @@ type lettersDone struct {
 
 func newDeadLetters(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "dead-letters",
-		Short: "List, redrive and drop undelivered events and lost activities",
+		Use:     "dead-letter",
+		Aliases: []string{"dead-letters"},
+		Short:   "List, redrive and drop undelivered events and lost activities",
 		Long: "Dead letters are events that an instance accepted but did not receive before it ended, and activities that were\n" +
 			"lost to crashes too often.",
 		Args: arguments,
@@ -39,12 +40,12 @@ func newDeadLetters(a *app) *cobra.Command {
 			Short: "Put a dead letter back where it came from",
 			Long: "Redrive puts an event back into its instance's inbox, or an activity back into its queue. The instance must still\n" +
 				"run. For an activity, the execution that scheduled it must still run. Its call may have ended when it was buried:\n" +
-				"then the activity runs, and its result is dropped. LETTER is a number from 'perdure dead-letters list'.",
+				"then the activity runs, and its result is dropped. LETTER is a number from 'perdure dead-letter list'.",
 		}, "redrive", "put letter %d back\n", (*client.Client).RedriveDeadLetter),
 		newDeadLetterAction(a, &cobra.Command{
 			Use:   "drop LETTER",
 			Short: "Delete a dead letter for good",
-			Long:  "Drop deletes a dead letter. LETTER is a number from 'perdure dead-letters list'.",
+			Long:  "Drop deletes a dead letter. LETTER is a number from 'perdure dead-letter list'.",
 		}, "drop", "dropped letter %d\n", (*client.Client).DropDeadLetter),
 	)
 	return cmd
@@ -55,7 +56,7 @@ func newDeadLettersList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List dead letters, oldest first",
-		Example: "  perdure dead-letters list --instance order-42 -o json --db orders.db",
+		Example: "  perdure dead-letter list --instance order-42 -o json --db orders.db",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
@@ -107,7 +108,7 @@ func newDeadLetterAction(
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
 		if err != nil || id < 1 {
-			return badUsage("argument LETTER is %q: it must be a number that 'perdure dead-letters list' shows", args[0])
+			return badUsage("argument LETTER is %q: it must be a number that 'perdure dead-letter list' shows", args[0])
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			if err := act(c, ctx, id); err != nil {

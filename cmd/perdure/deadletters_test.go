@@ -60,7 +60,7 @@ func checkDeadLetters(t *testing.T, db string) {
 		t.Fatalf("%d letters of one instance", len(again))
 	}
 	said(exitOK, "paid", "dead-letters", "list")
-	said(exitOK, "26; 'perdure dead-letters list", "show", "ended")
+	said(exitOK, "26; 'perdure dead-letter list", "show", "ended")
 	ended, back, other := fmt.Sprint(all[0].ID), fmt.Sprint(again[0].ID), fmt.Sprint(again[1].ID)
 	said(exitConflict, "instance has ended", "dead-letters", "redrive", ended)
 	said(exitOK, "put letter "+back+" back", "dead-letters", "redrive", back)

@@ -71,10 +71,13 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.logLevel, "log-level", "warn", "lowest level to log to standard error: debug, info, warn or error")
 	flags.BoolVar(&a.readOnly, "read-only", false, "refuse to change the database, whatever the command")
 	root.AddCommand(
-		newDemo(a),
+		newDemo(a), newDev(a), newDashboard(a),
 		newStart(a), newList(a), newCount(a), newShow(a), newHistory(a), newTree(a), newResult(a),
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
+		newSuspend(a), newResume(a), newRestart(a), newActivity(a), newQueue(a), newNode(a), newAudit(a),
 		newMove(a), newPatches(a), newVersions(a),
+		newDelete(a), newPrune(a), newTrim(a), newCompact(a),
+		newSchedule(a),
 		newReset(a), newFork(a),
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
@@ -91,7 +94,7 @@ func (a *app) begin(cmd *cobra.Command) error {
 	if !slices.Contains(outputs, a.output) {
 		return fmt.Errorf("flag --output is %q: it must be table, json or jsonl", a.output)
 	}
-	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "bench") {
+	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "dev" || name == "bench") {
 		return fmt.Errorf("flag --read-only: %s writes to databases of its own; leave the flag out", name)
 	}
 	logger, err := newLogger(cmd.ErrOrStderr(), a.logLevel)

@@ -19,11 +19,12 @@ import (
 func newShow(a *app) *cobra.Command {
 	follow := false
 	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show an instance, its result and what it waits for",
-		Long: "Show prints what is stored about an instance: its status, what its code shows, what it waits for, and its result.\n" +
+		Use:     "describe ID",
+		Aliases: []string{"show"},
+		Short:   "Show an instance, its result and what it waits for",
+		Long: "Describe prints what is stored about an instance: its status, what its code shows, what it waits for, and its result.\n" +
 			"With --follow it prints that again after each change, at most ten times a second, until the instance has ended.",
-		Example: "  perdure show order-42 --db orders.db\n  perdure show order-42 --follow -o jsonl --db orders.db",
+		Example: "  perdure describe order-42 --db orders.db\n  perdure describe order-42 --follow -o jsonl --db orders.db",
 		Args:    arguments,
 	}
 	byKey := keyFlag(cmd)
@@ -91,7 +92,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
 	row(w, "inbox", inboxText(d))
 	if d.DeadLetters > 0 {
-		row(w, "dead letters", fmt.Sprintf("%d; 'perdure dead-letters list --instance ID' shows them", d.DeadLetters))
+		row(w, "dead letters", fmt.Sprintf("%d; 'perdure dead-letter list --instance ID' shows them", d.DeadLetters))
 	}
 	if p := d.Parent; p != nil {
 		row(w, "parent", fmt.Sprintf("%s, execution %d, event %d", p.ID, p.Execution, p.EventID))

@@ -39,7 +39,7 @@ func newStart(a *app) *cobra.Command {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				h, err := client.StartNamed[json.RawMessage](ctx, c, args[0], payload, opts...)
 				if taken, ok := errors.AsType[*client.ExistsError](err); ok {
-					return fmt.Errorf("starting %q: %w: give another --id, or look at it with 'perdure show'", args[0], taken)
+					return fmt.Errorf("starting %q: %w: give another --id, or look at it with 'perdure describe'", args[0], taken)
 				}
 				if err != nil {
 					return err

@@ -57,7 +57,7 @@ func newCancel(a *app) *cobra.Command {
 		Use:   "cancel ID",
 		Short: "Cancel an instance, so that its code can clean up",
 		Long: "Cancel cancels the orchestration's context, so that its code can clean up and return. The command returns when\n" +
-			"the request is stored. Check the outcome with 'perdure show'.",
+			"the request is stored. Check the outcome with 'perdure describe'.",
 	}, "cancel", "asked %s to stop\n", func(c *client.Client, ctx context.Context, id, reason string) error { return c.Cancel(ctx, id, reason) })
 }
 
@@ -102,14 +102,14 @@ func newDropMessage(a *app) *cobra.Command {
 		Use:   "drop-message ID NUMBER",
 		Short: "Move the message that blocks an instance to the dead letters",
 		Long: "Drop-message moves one waiting message to the dead letters, so that the instance goes on without it. The text of\n" +
-			"a blocked instance names the message; see 'perdure show'. 'perdure dead-letters' lists it and can put it back.",
+			"a blocked instance names the message; see 'perdure describe'. 'perdure dead-letter' lists it and can put it back.",
 		Example: "  perdure drop-message order-42 17 --reason 'no JSON' --db orders.db",
 		Args:    arguments,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		number, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil {
-			return fmt.Errorf("drop-message: %w: %q is not the number of a message; 'perdure show' has it", client.ErrInvalid, args[1])
+			return fmt.Errorf("drop-message: %w: %q is not the number of a message; 'perdure describe' has it", client.ErrInvalid, args[1])
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			if err := c.DropMessage(ctx, args[0], number, reason); err != nil {

@@ -85,7 +85,7 @@ func runUpdate(ctx context.Context, c *client.Client, id, name string, in any, a
 		out.Stage, wait = "accepted", append(wait, client.UntilAccepted())
 	}
 	if out.Output, err = u.Wait(ctx, wait...); err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w: the update %q goes on; repeat the command with --id %s to wait again; 'perdure show' tells if it is blocked", err, u.ID(), u.ID())
+		err = fmt.Errorf("%w: the update %q goes on; repeat the command with --id %s to wait again; 'perdure describe' tells if it is blocked", err, u.ID(), u.ID())
 	}
 	if accepted {
 		out.Output = nil

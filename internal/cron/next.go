@@ -93,3 +93,12 @@ func spanAt(at time.Time, zone *time.Location) (offset time.Duration, end time.T
 	}
 	return time.Duration(seconds) * time.Second, end
 }
+
+// Matches reports whether a moment is one that the local time of the expression names. Without a field for seconds, each moment of a minute that
+// matches does, and minute says so.
+func (e *Expr) Matches(moment time.Time, zone *time.Location) (matches, minute bool) {
+	local := localOf(moment, zone)
+	matches = e.month.has(int(local.Month())) && e.daysOf(local.Year(), local.Month())>>local.Day()&1 == 1 &&
+		e.hour.has(local.Hour()) && e.minute.has(local.Minute()) && (!e.seconds || e.second.has(local.Second()))
+	return matches, !e.seconds
+}

@@ -17,6 +17,7 @@ type Expr struct {
 	lastDay              uint64 // bit n: the day n days before the last one of the month
 	nthWeekday           [7]uint8
 	rhythm               bool // minute or hour is a wildcard, range or step
+	seconds              bool // there is a field for seconds
 	bothDays             bool // a day must match both day fields
 }
 
@@ -59,6 +60,7 @@ func parse(text string) (*Expr, error) {
 	case 5:
 		fields = append([]string{"0"}, fields...)
 	case 6:
+		e.seconds = true
 	default:
 		return nil, fmt.Errorf("it has %d fields: give minute, hour, day, month and weekday, with the second in front if needed", len(fields))
 	}

@@ -90,9 +90,10 @@ type Facts struct {
 	Started   int64 // microseconds UTC, of the start event
 	Began     int64 // of the first execution; 0: not known
 	Root      history.Root
-	Length    int64 // events so far
-	Size      int64 // their bytes, as history.Size counts
-	Suggested bool  // to continue as new
+	Request   string // request ID of the start
+	Length    int64  // events so far
+	Size      int64  // their bytes, as history.Size counts
+	Suggested bool   // to continue as new
 }
 
 // Facts returns what the code may know of its execution at this point.
@@ -108,6 +109,6 @@ func (s *Scope) Facts() Facts {
 		root = history.Root{Key: x.info.Key, ID: x.info.ID}
 	}
 	return Facts{
-		Started: x.startedAt, Began: x.Began(), Root: root, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
+		Started: x.startedAt, Began: x.Began(), Root: root, Request: x.startEvent.RequestID, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/internal/system/schedule"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -23,8 +24,28 @@ type Code struct {
 // New returns the code. Its activities use the client, which has all rights.
 func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
-	_ = c
-	return code, nil
+	if err := addJobs(code, c); err != nil {
+		return nil, err
+	}
+	s := schedule.Activities{Client: c, Newest: "1"}
+	act(code, schedule.Look, s.Look)
+	return code, orchestrate(code, schedule.V1())
+}
+
+type extraKey struct{}
+
+// With returns a context with which a node also runs what add adds. Tests run versions of other releases with it.
+func With(ctx context.Context, add func(code *Code, c *client.Client) error) context.Context {
+	return context.WithValue(ctx, extraKey{}, add)
+}
+
+// Extend adds what With was given.
+func (code *Code) Extend(ctx context.Context, c *client.Client) error {
+	add, ok := ctx.Value(extraKey{}).(func(*Code, *client.Client) error)
+	if !ok {
+		return nil
+	}
+	return add(code, c)
 }
 
 // orchestrate adds an orchestration that was made by orchestration.Define, with a version.

@@ -70,6 +70,10 @@ func catalogue() []group {
 				"the instance has ended and accepts nothing more", "no", "the caller", "Decide what a late event means, or start a new instance.",
 			},
 			{
+				[]kind{k("client.ErrForbidden", client.ErrForbidden)},
+				"the principal of the client may not do that; nothing was stored", "no", "the caller", "Ask someone with the role that the text names.",
+			},
+			{
 				[]kind{k("client.ErrInboxFull", client.ErrInboxFull), k("provider.ErrInboxFull", provider.ErrInboxFull)},
 				"too many messages wait for the instance; nothing was stored", "yes, later", "the operator", "Check that a node runs its code and that it is not blocked; send less.",
 			},
@@ -186,7 +190,11 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrSuperseded", client.ErrSuperseded)},
-				"`Reset` or `Fork`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
+				"`Reset`, `Fork` or `Restart`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
+			},
+			{
+				[]kind{k("client.ErrConflict", client.ErrConflict)},
+				"the act names what its caller has seen, such as an attempt, and that has changed since; nothing was stored", "no", "the caller", "Look again, and decide anew. See [Pause and drain](../how-to/pause-and-drain.md#one-activity).",
 			},
 			{
 				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},
@@ -252,7 +260,7 @@ func catalogue() []group {
 			{[]kind{k("provider.ErrConflict", provider.ErrConflict)}, "the stored state has changed since the caller read it", "with the state stored now", "the engine", "It evicts the execution and runs it again."},
 			{[]kind{k("provider.ErrLeaseLost", provider.ErrLeaseLost)}, "the token does not hold the lease", "no", "the engine", "It drops its result."},
 			{[]kind{k("provider.ErrInboxNotEmpty", provider.ErrInboxNotEmpty)}, "messages wait that the closing turn did not read", "with these messages", "the engine", "It runs the turn again with them."},
-			{[]kind{k("provider.ErrRunning", provider.ErrRunning)}, "the instance has not ended", "after its end", "the caller", "Terminate it, or wait."},
+			{[]kind{k("client.ErrRunning", client.ErrRunning), k("provider.ErrRunning", provider.ErrRunning)}, "the instance, or one below it, has not ended", "after its end", "the caller", "Terminate it, wait, or delete it with `client.Force`."},
 			{[]kind{k("provider.ErrNoAnswer", provider.ErrNoAnswer)}, "no node replied to an ask in time", "yes", "the caller", "Check that a node runs the instance's code."},
 		}},
 	}

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write docs/reference/errors.md")
 // sections returns the doors in the order of the page.
 func sections() []section {
 	return []section{
-		makingClients(), startingInstances(), steeringInstances(), endingActivities(), readingInstances(), listingInstances(),
+		makingClients(), startingInstances(), steeringInstances(), acting(), endingActivities(), readingInstances(), listingInstances(),
 		fillingRegistries(), startingRuntimes(),
 		callingActivities(), callingLocals(), callingChildren(), waitingInOrchestrations(), usingActivities(),
 		openingFiles(), typingCommands(),

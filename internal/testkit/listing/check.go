@@ -49,6 +49,9 @@ func checkCost(t *testing.T, f *Filter, matches int, read int64) {
 	if f.Counted {
 		most += looked
 	}
+	if f.Behind {
+		most += looked
+	}
 	if f.Short { // it looks at rows and their attributes, and then for the last one
 		most += 3 * looked
 	}

@@ -18,6 +18,8 @@ type Filter struct {
 	// Counted reports that a condition without an index in the order of lists matches more rows than a page looks at. The store notices
 	// by counting that far.
 	Counted bool
+	// Behind reports that rows which do not match come first in the order of lists.
+	Behind bool
 }
 
 func statuses(list ...provider.Status) provider.Filter { return provider.Filter{Statuses: list} }
@@ -94,6 +96,7 @@ func Filters(all int64) []Filter {
 			Match: func(r *Row) bool { return r.Tenant == "acme" && r.Name == "rare" },
 		},
 	}
+	list = append(list, combined(all, tenant("acme"))...)
 	for i := range list {
 		match := list[i].Match
 		list[i].Match = func(r *Row) bool { return !r.Replaced && match(r) }
@@ -110,4 +113,44 @@ func (f *Filter) find(rows []Row) []Row {
 			}
 		}
 	})
+}
+
+// combined returns filters on the end, and on several fields of which one is common.
+func combined(all int64, common provider.Attribute) []Filter {
+	running, failed, completed := provider.StatusRunning, provider.StatusFailed, provider.StatusCompleted
+	middle, late := base+provider.Time(all/4*1000), base+provider.Time(all/8*3*1000)
+	return []Filter{
+		{
+			Name: "ended before", Asked: provider.Filter{EndedBefore: late}, Counted: true, Behind: true,
+			Match: func(r *Row) bool { return r.Ended != 0 && r.Ended < late },
+		},
+		{
+			Name: "failed and ended before", Asked: provider.Filter{EndedBefore: late, Statuses: []provider.Status{failed}}, Counted: true, Behind: true,
+			Match: func(r *Row) bool { return r.Status == failed && r.Ended != 0 && r.Ended < late },
+		},
+		{
+			Name: "name and ended before", Asked: provider.Filter{EndedBefore: late, Name: "n3", Statuses: []provider.Status{completed}}, Counted: true, Behind: true,
+			Match: func(r *Row) bool { return r.Name == "n3" && r.Status == completed && r.Ended != 0 && r.Ended < late },
+		},
+		{
+			Name: "failed and ended after", Asked: provider.Filter{EndedAfter: middle, Statuses: []provider.Status{failed}}, Counted: true,
+			Match: func(r *Row) bool { return r.Status == failed && r.Ended >= middle },
+		},
+		{
+			Name: "versions", Asked: provider.Filter{CodeVersions: []string{"v0", "v2"}},
+			Match: func(r *Row) bool { return r.Version != "v1" },
+		},
+		{
+			Name: "parent and status", Asked: provider.Filter{ParentKey: Parent(), Statuses: []provider.Status{running}},
+			Match: func(r *Row) bool { return r.Child && r.Status == running },
+		},
+		{
+			Name: "attribute of a status", Asked: provider.Filter{Attributes: []provider.Attribute{common}, Statuses: []provider.Status{failed}},
+			Counted: true, Match: func(r *Row) bool { return r.Tenant == common.Text && r.Status == failed },
+		},
+		{
+			Name: "prefix of a name", Asked: provider.Filter{IDPrefix: "order-", Name: "rare"}, Counted: true,
+			Match: func(r *Row) bool { return strings.HasPrefix(r.ID, "order-") && r.Name == "rare" },
+		},
+	}
 }

@@ -59,7 +59,7 @@ func row(n, all int64) Row {
 	}
 	r.Blocked = r.Status == provider.StatusRunning && n%7 == 0
 	if r.Status != provider.StatusRunning {
-		r.Ended, r.Replaced = r.Created+5_000_000, n%50 == 9
+		r.Ended, r.Replaced = r.Created+100_000, n%50 == 9
 	}
 	switch {
 	case n%2 == 0:
@@ -105,7 +105,7 @@ func (d Dialect) Fill(all int64) []string {
 		SELECT KEY, CASE WHEN n % (TOTAL / 10) = 1 THEN 'x-' ELSE 'order-' END || n, CASE WHEN status <> 1 AND n % 50 = 9 THEN NO ELSE TRUE END,
 			CASE WHEN n % (TOTAL / 5) = 7 THEN 31 ELSE 1 + n % 10 * 3 + n * 3 / TOTAL END, status, 1, KEY,
 			CASE WHEN n % (TOTAL / 20) = 5 THEN PARENT END, CASE WHEN status = 1 AND n % 7 = 0 THEN TRUE ELSE NO END, TRUE, at AS created_at, at AS updated_at,
-			CASE WHEN status = 1 THEN 0 ELSE at + 5000000 END FROM r`,
+			CASE WHEN status = 1 THEN 0 ELSE at + 100000 END FROM r`,
 		`NUMBERS INSERT INTO TABattribute (key, name, kind, text, number) SELECT KEY, 'number', 2, '', n FROM numbers`,
 		`NUMBERS INSERT INTO TABattribute (key, name, kind, text, number)
 		SELECT KEY, 'tenant', 1, CASE WHEN n % 2 = 0 THEN 'acme' ELSE 'small' END, 0 FROM numbers WHERE n % 2 = 0 OR n % (TOTAL / 20) = 5`,

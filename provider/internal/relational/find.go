@@ -16,6 +16,8 @@ const (
 	quick = 25 * time.Millisecond
 	// few is a number of rows for which no better condition is searched.
 	few = 1_000
+	// clockStep is by how much the end of an instance may be before its creation.
+	clockStep = time.Second
 	// manyKinds is how many pairs of a kind and a status are merged.
 	manyKinds = 100
 	// statusBits are the low bits of a number that has the ID of a kind and a status.
@@ -219,7 +221,7 @@ func (f *finder) walk() {
 	parts := make([]string, 0, len(f.ranges))
 	for _, text := range f.ranges {
 		c.text = slices.DeleteFunc([]string{text}, func(s string) bool { return s == "" })
-		before := f.filter.CreatedBefore
+		before := f.createdBefore()
 		if f.after != nil {
 			before = 0 // the cursor is the nearer bound
 		}
@@ -232,6 +234,16 @@ func (f *finder) walk() {
 		parts = append(parts, part)
 	}
 	f.sql, f.args = strings.Join(parts, " UNION ALL ")+order+strconv.Itoa(provider.MinRows), c.Args
+}
+
+// createdBefore returns the bound of creations. What ended before a time was created before it, so that a walk need not begin with newer
+// rows. clockStep is room for a clock that was set back between.
+func (f *finder) createdBefore() provider.Time {
+	before := f.filter.CreatedBefore
+	if ended := f.filter.EndedBefore; ended != 0 && (before == 0 || ended.Add(clockStep) < before) {
+		before = ended.Add(clockStep)
+	}
+	return before
 }
 
 // index sets the ranges. None means that no row matches.

@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	usage "github.com/perdure/perdure/bench/measure"
+	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/postgres"
+	"github.com/perdure/perdure/provider/sqlite"
+)
+
+// BenchmarkFollowers runs W1 without and with 1,000 followers of other instances, in turns, on both stores:
+//
+//	go test ./bench -run '^$' -bench Followers -benchtime 5x
+func BenchmarkFollowers(b *testing.B) {
+	for _, kind := range []string{"sqlite", "postgres"} {
+		for _, followers := range []int{0, 1_000} {
+			b.Run(fmt.Sprintf("%s/%d", kind, followers), func(b *testing.B) {
+				for b.Loop() {
+					followed(b, freshStore(b, kind), followers)
+				}
+			})
+		}
+	}
+}
+
+// freshStore opens an empty store.
+func freshStore(tb testing.TB, kind string) provider.Provider {
+	tb.Helper()
+	var store provider.Provider
+	var err error
+	if kind == "postgres" {
+		url := postgrestest.URL(tb)
+		store, err = postgres.OpenWith(tb.Context(), url, postgres.Options{Schema: postgrestest.Schema(tb, url)})
+	} else {
+		store, err = sqlite.Open(filepath.Join(tb.TempDir(), "follow.db"))
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}
+
+// followed runs W1 beside followers and reports its rate and the time of the processors.
+func followed(b *testing.B, store provider.Provider, followers int) {
+	b.Helper()
+	n, end := onStore(b, store)
+	defer end()
+	c := clienttest.New(b, store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	ctx, stop := context.WithCancel(b.Context())
+	var watching sync.WaitGroup
+	seen := make(chan struct{}, followers)
+	for i := range followers {
+		h, err := client.Start(ctx, c, workload.Gather, 1, client.WithID(fmt.Sprint("followed-", i)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		watching.Go(func() {
+			first := true
+			for _, err := range h.Watch(ctx) {
+				if err != nil && !errors.Is(err, context.Canceled) {
+					b.Error(err)
+				}
+				if first {
+					first = false
+					seen <- struct{}{}
+				}
+			}
+		})
+	}
+	for range followers {
+		<-seen
+	}
+	before, _ := usage.Self()
+	r, err := workload.Find("w1")[0].Run(ctx, n, workload.Size{N: 4_000})
+	used, _ := usage.Self()
+	stop()
+	watching.Wait()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(r.PerSecond(), "orchestrations/s")
+	b.ReportMetric((used.CPU-before.CPU).Seconds()/float64(r.Done)*1e6, "µs-cpu/orchestration")
+}

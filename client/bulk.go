@@ -1,0 +1,374 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/bulk"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	bulkPrefix = reserved.IDPrefix + "bulk/"
+	// maxBulkID and maxBulkJob bound what a job stores of itself.
+	maxBulkID  = 256
+	maxBulkJob = 32 << 10
+	// previewCount is how far a preview counts, and previewSample how many instances it shows.
+	previewCount  = 1_000_000
+	previewSample = 10
+	// MaxBulkRate is the highest rate of a bulk job, in instances a second.
+	MaxBulkRate = 10_000
+)
+
+// BulkPreview says what a bulk job with a filter would act on.
+type BulkPreview struct {
+	Counted
+
+	Sample []Description `json:"sample"` // the newest
+	At     time.Time     `json:"at"`     // by the storage's clock: the job leaves out what is created later
+}
+
+// PreviewBulk counts the instances that match, up to a million, and shows some of them. The instances of perdure itself are left out.
+func (c *Client) PreviewBulk(ctx context.Context, f Filter) (BulkPreview, error) {
+	const doing = "previewing a bulk job"
+	filter, err := bulkFilter(&f)
+	if err == nil {
+		err = c.usable(ctx)
+	}
+	if err != nil {
+		return BulkPreview{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	page, err := c.page(ctx, doing, provider.ListRequest{Filter: filter, Max: previewSample}, f.users())
+	if err != nil {
+		return BulkPreview{}, explain(doing, 0, err)
+	}
+	p := BulkPreview{At: (page.Now + 1).Std(), Sample: make([]Description, 0, len(page.Instances))}
+	for i := range page.Instances {
+		p.Sample = append(p.Sample, describeListed(&page.Instances[i], page.Now))
+	}
+	if p.Counted = (Counted{Count: int64(len(page.Instances)), Exact: true}); page.Cursor == "" {
+		return p, nil
+	}
+	p.Counted, err = c.count(ctx, doing, &f, filter, previewCount)
+	p.Count = max(p.Count, int64(len(page.Instances)))
+	return p, err
+}
+
+// bulkFilter checks a filter of a job. An empty one would match the whole store, which a job has to say.
+func bulkFilter(f *Filter) (provider.Filter, error) {
+	if f.System || reserved.Named(f.IDPrefix) {
+		return provider.Filter{}, fmt.Errorf("%w: a bulk job leaves the instances of perdure itself alone", ErrInvalid)
+	}
+	return f.stored()
+}
+
+// BulkJob is what a bulk job does. The arguments are for the acts named behind them.
+type BulkJob struct {
+	ID     string // "" for a random one; a start that is repeated under the same ID returns ErrExists
+	Act    Act    // one of BulkActs
+	Filter Filter
+	// Before leaves out instances created later, by the storage's clock: BulkPreview.At. Zero: those created after the start.
+	Before time.Time
+	// Max is the most instances to act on: BulkPreview.Count. It is required.
+	Max  int64
+	Rate float64 // instances a second, at most MaxBulkRate; 0: as fast as they go
+
+	Reason  string // cancel, terminate, restart
+	Event   string // raise
+	Payload any    // raise
+	Version string // move
+	Force   bool   // delete: also those that run
+}
+
+// Bulk is a bulk job. It is a plain value: many goroutines may copy, compare and use it at once.
+type Bulk struct {
+	c *Client
+	t target
+}
+
+// BulkPhase is where a bulk job stands.
+type BulkPhase string
+
+// The phases of a bulk job.
+const (
+	BulkWaiting BulkPhase = "waiting" // for a node that runs bulk jobs
+	BulkRunning BulkPhase = bulk.PhaseRunning
+	BulkStopped BulkPhase = bulk.PhaseStopped // until Resume; it is given up after 30 days
+	BulkDone    BulkPhase = bulk.PhaseDone
+	BulkRefused BulkPhase = bulk.PhaseRefused // BulkInfo.Problem says why
+	BulkGivenUp BulkPhase = bulk.PhaseGivenUp
+	BulkFailed  BulkPhase = "failed" // or terminated
+)
+
+// BulkInfo says how far a bulk job has come.
+type BulkInfo struct {
+	ID        string        `json:"id"`
+	Key       provider.UUID `json:"key"`
+	Act       Act           `json:"act"`
+	Phase     BulkPhase     `json:"phase"`
+	Max       int64         `json:"max"`
+	Done      int64         `json:"done"`
+	Skipped   int64         `json:"skipped"` // the filter did not match any more, or there was nothing to do
+	Failed    int64         `json:"failed"`  // see Bulk.Failures
+	Rate      float64       `json:"rate,omitempty"`
+	Principal string        `json:"principal,omitempty"`
+	Problem   string        `json:"problem,omitempty"`
+	CreatedAt time.Time     `json:"createdAt"`
+	LookedAt  time.Time     `json:"lookedAt,omitzero"` // at the end of the last step
+	EndedAt   time.Time     `json:"endedAt,omitzero"`
+}
+
+// Over reports whether the job will not go on.
+func (i *BulkInfo) Over() bool {
+	return i.Phase != BulkWaiting && i.Phase != BulkRunning && i.Phase != BulkStopped
+}
+
+// BulkFailure is an instance on which the act of a job failed. Long texts are cut.
+type BulkFailure struct {
+	ID    string        `json:"id"`
+	Key   provider.UUID `json:"key"`
+	Error string        `json:"error"`
+}
+
+// StartBulk begins a job that does an act on all instances that match a filter, one after the other. The job is stored: it goes on after
+// crashes, on any node. It acts on instances by key, checks the filter again before each, and acts on each once, however often it
+// is interrupted. After a crash it may count an instance as skipped on which it has acted.
+//
+// The job stores the principal of the client and acts with its rights: ErrForbidden says that it lacks ActBulk or the act itself. The audit
+// has the job, and not each instance. Other errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOutcomeUnknown, or the error of ctx.
+func (c *Client) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
+	doing := "starting a bulk job"
+	if err := c.usable(ctx); err != nil {
+		return Bulk{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	if j.ID == "" {
+		j.ID = uuid.Must(uuid.NewV7()).String()
+	}
+	job, err := j.stored(ctx, c)
+	if err != nil {
+		return Bulk{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	if p := c.principal; p != nil {
+		if err := c.may(&act{kind: j.Act, doing: doing}); err != nil {
+			return Bulk{}, err
+		}
+		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role.String()}
+	}
+	o := startOptions{
+		id: bulkPrefix + j.ID, version: "1", versioned: true, system: true, kind: ActBulk, policy: provider.IDReject,
+		detail: fmt.Sprintf("%s on at most %d instances", j.Act, j.Max),
+	}
+	t, err := c.start(ctx, reserved.Bulk, o, bulk.State{Job: job}, nil)
+	return Bulk{c, t}, err
+}
+
+// stored checks a job and returns it in the form of its orchestration.
+func (j *BulkJob) stored(ctx context.Context, c *Client) (bulk.Job, error) {
+	job := bulk.Job{ID: j.ID, Act: string(j.Act), Max: j.Max, Rate: j.Rate}
+	a, err := bulkActOf(j.Act)
+	if err != nil {
+		return job, err
+	}
+	for _, err := range []error{checkBulkID(j.ID), checkReason(j.Reason), invalid(check.OptionalName("version", j.Version))} {
+		if err != nil {
+			return job, err
+		}
+	}
+	switch {
+	case j.Max < 1:
+		return job, fmt.Errorf("%w: the most instances are %d: give the count of a preview, or the most that the job may act on", ErrInvalid, j.Max)
+	case !(j.Rate >= 0 && j.Rate <= MaxBulkRate):
+		return job, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for no limit", ErrInvalid, j.Rate, MaxBulkRate)
+	}
+	job.Args = bulk.Args{Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force}
+	if j.Payload != nil {
+		if job.Args.Payload, err = encodePayload("event", j.Payload); err != nil {
+			return job, err
+		}
+	}
+	if a.check != nil {
+		if err := a.check(&job.Args); err != nil {
+			return job, err
+		}
+	}
+	if job.Filter, err = bulkFilter(&j.Filter); err != nil {
+		return job, err
+	}
+	if err := j.bound(ctx, c, &job); err != nil {
+		return job, err
+	}
+	text, err := json.Marshal(job) //nolint:musttag // a filter is stored by the names of its fields
+	if err == nil && len(text) > maxBulkJob {
+		err = fmt.Errorf("%w: the job has %d bytes: shorten filter or payload to %d", ErrTooLarge, len(text), maxBulkJob)
+	}
+	return job, err
+}
+
+// bound leaves out what is created after the preview.
+func (j *BulkJob) bound(ctx context.Context, c *Client, job *bulk.Job) error {
+	var before provider.Time
+	if err := bound(&before, "Before", j.Before); err != nil {
+		return err
+	}
+	if before == 0 {
+		page, err := read(ctx, c.store, "starting a bulk job", c.store.List, provider.ListRequest{Filter: job.Filter, Max: 1})
+		if err != nil {
+			return explain("reading the storage's time", 0, err)
+		}
+		before = page.Now + 1
+	}
+	if job.Filter.CreatedBefore == 0 || before < job.Filter.CreatedBefore {
+		job.Filter.CreatedBefore = before
+	}
+	return nil
+}
+
+// checkBulkID checks the ID of a job.
+func checkBulkID(id string) error {
+	if err := checkName("bulk job ID", id); err != nil {
+		return err
+	}
+	if len(id) > maxBulkID {
+		return fmt.Errorf("%w: bulk job ID %s has %d bytes: shorten it to %d", ErrInvalid, check.Quote(id), len(id), maxBulkID)
+	}
+	return nil
+}
+
+// Bulk returns the job of an ID, and ErrNotFound if there is none.
+func (c *Client) Bulk(ctx context.Context, id string) (Bulk, error) {
+	doing := fmt.Sprintf("looking up bulk job %s", check.Quote(id))
+	err := c.usable(ctx)
+	if err == nil {
+		err = checkBulkID(id)
+	}
+	if err != nil {
+		return Bulk{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	t, _, err := c.store.resolve(ctx, target{id: bulkPrefix + id}, doing)
+	return Bulk{c, t}, err
+}
+
+// Bulks returns a page of the bulk jobs, newest first. Cursor is "" on the last page.
+func (c *Client) Bulks(ctx context.Context, page Page) (jobs []BulkInfo, cursor string, err error) {
+	list, err := c.List(ctx, Filter{IDPrefix: bulkPrefix}, page)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range list.Items {
+		info, err := (Bulk{c, target{id: list.Items[i].ID, key: list.Items[i].Key}}).Describe(ctx)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		jobs = append(jobs, info)
+	}
+	return jobs, list.Cursor, nil
+}
+
+// ID returns the job's ID.
+func (b Bulk) ID() string { return strings.TrimPrefix(b.t.id, bulkPrefix) }
+
+// usable refuses a job that no method has made.
+func (b Bulk) usable(ctx context.Context) error {
+	if err := b.c.usable(ctx); err != nil {
+		return fmt.Errorf("using a bulk job: %w", err)
+	}
+	return nil
+}
+
+// Describe says how far the job has come.
+func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
+	if err := b.usable(ctx); err != nil {
+		return BulkInfo{}, err
+	}
+	doing := fmt.Sprintf("describing bulk job %q", b.ID())
+	res, err := read(ctx, b.c.store, doing, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.ValueKey})
+	if err != nil {
+		return BulkInfo{}, explain(doing, 0, err)
+	}
+	i := &res.Instance
+	info := BulkInfo{ID: b.ID(), Key: i.Key, Phase: BulkWaiting, CreatedAt: i.CreatedAt.Std(), EndedAt: i.EndedAt.Std()}
+	if i.HistoryLength > 0 {
+		info.Phase = BulkRunning
+	}
+	if res.Value != nil {
+		var v bulk.View
+		if err := json.Unmarshal(res.Value.Value, &v); err != nil { //nolint:musttag // a filter is stored by the names of its fields
+			return info, fmt.Errorf("%s: %w", doing, err)
+		}
+		info.Phase, info.Act, info.Max, info.Rate, info.Problem = BulkPhase(v.Phase), Act(v.Job.Act), v.Job.Max, v.Job.Rate, v.Problem
+		info.Done, info.Skipped, info.Failed, info.LookedAt = v.Counts.Done, v.Counts.Skipped, v.Counts.Failed, v.Looked
+		if v.Job.Principal != nil {
+			info.Principal = v.Job.Principal.Name
+		}
+	}
+	if i.Status.Ended() && i.Status != provider.StatusCompleted {
+		info.Phase, info.Problem = BulkFailed, i.Status.String()
+	}
+	return info, nil
+}
+
+// Stop stops the job behind the instance, or the few, on which it acts now. It stays until Resume. A stopped job is given up after 30 days.
+// Errors are those of Raise.
+func (b Bulk) Stop(ctx context.Context) error { return b.control(ctx, bulk.ControlStop) }
+
+// Resume lets a stopped job go on. Errors are those of Raise.
+func (b Bulk) Resume(ctx context.Context) error { return b.control(ctx, bulk.ControlResume) }
+
+func (b Bulk) control(ctx context.Context, request string) error {
+	if err := b.usable(ctx); err != nil {
+		return err
+	}
+	payload, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("steering bulk job %q: %w", b.ID(), err)
+	}
+	a := act{kind: ActBulk, doing: fmt.Sprintf("%s of bulk job %q", request, b.ID()), on: b.t, detail: request, requestID: uuid.NewString(), system: true}
+	return b.c.perform(ctx, &a, func(ctx context.Context) error {
+		return b.c.store.send(ctx, &a.on, a.doing, "repeat it, which does no harm",
+			&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.requestID})
+	})
+}
+
+// Failures ranges over the last 10,000 instances on which the act failed, in no particular order. It ends after the first error.
+func (b Bulk) Failures(ctx context.Context) iter.Seq2[BulkFailure, error] {
+	return func(yield func(BulkFailure, error) bool) {
+		if err := b.usable(ctx); err != nil {
+			yield(BulkFailure{}, err)
+			return
+		}
+		doing := fmt.Sprintf("reading the failures of bulk job %q", b.ID())
+		for chunk := range int64(bulk.Chunks) {
+			res, err := read(ctx, b.c.store, doing, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.FailuresKey(chunk)})
+			if err == nil && res.Value == nil {
+				return
+			}
+			var list []bulk.Failure
+			if err == nil {
+				err = json.Unmarshal(res.Value.Value, &list)
+			}
+			if err != nil {
+				yield(BulkFailure{}, explain(doing, 0, err))
+				return
+			}
+			for f := range slices.Values(list) {
+				if !yield(BulkFailure(f), nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// DeleteOption changes how Delete works.
+type DeleteOption interface{ applyDelete(o *deleteOptions) }
+
+type deleteOptions struct{ force bool }
+
+type force struct{}
+
+func (force) applyDelete(o *deleteOptions) { o.force = true }
+
+// Force lets Delete remove an instance that is running, and those below it. Nothing is cleaned up, and activities that run are told to stop.
+func Force() DeleteOption { return force{} }
+
+// Delete removes the instance that the ID names now. See Handle.Delete.
+func (c *Client) Delete(ctx context.Context, id string, opts ...DeleteOption) (int64, error) {
+	return c.delete(ctx, target{id: id}, opts)
+}
+
+// Delete removes the instance for good, with its history, its dead letters and all children below it, and returns how many instances it
+// removed. Its ID can then be used again: a start that is repeated late starts it anew. A parent that waits for the instance is told that it
+// ended only if it was running.
+//
+// An instance that is running stays, unless Force is given: the error is ErrRunning, also if a child below it runs. Other errors are
+// ErrInvalid, ErrNotFound, ErrForbidden or the error of ctx. After any error of the store or of ctx a part may be gone. The rest is hidden
+// from nodes, and another call removes it.
+func (h Handle[Out]) Delete(ctx context.Context, opts ...DeleteOption) (int64, error) {
+	if err := h.usable(ctx); err != nil {
+		return 0, err
+	}
+	return h.c.delete(ctx, h.t, opts)
+}
+
+func (c *Client) delete(ctx context.Context, t target, opts []DeleteOption) (n int64, err error) {
+	doing := fmt.Sprintf("deleting %s", t)
+	if err := c.usable(ctx); err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	var o deleteOptions
+	for _, opt := range opts {
+		if opt == nil {
+			return 0, fmt.Errorf("%s: %w: an option is nil: leave it out", doing, ErrInvalid)
+		}
+		opt.applyDelete(&o)
+	}
+	a := act{kind: ActDelete, doing: doing, on: t}
+	if o.force {
+		a.detail = "also while it runs"
+	}
+	err = c.perform(ctx, &a, func(ctx context.Context) error {
+		n, err = c.deleteNow(ctx, &a, o)
+		return err
+	})
+	return n, err
+}
+
+func (c *Client) deleteNow(ctx context.Context, a *act, o deleteOptions) (int64, error) {
+	t, _, err := c.store.resolve(ctx, a.on, a.doing)
+	if err != nil {
+		return 0, err
+	}
+	a.on = t
+	var res provider.DeleteResult
+	tries := 0
+	_, err = c.store.write(ctx, a.doing, func(ctx context.Context) (err error) {
+		tries++
+		part, err := c.store.Delete(ctx, provider.DeleteRequest{Key: t.key, Force: o.force})
+		res.Instances += part.Instances
+		return err
+	})
+	switch {
+	case err == nil, tries > 1 && errors.Is(err, provider.ErrNotFound): // an earlier try removed it, and its result was lost
+		return max(res.Instances, 1), nil
+	case errors.Is(err, provider.ErrRunning):
+		return res.Instances, fmt.Errorf("%s: %w: wait for its end, terminate it first, or delete it with client.Force", a.doing, err)
+	}
+	return res.Instances, explain(a.doing, 0, err)
+}

@@ -1,0 +1,116 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+)
+
+func TestDelete(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	parent, child, _ := w.family()
+	_, err := parent.Delete(t.Context())
+	want(t, err, `deleting instance "parent": instance is running: wait for its end, terminate it first, or delete it with client.Force`, client.ErrRunning)
+	if err := child.Terminate(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	n, err := parent.Delete(t.Context(), client.Force())
+	if err != nil || n != 3 {
+		t.Errorf("%d %v, want 3 instances deleted", n, err)
+	}
+	_, err = parent.Delete(t.Context(), client.Force())
+	want(t, err, `deleting instance "parent": not found: it never existed or was deleted; check the ID, and that this is the right store`, client.ErrNotFound)
+	_, err = w.Delete(t.Context(), "perdure/x")
+	if !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("deleting an instance of perdure: %v", err)
+	}
+}
+
+// A delete whose result was lost is repeated, and has deleted the instance.
+func TestDeleteAgain(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	h := w.start()
+	w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Delete}, First: 1, Kind: faulty.After})
+	if n, err := h.Delete(t.Context(), client.Force()); err != nil || n != 1 {
+		t.Errorf("%d %v, want 1 instance deleted", n, err)
+	}
+}
+
+// schedule stores a schedule that shows what it knows of its runs.
+func (w *world) schedule(shown any) {
+	w.t.Helper()
+	req := systemInstance()
+	req.ID, req.Key, req.Name = "perdure/schedule/nightly", provider.UUID(uuid.New()), "perdure.schedule"
+	if _, err := w.store.Create(w.t.Context(), req); err != nil {
+		w.t.Fatal(err)
+	}
+	value, err := json.Marshal(shown)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	i := w.get(req.Key)
+	_, err = w.store.CommitTurn(w.t.Context(), provider.CommitTurnRequest{
+		Key: i.Key, Execution: 1, Expected: i.Version, Commit: provider.UUID(uuid.New()), Status: provider.StatusRunning,
+		Events: [][]byte{{1}}, Values: []provider.KeyValue{{Key: "schedule", Value: value}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A prune with a table of names leaves what the schedules must find, and takes nothing that is young.
+func TestHazard87_PruneSparesSchedules(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	ended := make([]client.Handle[receipt], 5)
+	for n := range ended {
+		ended[n] = w.start()
+		if err := ended[n].Terminate(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type run struct {
+		Key provider.UUID `json:"key"`
+	}
+	w.schedule(map[string]any{"running": []run{{ended[0].Key()}}, "ended": []run{{ended[1].Key()}, {ended[2].Key()}}})
+	_, err := w.Prune(t.Context(), client.Pruning{Age: time.Hour})
+	want(t, err, "pruning instances: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: "+
+		"give more, or set Young", client.ErrInvalid)
+	done, err := w.Prune(t.Context(), client.Pruning{Young: true, ExceptNames: []string{"Checkout"}})
+	if err != nil || done.Instances != 0 {
+		t.Errorf("%+v %v, want nothing pruned", done, err)
+	}
+	done, err = w.Prune(t.Context(), client.Pruning{Young: true, Limit: 1})
+	if err != nil || done.Instances != 1 || done.Cursor == "" {
+		t.Errorf("%+v %v, want one pruned and more to look at", done, err)
+	}
+	done, err = w.Prune(t.Context(), client.Pruning{Young: true})
+	if err != nil || done.Instances != 2 {
+		t.Errorf("%+v %v, want two pruned", done, err)
+	}
+	for n, h := range ended {
+		_, err := h.Describe(t.Context())
+		if stays := n < 2; stays != (err == nil) {
+			t.Errorf("run %d: %v, want it there: %v", n, err, stays)
+		}
+	}
+}
+
+func TestTrimAndCompactLack(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	if done, err := w.Trim(t.Context(), client.Trimming{}); err != nil || done.Executions != 0 {
+		t.Errorf("%+v %v", done, err)
+	}
+	_, err := w.Trim(t.Context(), client.Trimming{Keep: -1})
+	want(t, err, "trimming executions: invalid request: keep -1: give 1 to 1000, or 0 for 1", client.ErrInvalid)
+	_, err = w.Compact(t.Context(), client.Compaction{})
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("compacting a store in memory: %v", err)
+	}
+}

@@ -1,0 +1,246 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
+	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// ScheduleOption is an option of CreateSchedule and EnsureSchedule.
+type ScheduleOption interface {
+	applySchedule(o *scheduleOptions)
+}
+
+type scheduleFunc func(o *scheduleOptions)
+
+func (f scheduleFunc) applySchedule(o *scheduleOptions) { f(o) }
+
+type scheduleOptions struct {
+	paused  bool
+	note    string
+	version *string
+}
+
+// CreatePaused creates the schedule paused. The note is for people, at most 1 KiB, and may be empty. A schedule that exists stays as it is.
+func CreatePaused(note string) ScheduleOption {
+	return scheduleFunc(func(o *scheduleOptions) { o.paused, o.note = true, note })
+}
+
+// RunVersion chooses the version of the code of the runs: see orchestration.Version. Without it, runs have the version of the function, and
+// runs of an orchestration that is known by name have the newest version that a node has registered at the time.
+func RunVersion(version string) ScheduleOption {
+	return scheduleFunc(func(o *scheduleOptions) { o.version = &version })
+}
+
+// CreateSchedule creates a schedule, which starts instances of an orchestration at the times of a specification. Each run has the input, at
+// most 1 MiB as JSON, and the instance ID "<id>/<due time>", such as "nightly/2026-11-24T02:30:00Z". Code learns the due time from
+// orchestration.Info.Scheduled. Each due time is started once, whatever crashes.
+//
+// A schedule lives in the store and runs on any node: it needs no process of its own. Its times follow the clock of the storage. The ID has 1 to
+// 256 bytes of UTF-8 without NUL. The runs are instances like others, and outlive the schedule.
+//
+// A schedule that a principal creates starts runs only while the role of the principal may start instances: see Client.As.
+//
+// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrForbidden, ErrNotFinished if the store is used by nodes of an older release,
+// ErrOutcomeUnknown, or the error of ctx.
+func CreateSchedule[In, Out any](
+	ctx context.Context, c *Client, id string, spec ScheduleSpec, fn func(*orchestration.Context, In) (Out, error), in In, opts ...ScheduleOption,
+) (Schedule, error) {
+	ref, err := bind.OrchestrationOf(fn)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("creating schedule %s: %w: %w", check.Quote(id), ErrInvalid, err)
+	}
+	return c.newSchedule(ctx, id, spec, form.Action{Orchestration: ref.Name, Version: ref.Version}, in, opts)
+}
+
+// CreateScheduleNamed is CreateSchedule for an orchestration that is known by its stored name only.
+func CreateScheduleNamed(ctx context.Context, c *Client, id string, spec ScheduleSpec, name string, in any, opts ...ScheduleOption) (Schedule, error) {
+	return c.newSchedule(ctx, id, spec, form.Action{Orchestration: name, Newest: true}, in, opts)
+}
+
+// EnsureSchedule creates a schedule, or brings one of that ID up to date: specification, orchestration, version and input become those of the
+// call. A service that declares its schedules in code calls it at each start. A schedule that is as wanted is left alone, and a paused one stays
+// paused. Due times before a change are not missed ones. Options and errors are those of CreateSchedule and Schedule.Update.
+func EnsureSchedule[In, Out any](
+	ctx context.Context, c *Client, id string, spec ScheduleSpec, fn func(*orchestration.Context, In) (Out, error), in In, opts ...ScheduleOption,
+) (Schedule, error) {
+	s, err := CreateSchedule(ctx, c, id, spec, fn, in, opts...)
+	if !errors.Is(err, ErrExists) {
+		return s, err
+	}
+	ref, err := bind.OrchestrationOf(fn)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("updating schedule %s: %w: %w", check.Quote(id), ErrInvalid, err)
+	}
+	return c.Schedule(id), c.declare(ctx, id, spec, form.Action{Orchestration: ref.Name, Version: ref.Version}, in, opts)
+}
+
+// newSchedule creates a schedule.
+func (c *Client) newSchedule(
+	ctx context.Context, id string, spec ScheduleSpec, action form.Action, in any, opts []ScheduleOption,
+) (Schedule, error) {
+	doing := "creating schedule " + check.Quote(id)
+	if err := cmp.Or(c.usable(ctx), checkScheduleID(id)); err != nil {
+		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	st := form.State{ID: id, Spec: spec.stored(), Action: action, Principal: c.storedPrincipal(), Revision: 1}
+	o, err := completeAction(&st.Action, in, opts)
+	if err == nil {
+		st.Paused, st.Note = o.paused, o.note
+		err = cmp.Or(checkNote(o.note), checkSpec(&st.Spec), c.mayStart(doing), c.maySchedule(ctx))
+	}
+	if err != nil {
+		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	create := startOptions{id: reserved.SchedulePrefix + id, policy: provider.IDReplaceEnded, system: true}
+	req, err := create.request(ctx, c, reserved.Schedule, st, nil, func() (int64, string, error) {
+		return c.allowed(ctx, false), scheduleVersion, nil
+	})
+	if err != nil {
+		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	a := act{
+		kind: ActSchedule, doing: doing, on: target{id: req.ID}, other: scheduleName(id), detail: "create: " + action.Orchestration,
+		requestID: req.RequestID, system: true,
+	}
+	err = c.perform(ctx, &a, func(ctx context.Context) error {
+		t, err := c.storeStart(ctx, reserved.Schedule, doing, &create, req)
+		a.on.key = t.key
+		return err
+	})
+	if errors.Is(err, ErrExists) {
+		return Schedule{}, fmt.Errorf("%s: %w: use another ID, or client.EnsureSchedule to bring it up to date", doing, ErrExists)
+	}
+	if err != nil {
+		return Schedule{}, err
+	}
+	return c.Schedule(id), nil
+}
+
+// scheduleVersion is the version of the schedules' orchestration that new schedules begin with.
+const scheduleVersion = "1"
+
+func scheduleName(id string) string { return "schedule " + check.Quote(id) }
+
+// completeAction applies the options and encodes the input.
+func completeAction(a *form.Action, in any, opts []ScheduleOption) (o scheduleOptions, err error) {
+	err = bind.Apply(opts, func(opt ScheduleOption) error {
+		opt.applySchedule(&o)
+		return nil
+	})
+	if err != nil {
+		return o, invalid(err)
+	}
+	if o.version != nil {
+		a.Version, a.Newest = *o.version, false
+	}
+	if err := checkName("orchestration name", a.Orchestration); err != nil {
+		return o, err
+	}
+	if err := invalid(check.OptionalName("version", a.Version)); err != nil {
+		return o, err
+	}
+	if reserved.Name(a.Orchestration) {
+		return o, fmt.Errorf("%w: names that begin with %s belong to perdure itself: give that of an orchestration of yours", ErrInvalid, reserved.NamePrefix)
+	}
+	a.Input, err = encodePayload("input", in)
+	if err == nil && len(a.Input) > form.MaxInput {
+		err = fmt.Errorf("%w: input has %d bytes: at most %d fit; store the data elsewhere and pass a reference", ErrTooLarge, len(a.Input), form.MaxInput)
+	}
+	return o, err
+}
+
+// declare brings a schedule up to date.
+func (c *Client) declare(ctx context.Context, id string, spec ScheduleSpec, action form.Action, in any, opts []ScheduleOption) error {
+	doing := "updating schedule " + check.Quote(id)
+	if _, err := completeAction(&action, in, opts); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	change := form.Change{Spec: spec.stored(), Action: &action, Principal: c.storedPrincipal()}
+	s := c.Schedule(id)
+	now, err := s.stored(ctx, doing)
+	if err == nil && now != nil && now.as(&change) {
+		return nil
+	}
+	if err == nil {
+		err = cmp.Or(checkSpec(&change.Spec), c.mayStart(doing))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	_, err = steerSchedule[int64](ctx, s, doing, form.UpdateChange, "declare: "+action.Orchestration, change)
+	return err
+}
+
+// as reports whether a schedule is as a change wants it.
+func (v *scheduleRow) as(c *form.Change) bool {
+	if v.view.Revision == 0 || v.view.Action.Orchestration != c.Action.Orchestration || v.view.Action.Version != c.Action.Version ||
+		v.view.Action.Newest != c.Action.Newest || v.view.InputSum != form.Sum(c.Action.Input) {
+		return false
+	}
+	stored, err := json.Marshal(v.view.Spec)
+	wanted, err2 := json.Marshal(c.Spec)
+	return err == nil && err2 == nil && bytes.Equal(stored, wanted)
+}
+
+// checkScheduleID refuses what cannot be the ID of a schedule.
+func checkScheduleID(id string) error {
+	if err := checkName("schedule ID", id); err != nil {
+		return err
+	}
+	if len(id) > form.MaxID {
+		return fmt.Errorf("%w: schedule ID %s has %d bytes: shorten it to %d", ErrInvalid, check.Quote(id), len(id), form.MaxID)
+	}
+	if reserved.ID(id) {
+		return fmt.Errorf("%w: IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
+	}
+	return nil
+}
+
+func checkNote(note string) error {
+	if len(note) > form.MaxNote {
+		return fmt.Errorf("%w: the note has %d bytes: shorten it to %d", ErrTooLarge, len(note), form.MaxNote)
+	}
+	return invalid(check.Text("note", note))
+}
+
+// checkSpec refuses a specification that is not allowed. Its bounds may begin later than now.
+func checkSpec(s *form.Spec) error { return invalid(s.Check(time.Now())) }
+
+// storedPrincipal returns the principal in the form that schedules store.
+func (c *Client) storedPrincipal() *form.Principal {
+	if c.principal == nil {
+		return nil
+	}
+	return &form.Principal{Name: c.principal.Name, Role: c.principal.Role.String()}
+}
+
+// mayStart refuses a schedule whose principal could not start its runs.
+func (c *Client) mayStart(doing string) error { return c.may(&act{kind: ActStart, doing: doing}) }
+
+// maySchedule refuses schedules on a store that older nodes may still use.
+func (c *Client) maySchedule(ctx context.Context) error {
+	level := c.allowed(ctx, false)
+	if level < replay.LevelOfReach {
+		ctx, cancel := c.store.bound(ctx)
+		defer cancel()
+		level = c.level.Again(ctx)
+	}
+	if level < replay.LevelOfReach {
+		return fmt.Errorf("%w: schedules need engine level %d, the store allows %d: start a node if the database is new, else run "+
+			"`perdure upgrade --finish` when all nodes are new", ErrNotFinished, replay.LevelOfReach, level)
+	}
+	return nil
+}

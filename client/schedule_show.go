@@ -1,0 +1,216 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/reserved"
+	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/provider"
+)
+
+// ScheduleDescription is what a schedule shows. Times are UTC by the storage's clock; the zero time means none.
+type ScheduleDescription struct {
+	ID            string           `json:"id"`
+	Key           provider.UUID    `json:"key"` // of the instance that runs it
+	Orchestration string           `json:"orchestration"`
+	CodeVersion   string           `json:"codeVersion,omitempty"` // of the runs; "" with Newest: the newest that a node has
+	Newest        bool             `json:"newest,omitempty"`
+	Spec          ScheduleSpec     `json:"spec"`
+	Revision      int64            `json:"revision"`            // grows with each change; 0: no node has run the schedule yet
+	Principal     string           `json:"principal,omitempty"` // who made it; "" for the service itself
+	CreatedAt     time.Time        `json:"createdAt"`
+	Paused        bool             `json:"paused,omitempty"`
+	Note          string           `json:"note,omitempty"`   // on the last pause or resume
+	Done          bool             `json:"done,omitempty"`   // no start will come: the limit is reached, or the specification has ended
+	Next          []ScheduledTime  `json:"next,omitempty"`   // the next five, unless it is paused or done
+	Waiting       time.Time        `json:"waiting,omitzero"` // due time of the run that starts when the one before has ended
+	Backfills     int              `json:"backfills,omitempty"`
+	Running       []ScheduleRun    `json:"running,omitempty"` // the first 20
+	Runs          int              `json:"runs"`              // how many go on
+	Ended         []ScheduleRun    `json:"ended,omitempty"`   // the last ten, newest first
+	Started       int64            `json:"started"`
+	Failed        int64            `json:"failed"`
+	FailedInARow  int              `json:"failedInARow"`
+	Skips         map[string]int64 `json:"skips,omitempty"`    // due times without a run, by reason
+	Skipped       []ScheduleSkip   `json:"skipped,omitempty"`  // the last ten, newest first
+	LookedAt      time.Time        `json:"lookedAt,omitzero"`  // when it last looked at its times
+	NoNode        bool             `json:"noNode,omitempty"`   // no node runs schedules; Describe only
+	Findings      []string         `json:"findings,omitempty"` // what keeps it from doing its work
+}
+
+// ScheduleRun is an instance that a schedule has started.
+type ScheduleRun struct {
+	ID        string    `json:"id"`
+	Key       string    `json:"key"`
+	Due       time.Time `json:"due"`
+	StartedAt time.Time `json:"startedAt"`
+	Blocked   int       `json:"blocked,omitempty"` // due times that were skipped or held up because it goes on
+	Status    string    `json:"status,omitempty"`  // of an ended one: a Status, or Deleted
+}
+
+// ScheduleSkip is a due time without a run. The reasons are running, limit, waiting, suspended, id-in-use, missed, forbidden, refused and
+// paused.
+type ScheduleSkip struct {
+	Due    time.Time `json:"due"`
+	Reason string    `json:"reason"`
+	Detail string    `json:"detail,omitempty"`
+	Count  int64     `json:"count,omitempty"` // of due times, if more than one; Due is the last of them
+}
+
+func runOf(r *form.Run) ScheduleRun {
+	return ScheduleRun{ID: r.ID, Key: r.Key, Due: r.Due, StartedAt: r.Started, Blocked: r.Blocked, Status: r.Status}
+}
+
+// scheduleRow is a stored schedule.
+type scheduleRow struct {
+	key     provider.UUID
+	created time.Time
+	now     time.Time // of the store
+	blocked *Blocked
+	view    form.View // zero Revision: no node has run it yet
+}
+
+// stored reads the schedule. An ended one is ErrNotFound.
+func (s Schedule) stored(ctx context.Context, doing string) (*scheduleRow, error) {
+	if err := cmp.Or(s.c.usable(ctx), checkScheduleID(s.id)); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return s.c.scheduleRow(ctx, doing, provider.GetRequest{ID: reserved.SchedulePrefix + s.id})
+}
+
+// scheduleRow reads a schedule by its ID or its key.
+func (c *Client) scheduleRow(ctx context.Context, doing string, req provider.GetRequest) (*scheduleRow, error) {
+	req.Value = form.ValueKey
+	res, err := read(ctx, c.store, doing, c.store.Get, req)
+	if err == nil && res.Instance.Status.Ended() {
+		err = provider.ErrNotFound
+	}
+	if errors.Is(err, provider.ErrNotFound) {
+		return nil, fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, ErrNotFound)
+	}
+	if err != nil {
+		return nil, explain(doing, 0, err)
+	}
+	i := &res.Instance
+	row := &scheduleRow{key: i.Key, created: i.CreatedAt.Std(), now: res.Now.Std()}
+	if i.Blocked != nil {
+		row.blocked = blocked(i.Blocked)
+	}
+	row.view.ID = strings.TrimPrefix(i.ID, reserved.SchedulePrefix)
+	if res.Value == nil {
+		return row, nil
+	}
+	if why, refused := payload.Refused(res.Value.Value); refused {
+		return nil, fmt.Errorf("%s: %w: %s", doing, ErrNotStored, why)
+	}
+	if err := payload.Decode(res.Value.Value, &row.view); err != nil {
+		return nil, fmt.Errorf("%s: what it shows cannot be read: %w", doing, err)
+	}
+	return row, nil
+}
+
+// Describe returns what the schedule shows, by one indexed read and one of the list of nodes. It is as old as the last turn of the schedule that
+// was stored.
+//
+// Errors: ErrNotFound, ErrInvalid, or the error of ctx.
+func (s Schedule) Describe(ctx context.Context) (ScheduleDescription, error) {
+	row, err := s.stored(ctx, "describing "+scheduleName(s.id))
+	if err != nil {
+		return ScheduleDescription{}, err
+	}
+	d := row.describe()
+	if none, err := s.c.noScheduler(ctx); none && err == nil {
+		d.NoNode = true
+		d.Findings = append(d.Findings, "no node of the store runs schedules: start one")
+	}
+	return d, nil
+}
+
+func (v *scheduleRow) describe() ScheduleDescription {
+	s := &v.view
+	d := ScheduleDescription{
+		ID: s.ID, Key: v.key, Orchestration: s.Action.Orchestration, CodeVersion: s.Action.Version, Newest: s.Action.Newest, Spec: specOf(&s.Spec),
+		Revision: s.Revision, CreatedAt: v.created, Paused: s.Paused, Note: s.Note, Done: s.Done,
+		Backfills: len(s.Backfills), Runs: s.Runs, Started: s.Counts.Started, Failed: s.Counts.Failed, FailedInARow: s.Counts.InARow,
+		Skips: s.Counts.Skipped, LookedAt: s.Looked,
+	}
+	if s.Principal != nil {
+		d.Principal = s.Principal.Name
+	}
+	if s.Waiting != nil {
+		d.Waiting = s.Waiting.Due
+	}
+	if !s.Paused && !s.Done {
+		for _, n := range s.Next {
+			d.Next = append(d.Next, ScheduledTime{Due: n.Time, At: n.At})
+		}
+	}
+	for i := range s.Running {
+		d.Running = append(d.Running, runOf(&s.Running[i]))
+	}
+	for i := range s.State.Ended {
+		d.Ended = append(d.Ended, runOf(&s.State.Ended[i]))
+	}
+	for _, k := range s.Skipped {
+		d.Skipped = append(d.Skipped, ScheduleSkip{Due: k.Due, Reason: k.Reason, Detail: k.Detail, Count: k.Count})
+	}
+	d.Findings = s.Findings()
+	if v.blocked != nil {
+		d.Findings = append(d.Findings, fmt.Sprintf("it is blocked (%s): %s", v.blocked.Reason, v.blocked.Message))
+	}
+	return d
+}
+
+// SchedulePage is a page of the schedules. Cursor is "" on the last one.
+type SchedulePage struct {
+	Items  []ScheduleDescription `json:"items"`
+	Cursor string                `json:"cursor,omitempty"`
+}
+
+// Schedules returns a page of the schedules whose IDs begin with a prefix, the newest first; "" for all. Each item costs a read.
+func (c *Client) Schedules(ctx context.Context, prefix string, page Page) (SchedulePage, error) {
+	const doing = "listing schedules"
+	if err := c.usable(ctx); err != nil {
+		return SchedulePage{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	list, err := c.List(ctx, Filter{
+		IDPrefix: reserved.SchedulePrefix + prefix, Orchestration: reserved.Schedule, Statuses: []Status{StatusRunning, StatusSuspended},
+	}, page)
+	if err != nil {
+		return SchedulePage{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	found := SchedulePage{Items: make([]ScheduleDescription, 0, len(list.Items)), Cursor: list.Cursor}
+	for i := range list.Items {
+		row, err := c.scheduleRow(ctx, doing, provider.GetRequest{Key: list.Items[i].Key})
+		if errors.Is(err, ErrNotFound) {
+			continue // deleted since
+		}
+		if err != nil {
+			return SchedulePage{}, err
+		}
+		found.Items = append(found.Items, row.describe())
+	}
+	return found, nil
+}
+
+// noScheduler reports whether no node that the store lists runs schedules.
+func (c *Client) noScheduler(ctx context.Context) (bool, error) {
+	nodes, err := read(ctx, c.store, "listing nodes", func(ctx context.Context, store provider.Keeper) ([]upgrade.Node, error) {
+		nodes, _, err := upgrade.Nodes(ctx, store)
+		return nodes, err
+	}, provider.Keeper(c.store))
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(nodes, func(n upgrade.Node) bool {
+		return slices.ContainsFunc(n.System, func(o upgrade.Orchestration) bool { return o.Name == reserved.Schedule })
+	}), nil
+}

@@ -1,0 +1,228 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/reserved"
+	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/provider"
+)
+
+// ErrNoNode means that no node of the store runs what the call needs, such as schedules. Nothing was stored.
+var ErrNoNode = errors.New("no node runs it")
+
+// Schedule is a schedule by its ID. It is a plain value: many goroutines may copy and use it at once. A zero Schedule returns ErrInvalid.
+//
+// Update, Pause, Resume, Trigger and Backfill return when a node has done it. They need a node: without one they return ErrNoNode. A
+// call whose context ends may have taken effect all the same.
+type Schedule struct {
+	c  *Client
+	id string
+}
+
+// Schedule returns the schedule of an ID without a call of the store.
+func (c *Client) Schedule(id string) Schedule { return Schedule{c: c, id: id} }
+
+// ID returns the ID of the schedule.
+func (s Schedule) ID() string { return s.id }
+
+// tries bounds how often Update tries again after changes of others.
+const tries = 5
+
+// Update changes the specification: change gets the present one and may alter it. If somebody else changes the schedule meanwhile, change is
+// called again. Due times before the change are not missed ones.
+//
+// Errors: ErrInvalid, ErrNotFound, ErrForbidden, ErrNoNode, ErrNotFinished, ErrOutcomeUnknown, the error of change, or the error of ctx.
+func (s Schedule) Update(ctx context.Context, change func(*ScheduleSpec) error) error {
+	doing := "updating " + scheduleName(s.id)
+	if change == nil {
+		return fmt.Errorf("%s: %w: there is no change: give a function", doing, ErrInvalid)
+	}
+	for try := 1; ; try++ {
+		row, err := s.stored(ctx, doing)
+		if err != nil {
+			return err
+		}
+		if row.view.Revision == 0 {
+			return fmt.Errorf("%s: %w: no node has run it yet: try again when one has", doing, ErrNoNode)
+		}
+		spec := specOf(&row.view.Spec)
+		if err := change(&spec); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		c := form.Change{Revision: row.view.Revision, Spec: spec.stored()}
+		if err := checkSpec(&c.Spec); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		_, err = steerSchedule[int64](ctx, s, doing, form.UpdateChange, "update", c)
+		if try == tries || err == nil || !strings.Contains(err.Error(), form.Conflict) {
+			return err
+		}
+	}
+}
+
+// Pause stops the schedule: no due time starts a run. Runs that go on are not touched. A start that waits for one is skipped. The note is for people,
+// at most 1 KiB, and may be empty.
+func (s Schedule) Pause(ctx context.Context, note string) error {
+	return s.note(ctx, "pausing "+scheduleName(s.id), form.UpdatePause, note)
+}
+
+// Resume lets a paused schedule go on. Due times of the pause are not caught up. Resume of one that is not paused sets the note only.
+func (s Schedule) Resume(ctx context.Context, note string) error {
+	return s.note(ctx, "resuming "+scheduleName(s.id), form.UpdateResume, note)
+}
+
+func (s Schedule) note(ctx context.Context, doing, update, note string) error {
+	if err := checkNote(note); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	_, err := steerSchedule[struct{}](ctx, s, doing, update, update+": "+note, form.Pause{Note: note})
+	return err
+}
+
+// Triggered is the outcome of a trigger.
+type Triggered struct {
+	Run    *ScheduleRun `json:"run,omitempty"` // nil: none was started
+	Due    time.Time    `json:"due"`           // the time of the trigger
+	Reason string       `json:"reason,omitempty"`
+	Detail string       `json:"detail,omitempty"` // such as the ID of the run that goes on
+}
+
+// Trigger starts a run now, also while the schedule is paused. The overlap holds: Triggered.Reason says why no run was started. The ID of the
+// run ends with a UUID, so that it differs from that of a due time.
+func (s Schedule) Trigger(ctx context.Context) (Triggered, error) {
+	id := uuid.NewString()
+	t, err := steerScheduleAs[form.Triggered](ctx, s, "triggering "+scheduleName(s.id), form.UpdateTrigger, "trigger", id, form.Trigger{Update: id})
+	if err != nil {
+		return Triggered{}, err
+	}
+	out := Triggered{Due: t.Due, Reason: t.Reason, Detail: t.Detail}
+	if t.Run.Key != "" {
+		out.Run = new(runOf(&t.Run))
+	}
+	return out, nil
+}
+
+// Backfill starts runs for the due times from one moment of the past to another, both inclusive, whether they had a run or not. It returns how many there are,
+// at most 1,000. They start one after the other, oldest first, as the overlap allows, also while the schedule is paused. Their IDs end with a
+// UUID. A due time of the schedule is skipped while a run of a backfill goes on, unless the overlap allows both.
+func (s Schedule) Backfill(ctx context.Context, from, to time.Time) (int, error) {
+	doing := "backfilling " + scheduleName(s.id)
+	row, err := s.stored(ctx, doing)
+	if err != nil {
+		return 0, err
+	}
+	n, err := countTimes(&row.view, from, to, row.now)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	id := uuid.NewString()
+	b := form.Backfill{After: from.UTC().Add(-time.Nanosecond), To: to.UTC(), Update: id, Left: n}
+	detail := fmt.Sprintf("backfill: %s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
+	_, err = steerScheduleAs[struct{}](ctx, s, doing, form.UpdateBackfill, detail, id, b)
+	return n, err
+}
+
+// countTimes counts the due times of a backfill.
+func countTimes(v *form.View, from, to, now time.Time) (n int, err error) {
+	if to.Before(from) {
+		return 0, fmt.Errorf("%w: it ends (%v) before it begins (%v): swap them", ErrInvalid, to, from)
+	}
+	if to.After(now) {
+		return 0, fmt.Errorf("%w: it ends at %v, which is to come: end it at %v or before", ErrInvalid, to, now)
+	}
+	times, err := form.Compile(v.ID, &v.Spec)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	for after := from.Add(-time.Nanosecond); ; n++ {
+		d, ok := times.Next(after)
+		if !ok || d.Time.After(to) {
+			break
+		}
+		if n == form.MaxBackfill {
+			return 0, fmt.Errorf("%w: it has more than %d due times: give a shorter stretch", ErrTooLarge, form.MaxBackfill)
+		}
+		after = d.Time
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("%w: it has no due time: widen it", ErrInvalid)
+	}
+	return n, nil
+}
+
+// Delete ends the schedule. It needs no node. Runs that go on are not touched. The ID can be used again.
+//
+// Errors: ErrNotFound, ErrForbidden, ErrOutcomeUnknown, or the error of ctx.
+func (s Schedule) Delete(ctx context.Context) error {
+	doing := "deleting " + scheduleName(s.id)
+	row, err := s.stored(ctx, doing)
+	if err != nil {
+		return err
+	}
+	a := act{
+		kind: ActSchedule, doing: doing, on: target{id: reserved.SchedulePrefix + s.id, key: row.key}, other: scheduleName(s.id),
+		detail: "the schedule was deleted", system: true,
+	}
+	err = s.c.perform(ctx, &a, func(ctx context.Context) error { return s.c.terminateNow(ctx, &a) })
+	if errors.Is(err, ErrEnded) {
+		return fmt.Errorf("%s: %w", doing, ErrNotFound)
+	}
+	return err
+}
+
+// steerSchedule sends an update to the schedule and waits for its output.
+func steerSchedule[Out any](ctx context.Context, s Schedule, doing, update, detail string, in any) (Out, error) {
+	return steerScheduleAs[Out](ctx, s, doing, update, detail, uuid.NewString(), in)
+}
+
+// steerScheduleAs is steerSchedule with an ID for the update.
+func steerScheduleAs[Out any](ctx context.Context, s Schedule, doing, update, detail, id string, in any) (out Out, err error) {
+	key, err := s.key(ctx, doing)
+	if err == nil {
+		err = cmp.Or(s.c.maySchedule(ctx), s.c.needScheduler(ctx))
+	}
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", doing, err)
+	}
+	o := updateOptions{id: id, chosen: true, system: true, kind: ActSchedule, detail: detail, other: scheduleName(s.id)}
+	t := target{id: reserved.SchedulePrefix + s.id, key: key}
+	u, err := s.c.update(ctx, t, update, in, &o)
+	if err == nil {
+		out, err = UpdateHandle[Out]{c: s.c, t: t, of: u}.wait(ctx, waitOptions{blocked: true})
+	}
+	switch {
+	case errors.Is(err, ErrEnded):
+		return out, fmt.Errorf("%s: %w: it was deleted", doing, ErrNotFound)
+	case err != nil:
+		return out, fmt.Errorf("%s: %w", doing, err)
+	}
+	return out, nil
+}
+
+// key returns the key of the schedule's instance.
+func (s Schedule) key(ctx context.Context, doing string) (provider.UUID, error) {
+	row, err := s.stored(ctx, doing)
+	if err != nil {
+		return provider.UUID{}, err
+	}
+	return row.key, nil
+}
+
+// needScheduler refuses what only a node that runs schedules can do, if the store lists its nodes and none is one.
+func (c *Client) needScheduler(ctx context.Context) error {
+	if c.node != nil {
+		return nil
+	}
+	if none, err := c.noScheduler(ctx); none && err == nil {
+		return fmt.Errorf("%w: start a node of a release that has schedules", ErrNoNode)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/provider"
+)
+
+// What a schedule shows, as far as a prune needs it: see package internal/schedule.
+const (
+	spareOf    = reserved.IDPrefix + "schedule/"
+	spareValue = "schedule"
+)
+
+// scheduled are the runs that a schedule knows. It looks for them by key, so that it knows how they ended.
+type scheduled struct {
+	Running []scheduledRun `json:"running"` // that it believes running
+	Ended   []scheduledRun `json:"ended"`   // newest first
+}
+
+type scheduledRun struct {
+	Key provider.UUID `json:"key"`
+}
+
+// spared returns the keys that no prune may remove: those that schedules believe running, and the newest run of each.
+func (c *Client) spared(ctx context.Context, doing string) (keys []provider.UUID, err error) {
+	req := provider.ListRequest{
+		Filter: provider.Filter{IDPrefix: spareOf}, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
+	}
+	for {
+		page, err := read(ctx, c.store, doing, c.store.List, req)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil, fmt.Errorf("%s: runs of schedules must stay, and cannot be found: %w", doing, err)
+		}
+		if err != nil {
+			return nil, explain(doing, 0, err)
+		}
+		for i := range page.Instances {
+			if keys, err = c.runsOf(ctx, doing, &page.Instances[i], keys); err != nil {
+				return nil, err
+			}
+		}
+		if req.Cursor = page.Cursor; req.Cursor == "" {
+			return keys, nil
+		}
+	}
+}
+
+// runsOf adds the runs of a schedule that must stay.
+func (c *Client) runsOf(ctx context.Context, doing string, i *provider.Instance, keys []provider.UUID) ([]provider.UUID, error) {
+	res, err := read(ctx, c.store, doing, c.store.Get, provider.GetRequest{Key: i.Key, Value: spareValue})
+	switch {
+	case errors.Is(err, provider.ErrNotFound): // deleted meanwhile
+		return keys, nil
+	case err != nil:
+		return nil, explain(doing, 0, err)
+	case res.Value == nil:
+		return keys, nil
+	}
+	var s scheduled
+	if err := json.Unmarshal(res.Value.Value, &s); err != nil {
+		return nil, fmt.Errorf("%s: what %q shows cannot be read, and its runs must stay: %w", doing, i.ID, err)
+	}
+	for _, run := range s.Running {
+		keys = append(keys, run.Key)
+	}
+	if len(s.Ended) > 0 {
+		keys = append(keys, s.Ended[0].Key)
+	}
+	if len(keys) > provider.MaxSpared {
+		return nil, fmt.Errorf("%s: %w: schedules have more than %d runs that must stay: delete schedules that are not needed",
+			doing, ErrTooLarge, provider.MaxSpared)
+	}
+	return keys, nil
+}

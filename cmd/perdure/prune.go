@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+// deleted is the output of delete and prune.
+type deleted struct {
+	ID        string `json:"id,omitempty"`
+	Action    string `json:"action"`
+	Instances int64  `json:"instances"`
+}
+
+// trimmed is the output of trim.
+type trimmed struct {
+	Action     string `json:"action"`
+	Executions int64  `json:"executions"`
+}
+
+func newDelete(a *app) *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use:   "delete ID",
+		Short: "Delete an instance and its children for good",
+		Long: "Delete removes the instance with its history, its dead letters and all children below it. A running instance stays\n" +
+			"unless --force is given: prefer 'perdure cancel' or 'perdure terminate' first. The ID can be used again afterwards.",
+		Example: "  perdure delete order-42 --yes --db orders.db",
+		Args:    arguments,
+	}
+	yes := yesFlag(cmd)
+	cmd.Flags().BoolVar(&force, "force", false, "delete it also while it, or a child below it, is running")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.confirm(cmd, *yes, fmt.Sprintf("delete %s, its children and their histories for good", args[0])); err != nil {
+			return err
+		}
+		var opts []client.DeleteOption
+		if force {
+			opts = append(opts, client.Force())
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			n, err := c.Delete(ctx, args[0], opts...)
+			if err != nil {
+				return err
+			}
+			out := deleted{ID: args[0], Action: "delete", Instances: n}
+			return a.show(cmd, out, func(w *tabwriter.Writer) {
+				fmt.Fprintf(w, "deleted %s: %s\n", plain(out.ID), plural(int(n), "instance"))
+			})
+		})
+	}
+	return cmd
+}
+
+func newPrune(a *app) *cobra.Command {
+	var p client.Pruning
+	var statuses []string
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Delete instances that ended long ago",
+		Long: "Prune deletes instances that ended at least --older-than ago, with their children and histories. A repeated start\n" +
+			"under the ID of a pruned instance starts it anew, so --older-than is at least 24h unless --young is given.\n" +
+			"See 'perdure retention' for rules that do this by themselves.",
+		Example: "  perdure prune --older-than 720h --status completed --yes --db orders.db",
+		Args:    arguments,
+	}
+	yes := yesFlag(cmd)
+	flags := cmd.Flags()
+	flags.DurationVar(&p.Age, "older-than", 0, "time since the end, such as 720h; required")
+	flags.BoolVar(&p.Young, "young", false, "allow less than 24h")
+	flags.StringSliceVar(&p.Names, "name", nil, "only of these orchestrations")
+	flags.StringSliceVar(&p.ExceptNames, "except-name", nil, "not of these orchestrations")
+	flags.StringSliceVar(&statuses, "status", nil, "only with these statuses: completed, failed, cancelled, terminated")
+	flags.Int64Var(&p.Limit, "limit", 0, "stop after so many instances; 0 is no limit")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("older-than") {
+			return badUsage("flag --older-than is missing: give the time since the end, such as 720h")
+		}
+		list, err := parseStatuses(statuses)
+		if err != nil {
+			return err
+		}
+		p.Statuses = list
+		if err := a.confirm(cmd, *yes, "delete all matching instances that ended "+p.Age.String()+" ago or earlier for good"); err != nil {
+			return err
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.prune(ctx, cmd, c, p)
+		})
+	}
+	return cmd
+}
+
+// prune shows how far it has come.
+func (a *app) prune(ctx context.Context, cmd *cobra.Command, c *client.Client, p client.Pruning) error {
+	shown := a.newProgress(cmd, "instance")
+	p.Progress = func(n int64) { shown.set(n, 0) }
+	done, err := c.Prune(ctx, p)
+	shown.end()
+	if err != nil && done.Instances > 0 {
+		err = fmt.Errorf("after %s: %w", plural(int(done.Instances), "instance"), err)
+	}
+	if err != nil {
+		return err
+	}
+	out := deleted{Action: "prune", Instances: done.Instances}
+	return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "deleted %s\n", plural(int(out.Instances), "instance")) })
+}
+
+func newTrim(a *app) *cobra.Command {
+	var t client.Trimming
+	cmd := &cobra.Command{
+		Use:   "trim",
+		Short: "Delete old executions of instances that go on",
+		Long: "Trim deletes executions that their instances left at least --older-than ago by continuing as new or by a reset, with\n" +
+			"their histories. The last --keep of each instance stay. The instances go on.",
+		Example: "  perdure trim --older-than 168h --keep 5 --yes --db orders.db",
+		Args:    arguments,
+	}
+	yes := yesFlag(cmd)
+	cmd.Flags().DurationVar(&t.Age, "older-than", 24*time.Hour, "time since the next execution began")
+	cmd.Flags().IntVar(&t.Keep, "keep", 1, "how many executions before the current one stay")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.confirm(cmd, *yes, "delete the histories of executions that instances left "+t.Age.String()+" ago or earlier for good"); err != nil {
+			return err
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			shown := a.newProgress(cmd, "execution")
+			t.Progress = func(n int64) { shown.set(n, 0) }
+			done, err := c.Trim(ctx, t)
+			shown.end()
+			if err != nil {
+				return err
+			}
+			out := trimmed{Action: "trim", Executions: done.Executions}
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "deleted %s\n", plural(int(out.Executions), "execution")) })
+		})
+	}
+	return cmd
+}
+
+func newCompact(a *app) *cobra.Command {
+	var k client.Compaction
+	cmd := &cobra.Command{
+		Use:   "compact",
+		Short: "Give free space of a SQLite file back to the disk",
+		Long: "Compact gives back the space of what was deleted, in small steps beside other work. A file that an older release\n" +
+			"created needs --rebuild once: it writes the file anew, so stop the nodes first, and have as much free space again on\n" +
+			"the disk. Postgres needs neither: autovacuum uses the space again.",
+		Example: "  perdure compact --db orders.db",
+		Args:    arguments,
+	}
+	cmd.Flags().BoolVar(&k.Rebuild, "rebuild", false, "write the file anew; other processes wait until that is done")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			space, err := c.Compact(ctx, k)
+			if err != nil {
+				return err
+			}
+			return a.show(cmd, space, func(w *tabwriter.Writer) {
+				fmt.Fprintf(w, "freed %s; the store has %s, %s of them free\n", mebibytes(space.Freed), mebibytes(space.Size), mebibytes(space.Free))
+				if space.Fixed {
+					fmt.Fprintln(w, "an older release created this file: it can give space back only with --rebuild")
+				}
+			})
+		})
+	}
+	return cmd
+}
+
+// mebibytes shows bytes for people.
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

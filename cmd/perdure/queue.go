@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+// queuesListed is the output of queue list.
+type queuesListed struct {
+	Queues []client.QueueInfo `json:"queues"`
+}
+
+// ordered is the output of orders to nodes.
+type ordered struct {
+	Queue       string   `json:"queue,omitempty"`
+	Node        string   `json:"node,omitempty"`
+	Action      string   `json:"action"`
+	Reason      string   `json:"reason,omitempty"`
+	Unconfirmed []string `json:"unconfirmed,omitempty"`
+	Ignoring    []string `json:"ignoring,omitempty"`
+}
+
+func newQueue(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "queue",
+		Short: "List, pause and resume queues of activities",
+		Long: "A paused queue begins no activity, on any node. What runs goes on, and what is called meanwhile waits in the queue.\n" +
+			"The time limits of these calls go on.",
+		Args: arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "list",
+			Short: "List queues: what waits, what runs, and which nodes serve them",
+			Long: "List shows the queues in which activities wait or run, that a node serves, or that are paused. Running activities are\n" +
+				"as the nodes have written them within the last minute.",
+			Args: arguments,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+					list, err := c.Queues(ctx)
+					if err != nil {
+						return err
+					}
+					return a.showLines(cmd, queuesListed{Queues: list}, each(list), func(w *tabwriter.Writer) { queuesTable(w, list) })
+				})
+			},
+		},
+		newOrder(a, &cobra.Command{
+			Use:   "pause NAME",
+			Short: "Begin no activity of a queue, on any node",
+			Long: "Pause stops a queue within five seconds. The command waits until the nodes that serve the queue have confirmed, and\n" +
+				"names those that have not. A node of a release that knows no orders goes on; stop it.",
+			Example: "  perdure queue pause payments --reason 'the bank is down' --db orders.db",
+		}, "pause", "queue %s is paused\n", (*client.Client).PauseQueue),
+		newOrder(a, &cobra.Command{
+			Use:   "resume NAME",
+			Short: "Let a paused queue go on",
+		}, "resume", "queue %s goes on\n", (*client.Client).ResumeQueue),
+	)
+	return cmd
+}
+
+func queuesTable(w *tabwriter.Writer, list []client.QueueInfo) {
+	row(w, "QUEUE", "STATE", "WAITING", "OLDEST", "RUNNING", "NODES", "REASON")
+	for i := range list {
+		q := &list[i]
+		state, reason := "open", ""
+		switch {
+		case q.Paused != nil:
+			state, reason = "PAUSED", orderText(q.Paused)
+		case len(q.Unserved) > 0:
+			state, reason = "NO NODE", "no node runs "+strings.Join(q.Unserved, ", ")
+		}
+		row(w, q.Queue, state, q.Waiting, instant(q.Oldest), q.Running, len(q.Nodes), reason)
+	}
+}
+
+func orderText(o *client.Order) string {
+	parts := []string{"since " + instant(o.At)}
+	if o.By != "" {
+		parts = append(parts, "by "+o.By)
+	}
+	if o.Reason != "" {
+		parts = append(parts, o.Reason)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// newOrder completes a command that gives an order to nodes, about a queue or one of them.
+func newOrder(
+	a *app, cmd *cobra.Command, action, done string,
+	order func(*client.Client, context.Context, string, string, ...client.OrderOption) (client.Confirmation, error),
+) *cobra.Command {
+	reason, wait := "", time.Duration(0)
+	cmd.Args = arguments
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if wait < 0 {
+			return badUsage("flag --wait is %v: it must be 0 or more", wait)
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			confirmed, err := order(c, ctx, args[0], reason, client.ConfirmWithin(wait))
+			if err != nil {
+				return err
+			}
+			out := ordered{Action: action, Reason: reason, Unconfirmed: confirmed.Unconfirmed, Ignoring: confirmed.Ignoring}
+			if strings.HasSuffix(cmd.Use, " OWNER") {
+				out.Node = args[0]
+			} else {
+				out.Queue = args[0]
+			}
+			return a.show(cmd, out, func(w *tabwriter.Writer) {
+				fmt.Fprintf(w, done, plain(args[0]))
+				confirmationText(w, &confirmed)
+			})
+		})
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, kept in the audit")
+	cmd.Flags().DurationVar(&wait, "wait", 6*time.Second, "how long to wait until the nodes have confirmed")
+	return cmd
+}
+
+// confirmationText names the nodes that do not obey.
+func confirmationText(w io.Writer, c *client.Confirmation) {
+	for _, owner := range c.Unconfirmed {
+		fmt.Fprintf(w, "node %s has not confirmed yet\n", plain(owner))
+	}
+	for _, owner := range c.Ignoring {
+		fmt.Fprintf(w, "node %s is of a release that knows no orders and goes on: stop it\n", plain(owner))
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+)
+
+func newSuspend(a *app) *cobra.Command {
+	return newPauser(a, &cobra.Command{
+		Use:   "suspend ID",
+		Short: "Stop an instance until it is resumed",
+		Long: "Suspend stops an instance: its code does not run, and no activity of it begins. Activities that run go on, and their\n" +
+			"results wait, as do events and timers. Children go on. 'perdure resume' ends it.",
+	}, "suspend", "suspended %s\n", (*client.Client).Suspend)
+}
+
+func newResume(a *app) *cobra.Command {
+	return newPauser(a, &cobra.Command{
+		Use:   "resume ID",
+		Short: "Let a suspended instance go on",
+		Long:  "Resume lets a suspended instance go on with all that waits. An instance that is not suspended stays as it is.",
+	}, "resume", "resumed %s\n", (*client.Client).Resume)
+}
+
+// newPauser completes suspend or resume.
+func newPauser(
+	a *app, cmd *cobra.Command, action, done string, act func(*client.Client, context.Context, string, string, ...client.ActOption) error,
+) *cobra.Command {
+	reason, request := "", ""
+	cmd.Args = arguments
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var opts []client.ActOption
+		if cmd.Flags().Changed("request-id") {
+			opts = append(opts, client.Repeatable(request))
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if err := act(c, ctx, args[0], reason, opts...); err != nil {
+				return err
+			}
+			out := steered{ID: args[0], Action: action, Reason: reason}
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, plain(out.ID)) })
+		})
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, kept in the audit")
+	cmd.Flags().StringVar(&request, "request-id", "", "a repeat of the command with this ID happens once (default: a random one)")
+	return cmd
+}
+
+// restarted is the output of restart.
+type restarted struct {
+	ID     string        `json:"id"`
+	Action string        `json:"action"`
+	New    string        `json:"new"` // ID of the new instance
+	Key    provider.UUID `json:"key"` // of the new instance
+	Reason string        `json:"reason,omitempty"`
+}
+
+func newRestart(a *app) *cobra.Command {
+	id, reason, request := "", "", ""
+	cmd := &cobra.Command{
+		Use:   "restart ID",
+		Short: "Start again what an instance was started with",
+		Long: "Restart starts a new instance with the orchestration, version, input and header of an instance. It takes the ID of\n" +
+			"the old one, which must have ended. With --id it has another ID. To go on from a point of the history, use reset.",
+		Example: "  perdure restart order-42 --reason 'the bank is back' --db orders.db",
+		Args:    arguments,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if request == "" {
+			request = uuid.NewString()
+		}
+		opts := []client.RestartOption{client.Repeatable(request)}
+		if cmd.Flags().Changed("id") {
+			opts = append(opts, client.RestartAs(id))
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			h, err := c.Restart(ctx, args[0], reason, opts...)
+			if err != nil {
+				return fmt.Errorf("%w; to try the same again, add --request-id %s", err, shellWord(request))
+			}
+			out := restarted{ID: args[0], Action: "restart", New: h.ID(), Key: h.Key(), Reason: reason}
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "restarted %s as %s\n", plain(out.ID), plain(out.New)) })
+		})
+	}
+	cmd.Flags().StringVar(&id, "id", "", "ID of the new instance (default: that of the old one)")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, kept in the audit")
+	cmd.Flags().StringVar(&request, "request-id", "", "a repeat of the command with this ID happens once (default: a random one)")
+	return cmd
+}
+
+// acted is the output of acts on activities.
+type acted struct {
+	ID      string          `json:"id"`
+	Action  string          `json:"action"`
+	Event   int64           `json:"event"`
+	Attempt int64           `json:"attempt"` // that the act was about
+	Output  json.RawMessage `json:"output,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
+}

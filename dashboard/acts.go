@@ -1,0 +1,71 @@
+package dashboard
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/client"
+)
+
+// subject is what an act is about. It decides the paths of the act.
+type subject struct {
+	name   string  // in texts
+	path   string  // below the prefix, and below that of the API
+	params []field // of the query: names that no path can hold
+	page   string  // where the browser goes after an act; "": the path
+}
+
+// subjects of acts.
+//
+//nolint:gochecknoglobals // constant table
+var (
+	ofStore    = subject{name: "store", path: "/instances", page: "/instances"}
+	ofInstance = subject{name: "instance", path: "/instances/{key}"}
+	ofActivity = subject{name: "activity", path: "/instances/{key}/activities/{event}", page: "/instances/{key}"}
+	ofQueue    = subject{name: "queue", path: "/queues", params: []field{{name: "name", required: true, help: "Of the queue."}}}
+	ofNode     = subject{name: "node", path: "/nodes", params: []field{{name: "owner", required: true, help: "Owner of the node, as the list of nodes names it."}}}
+	ofLetter   = subject{name: "dead letter", path: "/dead-letters/{id}", page: "/dead-letters"}
+)
+
+// An act changes something, or asks the code of an instance. The pages and the API offer the same acts with the same fields.
+type act struct {
+	of     *subject
+	name   string // the last part of its paths
+	right  client.Act
+	title  string // such as "Terminate"
+	says   string // what it does, for the page that asks for confirmation
+	danger bool   // it cannot be undone
+	fields []field
+	when   func(*client.Description) bool // whether the page of an instance offers it; nil: always
+	do     func(context.Context, *call, input) (outcome, error)
+
+	answers reflect.Type // what outcome.value is; nil: nothing
+}
+
+// outcome is what an act returns.
+type outcome struct {
+	value any    // of the API; nil: nothing
+	page  string // where the browser goes; "": where the act leads
+}
+
+// acts returns all acts.
+func acts() []act {
+	return slices.Concat(instanceActs(), steerActs(), openingActs(), activityActs(), orderActs(), letterActs())
+}
+
+// path returns the pattern of an act below the prefix.
+func (a *act) path() string { return a.of.path + "/" + a.name }
+
+// after returns the path of the page that an act leads back to.
+func (a *act) after(c *call) string {
+	page := a.of.page
+	if page == "" {
+		page = a.of.path
+	}
+	for _, name := range []string{"key", "event", "id"} {
+		page = strings.ReplaceAll(page, "{"+name+"}", c.r.PathValue(name))
+	}
+	return page
+}

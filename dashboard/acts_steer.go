@@ -1,0 +1,161 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/perdure/perdure/client"
+)
+
+// steerActs are acts that stop instances for a while and let them go on.
+func steerActs() []act {
+	repeat := func(in input) []client.ActOption {
+		if in["requestId"] == "" {
+			return nil
+		}
+		return []client.ActOption{client.Repeatable(in["requestId"])}
+	}
+	return []act{
+		{
+			of: &ofInstance, name: "suspend", right: client.ActSuspend, title: "Suspend", fields: []field{reasonField, requestField},
+			when: func(d *client.Description) bool { return d.Status == client.StatusRunning },
+			says: "The code does not run and no activity begins until the instance is resumed. Results and messages wait. Children go on.",
+			do: onInstance(func(ctx context.Context, h client.Handle[rawJSON], in input) error {
+				return h.Suspend(ctx, in["reason"], repeat(in)...)
+			}),
+		},
+		{
+			of: &ofInstance, name: "resume", right: client.ActResume, title: "Resume", fields: []field{reasonField, requestField},
+			when: func(d *client.Description) bool { return d.Status == client.StatusSuspended },
+			says: "The instance goes on where it was suspended.",
+			do: onInstance(func(ctx context.Context, h client.Handle[rawJSON], in input) error {
+				return h.Resume(ctx, in["reason"], repeat(in)...)
+			}),
+		},
+		{
+			of: &ofInstance, name: "restart", right: client.ActRestart, title: "Restart", do: restart, answers: reflect.TypeFor[started](),
+			when:   func(d *client.Description) bool { return d.Status.Ended() },
+			says:   "The orchestration starts again from the beginning, with the same version and input. The old instance stays readable by its key.",
+			fields: []field{{name: "id", label: "ID of the new instance", help: "Empty: that of the old one."}, reasonField, requestField},
+		},
+	}
+}
+
+func restart(ctx context.Context, c *call, in input) (outcome, error) {
+	h, err := c.handle()
+	if err != nil {
+		return outcome{}, err
+	}
+	var opts []client.RestartOption
+	if in["id"] != "" {
+		opts = append(opts, client.RestartAs(in["id"]))
+	}
+	if in["requestId"] != "" {
+		opts = append(opts, client.Repeatable(in["requestId"]))
+	}
+	made, err := h.Restart(ctx, in["reason"], opts...)
+	return outcome{started{made.ID(), made.Key().String()}, "/instances/" + made.Key().String()}, err
+}
+
+// activityActs are acts on a pending activity. They name what was shown, so that a page that is out of date changes nothing.
+func activityActs() []act {
+	shown := []field{
+		{name: "execution", kind: anInt, label: "Execution", required: true, shown: true, help: "That was shown."},
+		{name: "attempt", kind: anInt, label: "Attempt", required: true, shown: true, help: "That was shown."},
+		{name: "state", kind: aValue, label: "State", shown: true, choices: []string{"Queued", "Running", "Parked", "Paused"}, help: "That was shown."},
+	}
+	with := func(fields ...field) []field { return append(append(fields, reasonField), shown...) }
+	on := func(do func(context.Context, client.PendingActivity, input) error) func(context.Context, *call, input) (outcome, error) {
+		return func(ctx context.Context, c *call, in input) (outcome, error) {
+			h, err := c.handle()
+			if err != nil {
+				return outcome{}, err
+			}
+			event, err := c.number("event")
+			if err != nil {
+				return outcome{}, err
+			}
+			ref := client.ActivityRef{Execution: in.int("execution"), EventID: event, Attempt: in.int("attempt"), State: client.ActivityState(in["state"])}
+			return outcome{}, do(ctx, h.Activity(ref), in)
+		}
+	}
+	return []act{
+		{
+			of: &ofActivity, name: "retry", right: client.ActActivity, title: "Retry now", fields: with(),
+			says: "The next attempt begins at once. An attempt that runs is given up, and counts.",
+			do:   on(func(ctx context.Context, p client.PendingActivity, in input) error { return p.Retry(ctx, in["reason"]) }),
+		},
+		{
+			of: &ofActivity, name: "pause", right: client.ActActivity, title: "Pause", fields: with(),
+			says: "The activity does not run until it is resumed. An attempt that runs is given up, and counts.",
+			do:   on(func(ctx context.Context, p client.PendingActivity, in input) error { return p.Pause(ctx, in["reason"]) }),
+		},
+		{
+			of: &ofActivity, name: "resume", right: client.ActActivity, title: "Resume", fields: with(),
+			says: "The paused activity may run at once.",
+			do: on(func(ctx context.Context, p client.PendingActivity, in input) error {
+				return p.Resume(ctx, in["reason"])
+			}),
+		},
+		{
+			of: &ofActivity, name: "complete", right: client.ActActivity, title: "Complete", danger: true,
+			fields: with(field{name: "output", kind: aJSON, label: "Output", help: "JSON of the type that the activity would return. Empty: null."}),
+			says:   "The activity ends with this output in place of its code. What its code does outside cannot be undone.",
+			do: on(func(ctx context.Context, p client.PendingActivity, in input) error {
+				return p.Complete(ctx, in.json("output"), in["reason"])
+			}),
+		},
+		{
+			of: &ofActivity, name: "fail", right: client.ActActivity, title: "Fail", danger: true,
+			fields: with(field{name: "error", label: "Error", required: true, help: "The text that the orchestration's code gets."}),
+			says:   "The activity ends with this error, and is not tried again.",
+			do: on(func(ctx context.Context, p client.PendingActivity, in input) error {
+				return p.Fail(ctx, errors.New(in["error"]), in["reason"])
+			}),
+		},
+	}
+}
+
+// orderActs are orders to nodes.
+func orderActs() []act {
+	type order = func(ctx context.Context, name, reason string, opts ...client.OrderOption) (client.Confirmation, error)
+	on := func(param string, do func(*client.Client) order) func(context.Context, *call, input) (outcome, error) {
+		return func(ctx context.Context, c *call, in input) (outcome, error) {
+			name := c.param(param)
+			if name == "" {
+				return outcome{}, badInput("parameter %s is missing: it is needed", param)
+			}
+			var opts []client.OrderOption
+			if !c.isAPI() { // nobody looks at a page that long
+				opts = append(opts, client.ConfirmWithin(time.Second))
+			}
+			confirmed, err := do(c.client)(ctx, name, in["reason"], opts...)
+			return outcome{value: confirmed}, err
+		}
+	}
+	confirmation := reflect.TypeFor[client.Confirmation]()
+	return []act{
+		{
+			of: &ofQueue, name: "pause", right: client.ActQueue, title: "Pause the queue", fields: []field{reasonField}, answers: confirmation,
+			says: "No node begins activities of the queue until it is resumed. Those that run go on. Nodes obey within five seconds.",
+			do:   on("name", func(c *client.Client) order { return c.PauseQueue }),
+		},
+		{
+			of: &ofQueue, name: "resume", right: client.ActQueue, title: "Resume the queue", fields: []field{reasonField}, answers: confirmation,
+			says: "Nodes take activities of the queue again.",
+			do:   on("name", func(c *client.Client) order { return c.ResumeQueue }),
+		},
+		{
+			of: &ofNode, name: "drain", right: client.ActNode, title: "Drain the node", fields: []field{reasonField}, answers: confirmation,
+			says: "The node takes no more work, and finishes what runs on it. Its process stays alive.",
+			do:   on("owner", func(c *client.Client) order { return c.DrainNode }),
+		},
+		{
+			of: &ofNode, name: "undrain", right: client.ActNode, title: "Let the node work again", fields: []field{reasonField}, answers: confirmation,
+			says: "The node takes work again.",
+			do:   on("owner", func(c *client.Client) order { return c.UndrainNode }),
+		},
+	}
+}

@@ -1,0 +1,210 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/client"
+)
+
+// apiPath is where the API stands below the prefix.
+const apiPath = "/api/v1"
+
+// longPoll bounds how long a request waits for something to change.
+const longPoll = 20 * time.Second
+
+// problem is an error in the form of RFC 9457.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Code   string `json:"code"` // machine-readable, such as "not-found"
+}
+
+func (c *call) problem(status int, code, text string) {
+	if status == http.StatusUnauthorized {
+		c.w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	var body bytes.Buffer
+	_ = json.NewEncoder(&body).Encode(problem{"about:blank", http.StatusText(status), status, text, code}) //nolint:errchkjson // plain texts
+	c.send(status, "application/problem+json", &body)
+}
+
+// answer sends a value of the client as JSON.
+func (c *call) answer(v any) error {
+	if v == nil {
+		c.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	w := c.wire()
+	w.value(reflect.ValueOf(v))
+	w.buf.WriteByte('\n')
+	c.send(http.StatusOK, "application/json", &w.buf)
+	return nil
+}
+
+func (c *call) wire() *wire { return &wire{payload: c.reveal, text: c.text} }
+
+// reveal returns a payload as the principal may see it, or nil.
+func (c *call) reveal(p Payload) json.RawMessage {
+	labels := p.Field == "attributes" && c.texts && !c.s.o.HidePayloads
+	if p.Data == nil || !c.payloads && !labels {
+		return nil
+	}
+	if c.s.o.Redact == nil {
+		return p.Data
+	}
+	shown, err := c.redact(p)
+	if err != nil || !json.Valid(shown) {
+		c.s.logger.WarnContext(c.r.Context(), "payload is hidden: Options.Redact failed", "field", p.Field, "error", err)
+		return nil
+	}
+	return shown
+}
+
+// redact calls the hook of the user. A panic hides the payload.
+func (c *call) redact(p Payload) (shown json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = refuse(http.StatusInternalServerError, "internal", "Options.Redact panicked: %v", v)
+		}
+	}()
+	return c.s.o.Redact(c.r.Context(), c.who, p)
+}
+
+// text returns a text of an error, which may quote payloads.
+func (c *call) text(s string) string {
+	if s != "" && !c.texts {
+		return "hidden: the dashboard has no access control"
+	}
+	return s
+}
+
+// flag reports whether a parameter of the query is true.
+func (c *call) flag(name string) bool {
+	v := c.r.URL.Query().Get(name)
+	return v == "true" || v == "on" || v == "1"
+}
+
+// param returns a parameter of the query.
+func (c *call) param(name string) string { return c.r.URL.Query().Get(name) }
+
+// intParam returns an int64 of the query; 0 if it is not given.
+func (c *call) intParam(name string) (int64, error) {
+	text := c.param(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, badInput("parameter %s is %q: give a whole number of 64 bits", name, text)
+	}
+	return n, nil
+}
+
+// timeParam returns a time of the query; zero if it is not given.
+func (c *call) timeParam(name string) (time.Time, error) {
+	text := c.param(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := parseTime(text)
+	if err != nil {
+		return t, badInput("parameter %s is %q: give a time such as 2026-01-02T03:04:05Z", name, text)
+	}
+	return t, nil
+}
+
+// page returns the part of a list that the query asks for.
+func (c *call) page(size int) (client.Page, error) {
+	n, err := c.intParam("size")
+	if err != nil {
+		return client.Page{}, err
+	}
+	if n == 0 {
+		n = int64(size)
+	}
+	if n < 1 || n > maxSize {
+		return client.Page{}, badInput("parameter size is %d: give 1 to %d", n, maxSize)
+	}
+	return client.Page{Size: int(n), Cursor: c.param("cursor")}, nil
+}
+
+// maxSize bounds the parameter size.
+const maxSize = 1000
+
+// filter returns the filter that the query describes. Pages and API share it, so that a page's address can be turned into a call.
+func (c *call) filter() (f client.Filter, err error) {
+	q := c.r.URL.Query()
+	f = client.Filter{
+		IDPrefix: q.Get("prefix"), Orchestration: q.Get("orchestration"), Blocked: c.flag("blocked"), Replaced: c.flag("replaced"), System: c.flag("system"),
+	}
+	for _, s := range q["status"] {
+		if s != "" {
+			f.Statuses = append(f.Statuses, client.Status(s))
+		}
+	}
+	if q.Has("version") && (q.Get("version") != "" || c.isAPI()) {
+		f.CodeVersions = q["version"]
+	}
+	if parent := q.Get("parent"); parent != "" {
+		if err := f.Parent.UnmarshalText([]byte(parent)); err != nil {
+			return f, badInput("parameter parent is %q: give the key of an instance", parent)
+		}
+	}
+	for name, at := range map[string]*time.Time{
+		"createdAfter": &f.CreatedAfter, "createdBefore": &f.CreatedBefore, "endedAfter": &f.EndedAfter, "endedBefore": &f.EndedBefore,
+	} {
+		if *at, err = c.timeParam(name); err != nil {
+			return f, err
+		}
+	}
+	for _, text := range q["attribute"] {
+		if text == "" {
+			continue
+		}
+		a, err := parseAttribute(text)
+		if err != nil {
+			return f, err
+		}
+		f.Attributes = append(f.Attributes, a)
+	}
+	return f, nil
+}
+
+// parseAttribute parses a condition in the form of the command line: NAME=TEXT, NAME:int=NUMBER, NAME:bool=true or NAME:time=TIME.
+func parseAttribute(text string) (none client.AttributeFilter, err error) {
+	name, value, found := strings.Cut(text, "=")
+	if !found || name == "" {
+		return none, badInput("parameter attribute is %q: give NAME=VALUE, such as region=eu or count:int=7", text)
+	}
+	bare, kind := name, ""
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		bare, kind = name[:i], name[i+1:]
+	}
+	switch kind {
+	case "int":
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			return client.AttributeIs(bare, n), nil
+		}
+		return none, badInput("parameter attribute is %q: the value must be a whole number of 64 bits", text)
+	case "bool":
+		if b, err := strconv.ParseBool(value); err == nil {
+			return client.AttributeIs(bare, b), nil
+		}
+		return none, badInput("parameter attribute is %q: the value must be true or false", text)
+	case "time":
+		if t, err := parseTime(value); err == nil {
+			return client.AttributeIs(bare, t), nil
+		}
+		return none, badInput("parameter attribute is %q: the value must be a time such as 2026-01-02T03:04:05Z", text)
+	default:
+		return client.AttributeIs(name, value), nil
+	}
+}

@@ -1,0 +1,203 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/client"
+)
+
+// What the API answers fits the document.
+func TestAnswersFitTheDocument(t *testing.T) {
+	w := newWorld(t)
+	s := w.site(Options{Authorize: as(client.RoleAdmin)})
+	types := schemas{}
+	for _, rt := range routes() {
+		if rt.api == nil || rt.api.answers == nil || rt.method != http.MethodGet || strings.HasSuffix(rt.pattern, "/export") {
+			continue
+		}
+		for _, id := range []string{"order-1000", "order-1006", "order-1007", "bill-november", "refund-17"} {
+			path := rt.path(w.key(id))
+			if strings.HasSuffix(path, "/value") {
+				path += "?name=label"
+			}
+			sign := "?"
+			if strings.Contains(path, "?") {
+				sign = "&"
+			}
+			r := s.get(path + sign + "payloads=show")
+			if r.StatusCode == http.StatusNotFound && strings.Contains(path, "/value") {
+				continue
+			}
+			if r.StatusCode != http.StatusOK {
+				t.Errorf("%s: status %d: %s", path, r.StatusCode, r.body)
+				continue
+			}
+			if err := types.check(types.of(rt.api.answers), r.json(t), path); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// Numbers of 64 bits are strings, whatever their value, and payloads pass unchanged.
+func TestLongNumbersAreStrings(t *testing.T) {
+	w := newWorld(t)
+	s := w.site(Options{Authorize: as(client.RoleOperator)})
+	made := s.call("/instances/start", object{"orchestration": "Refund", "id": "big", "input": json.RawMessage(`{"n": 9007199254740993, "f": 1.0}`)})
+	if made.StatusCode != http.StatusOK {
+		t.Fatalf("status %d: %s", made.StatusCode, made.body)
+	}
+	key := made.json(t)["key"].(string)
+	r := s.get("/api/v1/instances/" + key + "/history?payloads=show&wait=true")
+	if !strings.Contains(r.body, `9007199254740993`) || !strings.Contains(r.body, `1.0`) {
+		t.Errorf("the payload was changed: %s", r.body)
+	}
+	if !strings.Contains(r.body, `"id":"1"`) || !strings.Contains(r.body, `"execution":"1"`) {
+		t.Errorf("numbers of 64 bits are not strings: %s", r.body)
+	}
+	hidden := s.get("/api/v1/instances/" + key + "/history")
+	if strings.Contains(hidden.body, `"input"`) {
+		t.Error("payloads are shown though nobody asked for them")
+	}
+}
+
+// Every act of the API does what the client's method does, and is in the audit under the principal.
+func TestActsOfTheAPI(t *testing.T) {
+	w := newWorld(t)
+	s := w.site(Options{Authorize: as(client.RoleAdmin)})
+	instance := func(id string) client.Description {
+		t.Helper()
+		d, err := w.client.Describe(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	do := func(path string, in object, want int) reply {
+		t.Helper()
+		r := s.call(path, in)
+		if r.StatusCode != want {
+			t.Errorf("%s: status %d, want %d: %s", path, r.StatusCode, want, r.body)
+		}
+		return r
+	}
+	waiting := "/instances/" + w.key("order-1006")
+	do(waiting+"/suspend", object{"reason": "stocktaking"}, http.StatusNoContent)
+	if d := instance("order-1006"); d.Status != client.StatusSuspended {
+		t.Errorf("after suspend it is %v", d.Status)
+	}
+	do(waiting+"/resume", object{}, http.StatusNoContent)
+	r := do(waiting+"/query", object{"query": "progress"}, http.StatusOK)
+	if !strings.Contains(r.body, "waiting for approval") {
+		t.Errorf("the query has answered %s", r.body)
+	}
+	r = do(waiting+"/update", object{"update": "address", "input": "12 Hill Road", "requestId": "move-1"}, http.StatusOK)
+	if !strings.Contains(r.body, "the address of the account") {
+		t.Errorf("the update has answered %s", r.body)
+	}
+	do(waiting+"/update", object{"update": "unknown"}, http.StatusUnprocessableEntity)
+	do(waiting+"/raise", object{"event": "approval", "payload": object{"by": "ann"}, "requestId": "click-1"}, http.StatusNoContent)
+	if r := s.get("/api/v1" + waiting + "/result?wait=true&payloads=show"); !strings.Contains(r.body, "12 Hill Road") {
+		t.Errorf("the result is %s", r.body)
+	}
+	do(waiting+"/raise", object{"event": "approval"}, http.StatusConflict)
+	do("/instances/"+w.key("bill-november")+"/unblock", object{}, http.StatusNoContent)
+	do("/instances/"+w.key("bill-november")+"/terminate", object{"reason": "it cannot count"}, http.StatusNoContent)
+	if d := instance("bill-november"); d.Status != client.StatusTerminated {
+		t.Errorf("after terminate it is %v", d.Status)
+	}
+	do("/instances/"+w.key("reminder-ann")+"/cancel", object{}, http.StatusNoContent)
+	r = do("/instances/"+w.key("refund-17")+"/restart", object{"id": "refund-17-again"}, http.StatusOK)
+	if id := r.json(t)["id"]; id != "refund-17-again" {
+		t.Errorf("restart has made %v", id)
+	}
+	do("/instances/"+w.key("order-1000")+"/fork", object{"event": 1, "id": "order-1000-again", "execution": "1"}, http.StatusOK)
+	do("/instances/"+w.key("order-1000")+"/reset", object{"event": "1", "execution": "7"}, http.StatusConflict)
+	if r := s.form("/queues/pause?name=carriers", url.Values{"reason": {"strike"}}); r.StatusCode != http.StatusSeeOther {
+		t.Errorf("pausing a queue: %d: %s", r.StatusCode, r.body)
+	}
+	if r := s.get("/api/v1/queues"); !strings.Contains(r.body, "strike") {
+		t.Errorf("the paused queue is not in %s", r.body)
+	}
+	if r := s.form("/queues/resume?name=carriers", nil); r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/queues?done=resume" {
+		t.Errorf("resuming a queue: %d, to %q", r.StatusCode, r.Header.Get("Location"))
+	}
+	do("/queues/resume", object{}, http.StatusBadRequest)
+	do("/instances/"+w.key("order-1000")+"/terminate", object{"raeson": "x"}, http.StatusBadRequest)
+	do("/dead-letters/99/redrive", object{}, http.StatusNotFound)
+	page, err := w.client.Audit(t.Context(), client.AuditFilter{Principal: "ann"}, client.Page{})
+	if err != nil || len(page.Items) < 10 {
+		t.Errorf("the audit has %d acts, %v", len(page.Items), err)
+	}
+}
+
+// Rights are checked at the act, too: a client of a viewer does nothing even if a route let it through.
+func TestHazard76_RightsAreCheckedAtTheAct(t *testing.T) {
+	w := newWorld(t)
+	viewer, err := w.client.As(client.Principal{Name: "eve", Role: client.RoleViewer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range acts() {
+		if reads(a.right) {
+			continue
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/?name=default&owner=x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetPathValue("key", w.key("order-1006"))
+		r.SetPathValue("event", "1")
+		r.SetPathValue("id", "1")
+		in := input{
+			"orchestration": "Refund", "event": "2", "update": "address", "message": "1", "id": "x", "execution": "1", "attempt": "1", "error": "x", "version": "1",
+		}
+		if a.name == "raise" {
+			in["event"] = "approval"
+		}
+		c := &call{s: &noServer, r: r, client: viewer}
+		if _, err := a.do(context.WithoutCancel(t.Context()), c, in); !errors.Is(err, client.ErrForbidden) {
+			t.Errorf("%s of a viewer returns %v", a.path(), err)
+		}
+	}
+}
+
+// noServer is an empty server, for calls without a handler.
+var noServer server
+
+// Payloads are shown to those who ask, as Redact leaves them, and never with HidePayloads.
+func TestPayloads(t *testing.T) {
+	w := newWorld(t)
+	path := "/api/v1/instances/" + w.key("order-1000") + "?payloads=show"
+	redact := func(_ context.Context, p client.Principal, v Payload) (json.RawMessage, error) {
+		switch v.Field {
+		case "result":
+			return json.RawMessage(`"for ` + p.Name + `"`), nil
+		case "customStatus":
+			panic("no")
+		default:
+			return nil, errors.New("no")
+		}
+	}
+	for _, c := range []struct {
+		name           string
+		o              Options
+		shown, missing string
+	}{
+		{"shown", Options{Authorize: as(client.RoleViewer)}, "receipt", "for ann"},
+		{"hidden", Options{Authorize: as(client.RoleAdmin), HidePayloads: true}, "order-1000", "receipt"},
+		{"redacted", Options{Authorize: as(client.RoleAdmin), Redact: redact}, "for ann", "receipt"},
+		{"panicked", Options{Authorize: as(client.RoleAdmin), Redact: redact}, "order-1000", "customStatus"},
+	} {
+		r := w.site(c.o).get(path)
+		if r.StatusCode != http.StatusOK || !strings.Contains(r.body, c.shown) || strings.Contains(r.body, c.missing) {
+			t.Errorf("%s: status %d: %s", c.name, r.StatusCode, r.body)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// The script of the dashboard. Every page works without it. It makes times local, lets commands be copied, and keeps pages live.
+import {Idiomorph} from "./idiomorph.js";
+
+const main = () => document.getElementById("main");
+const told = document.getElementById("told");
+
+// say tells users of screen readers.
+function say(text) {
+  told.textContent = "";
+  requestAnimationFrame(() => { told.textContent = text; });
+}
+
+/* Times: the server sends UTC. */
+const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+const words = new Intl.RelativeTimeFormat("en", {numeric: "auto", style: "short"});
+const full = new Intl.DateTimeFormat(undefined, {dateStyle: "medium", timeStyle: "medium"});
+
+// relative returns a time as people say it, to the nearest unit; times more than a month away are dates.
+function relative(at, now) {
+  const seconds = (at - now) / 1000;
+  if (Math.abs(seconds) > 30 * 86400) return full.format(at);
+  if (Math.abs(seconds) < 1) return "now";
+  const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size);
+  return words.format(Math.trunc(seconds / size), unit);
+}
+
+function showTimes(root = document) {
+  const now = Date.now();
+  for (const e of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(e.dateTime);
+    const text = relative(at, now);
+    if (e.textContent !== text) e.textContent = text;
+    if (!e.title) e.title = `${full.format(at)} (${e.dateTime.replace("T", " ").replace(/\.\d+Z$/, " UTC")})`;
+  }
+}
+
+/* Copy: navigator.clipboard is missing where the page came over plain HTTP. */
+async function copy(text) {
+  if (navigator.clipboard && window.isSecureContext) {
+    await navigator.clipboard.writeText(text);
+    return true;
+  }
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "hidden";
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  let done = false;
+  try {
+    done = await copy(button.dataset.copy);
+  } catch {
+    done = false;
+  }
+  button.textContent = done ? "Copied" : "Not copied";
+  say(button.textContent);
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+});
+
+function showCopies(root = document) {
+  for (const button of root.querySelectorAll("button[data-copy]")) button.hidden = false;
+}
+
+/* Live pages: the same address is read again with the ETag of what is shown. */
+const key = "perdure-paused";
+const button = document.getElementById("live");
+let etag = document.body.dataset.etag || "";
+let wait = 0;
+let failures = 0;
+let timer = 0;
+
+const paused = () => button?.getAttribute("aria-pressed") === "false";
+
+// busy reports whether somebody reads or writes on the page: a change would take it away from under their eyes.
+function busy() {
+  if (document.hidden || paused()) return true;
+  const focus = document.activeElement;
+  if (focus && main().contains(focus) && focus.matches("input, select, textarea")) return true;
+  const selection = document.getSelection();
+  return Boolean(selection && !selection.isCollapsed && main().contains(selection.anchorNode));
+}
+
+function morph(text) {
+  const next = new DOMParser().parseFromString(text, "text/html").getElementById("main");
+  if (!next) return false;
+  showTimes(next);
+  showCopies(next);
+  Idiomorph.morph(main(), next, {
+    morphStyle: "outerHTML",
+    restoreFocus: true,
+    ignoreActiveValue: true,
+    callbacks: {
+      beforeNodeMorphed(from, to) {
+        if (from.nodeName === "DETAILS" && to.nodeName === "DETAILS") to.open = from.open;
+        if (from.nodeName === "FORM") return false; // what was chosen and not yet sent stays
+        return true;
+      },
+    },
+  });
+  return true;
+}
+
+// refresh reads the page once. It returns false if the server cannot be reached or wants something else.
+async function refresh() {
+  const answer = await fetch(location.href, {
+    headers: {"X-Perdure-Fragment": "1", "If-None-Match": etag}, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(15000),
+  });
+  if (answer.status === 304) return true;
+  if (answer.status === 401) {
+    location.reload();
+    return true;
+  }
+  if (!answer.ok) return false;
+  const text = await answer.text();
+  if (!busy() && morph(text)) etag = answer.headers.get("ETag") || "";
+  return true;
+}
+
+function show(state) {
+  if (!button) return;
+  button.classList.toggle("away", state === "away");
+  const text = paused() ? "Paused" : state === "away" ? "Not reached" : "Live";
+  const word = button.querySelector(".word");
+  if (word.textContent !== text) {
+    word.textContent = text;
+    if (state === "away") say("The server is not reached. Trying again.");
+  }
+}
+
+async function tick() {
+  clearTimeout(timer);
+  if (!busy()) {
+    let well = false;
+    try {
+      well = await refresh();
+    } catch {
+      well = false;
+    }
+    failures = well ? 0 : failures + 1;
+    show(failures > 1 ? "away" : "live");
+  }
+  showTimes();
+  timer = setTimeout(tick, Math.min(wait * 2 ** Math.min(failures, 4), 60000));
+}
+
+function startLive() {
+  const seconds = Number(main()?.dataset.live);
+  if (!button || !seconds) return;
+  wait = seconds * 1000;
+  button.hidden = false;
+  let choice = "";
+  try {
+    choice = localStorage.getItem(key) || "";
+  } catch { /* storage is switched off */ }
+  if (choice === "1") button.setAttribute("aria-pressed", "false");
+  show("live");
+  button.addEventListener("click", () => {
+    const stop = !paused();
+    button.setAttribute("aria-pressed", String(!stop));
+    try {
+      localStorage.setItem(key, stop ? "1" : "");
+    } catch { /* storage is switched off */ }
+    show("live");
+    say(stop ? "The page stays as it is." : "The page is live.");
+    if (!stop) tick();
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && !paused()) tick(); });
+  timer = setTimeout(tick, wait);
+}
+
+showTimes();
+showCopies();
+startLive();

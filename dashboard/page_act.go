@@ -1,0 +1,158 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/perdure/perdure/client"
+)
+
+// formField is a field of a form with its value.
+type formField struct {
+	Name, Label, Help, Value, Kind string
+	Choices                        []string
+	Required, Hidden               bool
+}
+
+// actData is what the page of an act shows: the form that confirms it, or its result.
+type actData struct {
+	Title, Says, Verb string
+	Danger            bool
+	Fields            []formField
+	To                string // address of the form
+	Back              string
+	D                 *client.Description // of the instance that the act is about; nil: it is about something else
+	About             string
+	Error             string
+	Result            *shownPayload
+}
+
+// kindNames are the kinds of fields as templates know them.
+//
+//nolint:gochecknoglobals // constant table
+var kindNames = map[fieldKind]string{
+	aText: "text", aNote: "note", aJSON: "json", anInt: "int", aBool: "bool", aTime: "time", aSpan: "text", aList: "note", aValue: "choice",
+}
+
+// form returns the page of an act with the given values.
+func (a *act) form(c *call, values func(string) string) (actData, error) {
+	data := actData{Title: a.title, Says: a.says, Danger: a.danger, Verb: a.title, Back: c.s.o.Prefix + a.after(c), About: a.of.name}
+	to := url.URL{Path: c.r.URL.Path}
+	q := url.Values{}
+	for _, p := range a.of.params {
+		q.Set(p.name, c.param(p.name))
+		data.About += " " + c.param(p.name)
+	}
+	to.RawQuery = q.Encode()
+	data.To = to.String()
+	for i := range a.fields {
+		f := &a.fields[i]
+		v := values(f.name)
+		if v == "" {
+			v = f.value
+		}
+		if f.name == requestField.name && v == "" {
+			v = secret()
+		}
+		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown})
+	}
+	if c.r.PathValue("key") == "" {
+		return data, nil
+	}
+	h, err := c.handle()
+	if err != nil {
+		return data, err
+	}
+	d, err := h.Describe(c.r.Context())
+	data.D = &d
+	return data, err
+}
+
+// confirm asks before an act.
+func (a *act) confirm(c *call) error {
+	data, err := a.form(c, c.param)
+	if err != nil {
+		return err
+	}
+	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
+// perform does an act for a form.
+func (a *act) perform(c *call) error {
+	in, err := readInput(c, a.fields)
+	if err == nil {
+		var made outcome
+		if made, err = a.do(c.r.Context(), c, in); err == nil {
+			return a.performed(c, made)
+		}
+	}
+	status, _ := classify(err)
+	if status == http.StatusUnauthorized || status == http.StatusNotFound {
+		return err
+	}
+	data, failed := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	if failed != nil {
+		return err
+	}
+	data.Error = err.Error()
+	if status >= http.StatusInternalServerError {
+		c.s.logger.WarnContext(c.r.Context(), "act of the dashboard failed", "act", a.name, "error", err)
+	}
+	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
+// performed shows what an act has returned, or leads to where it can be seen.
+func (a *act) performed(c *call, made outcome) error {
+	out, ok := made.value.(answer)
+	if !ok {
+		to := made.page
+		if to == "" {
+			to = a.after(c)
+		}
+		c.redirect(to + "?done=" + a.name)
+		return nil
+	}
+	data, err := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	if err != nil {
+		return err
+	}
+	c.payloads = c.texts && !c.s.o.HidePayloads // somebody has asked for it
+	v := view{Title: a.title, Nav: a.nav(), Data: &data, c: c}
+	for i := range data.Fields {
+		if data.Fields[i].Name == requestField.name {
+			data.Fields[i].Value = secret()
+		}
+	}
+	if data.Result = v.Payload("output", out.Name, out.Output); data.Result == nil {
+		data.Result = &shownPayload{Text: "null"}
+	}
+	return c.show(http.StatusOK, "act", v)
+}
+
+// call does an act for a program.
+func (a *act) call(c *call) error {
+	in, err := readInput(c, a.fields)
+	if err != nil {
+		return err
+	}
+	made, err := a.do(c.r.Context(), c, in)
+	if err != nil {
+		return err
+	}
+	c.payloads = c.texts && !c.s.o.HidePayloads // the program has asked for the output
+	return c.answer(made.value)
+}
+
+// nav returns the entry of the navigation that the act belongs to.
+func (a *act) nav() string {
+	switch a.of {
+	case &ofLetter:
+		return "letters"
+	case &ofQueue:
+		return "queues"
+	case &ofNode:
+		return "nodes"
+	default:
+		return "instances"
+	}
+}

@@ -1,0 +1,196 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/client"
+)
+
+// historyEnds is how many events the page of an instance shows from each end of its history.
+const historyEnds = 100
+
+// instanceData is what the page of an instance shows.
+type instanceData struct {
+	D        client.Description
+	Waits    []client.Wait
+	Acts     []act
+	First    []client.HistoryStep
+	Last     []client.HistoryStep
+	Left     int64 // events between First and Last
+	Timeline timeline
+	Tree     *client.TreeNode // nil: neither children nor a parent
+	Letters  []client.DeadLetter
+	Values   []namedValue
+	Command  string // that shows the same
+	Problems []string
+	Stuck    bool // the history cannot be read
+}
+
+// namedValue is a value that code has set.
+type namedValue struct {
+	Name  string
+	Value *shownPayload
+}
+
+// maxValues is how many values a page reads.
+const maxValues = 20
+
+func (c *call) instance() error {
+	h, err := c.handle()
+	if err != nil {
+		return err
+	}
+	ctx := c.r.Context()
+	data := instanceData{}
+	if data.D, err = h.Describe(ctx); err != nil {
+		return err
+	}
+	v := view{Title: data.D.ID, Nav: "instances", Live: true, Data: &data, c: c}
+	for _, a := range acts() {
+		if a.of == &ofInstance && c.may(a.right) && (a.when == nil || a.when(&data.D)) {
+			data.Acts = append(data.Acts, a)
+		}
+	}
+	slices.SortStableFunc(data.Acts, func(a, b act) int { return rank(&a) - rank(&b) })
+	data.Command = "perdure describe " + shellWord(data.D.ID)
+	data.readEvents(ctx, c, h)
+	data.part(c, "children", func() error {
+		tree, err := h.Tree(ctx, client.TreeLimits{Depth: 3, Size: 50})
+		if err == nil && (len(tree.Children) > 0 || data.D.Parent != nil) {
+			data.Tree = tree
+		}
+		return err
+	})
+	data.part(c, "what it waits for", func() (err error) {
+		if !data.D.Status.Ended() {
+			data.Waits, err = h.Waits(ctx)
+		}
+		return err
+	})
+	if data.D.DeadLetters > 0 {
+		data.part(c, "dead letters", func() error {
+			p, err := c.client.DeadLetterPage(ctx, client.DeadLetterFilter{Key: data.D.Key}, client.Page{Size: onOverview})
+			data.Letters = p.Items
+			return err
+		})
+	}
+	data.readValues(ctx, c, h, &v)
+	return c.show(http.StatusOK, "instance", v)
+}
+
+// rank orders the acts: harmless ones first.
+func rank(a *act) int {
+	if a.danger {
+		return 1
+	}
+	return 0
+}
+
+// part reads a part of the page. One that cannot be read does not hide the others.
+func (d *instanceData) part(c *call, name string, read func() error) {
+	if err := read(); err != nil {
+		c.s.logger.WarnContext(c.r.Context(), "page of an instance lacks a part", "part", name, "instance", d.D.ID, "error", err)
+		d.Problems = append(d.Problems, name)
+	}
+}
+
+// readEvents reads both ends of the history.
+func (d *instanceData) readEvents(ctx context.Context, c *call, h client.Handle[rawJSON]) {
+	d.part(c, "history", func() error { //nolint:contextcheck // a call has the context of its request
+		first, err := h.HistoryPage(ctx, client.HistoryRange{Max: historyEnds})
+		if err != nil {
+			return err
+		}
+		events := first.Events
+		if first.More {
+			last, err := h.HistoryPage(ctx, client.HistoryRange{Execution: first.Execution, From: first.Next, Newest: true, Max: historyEnds})
+			if err != nil {
+				return err
+			}
+			slices.Reverse(last.Events)
+			events = slices.Concat(events, last.Events)
+			d.Left = last.Length - int64(len(events))
+			if d.Left <= 0 {
+				d.First, d.Left = client.CompactHistory(events), 0
+			} else {
+				d.First, d.Last = client.CompactHistory(first.Events), client.CompactHistory(last.Events)
+			}
+		} else {
+			d.First = client.CompactHistory(events)
+		}
+		d.Timeline = newTimeline(client.CompactHistory(events), &d.D)
+		return nil
+	})
+}
+
+// readValues reads the values that code has set, if they are shown.
+func (d *instanceData) readValues(ctx context.Context, c *call, h client.Handle[rawJSON], v *view) {
+	for _, name := range d.D.Keys[:min(len(d.D.Keys), maxValues)] {
+		if !c.payloads {
+			d.Values = append(d.Values, namedValue{Name: name})
+			continue
+		}
+		d.part(c, "value "+name, func() error { //nolint:contextcheck // a call has the context of its request
+			value, err := client.Value[rawJSON](ctx, h, name)
+			if err == nil {
+				d.Values = append(d.Values, namedValue{name, v.Payload("values", name, value)}) //nolint:contextcheck // as above
+			}
+			return err
+		})
+	}
+}
+
+// historyData is what the page of a history shows.
+type historyData struct {
+	D       client.Description
+	Page    client.HistoryPage
+	Steps   []client.HistoryStep
+	Kinds   []string
+	Full    bool
+	Next    string
+	Command string
+}
+
+// history shows a page of a history with filters.
+func (c *call) history() error {
+	h, err := c.handle()
+	if err != nil {
+		return err
+	}
+	ctx := c.r.Context()
+	data := historyData{Kinds: client.HistoryKinds(), Full: c.param("form") == "full"}
+	if data.D, err = h.Describe(ctx); err != nil {
+		return err
+	}
+	r, err := c.historyRange()
+	if err != nil {
+		return err
+	}
+	if data.Page, err = h.HistoryPage(ctx, r); err != nil {
+		return err
+	}
+	if data.Full || r.Newest {
+		data.Full = true
+		for i := range data.Page.Events {
+			data.Steps = append(data.Steps, client.HistoryStep{HistoryEvent: data.Page.Events[i]})
+		}
+	} else {
+		data.Steps = client.CompactHistory(data.Page.Events)
+	}
+	v := view{Title: "History of " + data.D.ID, Nav: "instances", Live: true, Data: &data, c: c}
+	if data.Page.More {
+		name := "from"
+		if r.Newest {
+			name = "to"
+		}
+		data.Next = v.With(name, fmtInt(data.Page.Next))
+	}
+	data.Command = "perdure history " + shellWord(data.D.ID)
+	if len(r.Kinds) > 0 {
+		data.Command += " --kind " + strings.Join(r.Kinds, ",")
+	}
+	return c.show(http.StatusOK, "history", v)
+}

@@ -1,0 +1,128 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/client"
+)
+
+// pageSize is how many instances a page lists.
+const pageSize = 50
+
+// instancesData is what the list of instances shows.
+type instancesData struct {
+	Counts   []statusCount
+	List     client.Instances
+	Statuses []string
+	Filtered bool
+	First    string // address of the first page; "": this is it
+	Next     string // address of the next page; "": this is the last one
+	Command  string // that lists the same
+	Query    string // of the API
+}
+
+// instances lists the instances that the query selects.
+func (c *call) instances() error {
+	f, err := c.filter()
+	if err != nil {
+		return err
+	}
+	page, err := c.page(pageSize)
+	if err != nil {
+		return err
+	}
+	data := instancesData{Statuses: statusNames()}
+	if data.List, err = c.client.List(c.r.Context(), f, page); err != nil {
+		return err
+	}
+	if data.Counts, err = c.statusCounts(c.r.Context()); err != nil {
+		c.s.logger.WarnContext(c.r.Context(), "instances cannot be counted", "error", err)
+	}
+	v := view{Title: "Instances", Nav: "instances", Live: page.Cursor == "", Data: &data, c: c}
+	if data.List.Cursor != "" {
+		data.Next = v.With("cursor", data.List.Cursor)
+	}
+	if page.Cursor != "" {
+		data.First = v.With("cursor", "")
+	}
+	q := c.r.URL.Query()
+	for _, name := range []string{"cursor", "size", "done", "payloads"} {
+		q.Del(name)
+	}
+	data.Query = q.Encode()
+	data.Filtered = strings.Trim(data.Query, "=&abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || slices.ContainsFunc(mapValues(q), notEmpty)
+	data.Command = listCommand(q)
+	return c.show(http.StatusOK, "instances", v)
+}
+
+func notEmpty(s string) bool { return s != "" }
+
+func mapValues(q url.Values) (all []string) {
+	for _, values := range q {
+		all = append(all, values...)
+	}
+	return all
+}
+
+// listCommand returns the command that lists the same instances.
+func listCommand(q url.Values) string {
+	words := []string{"perdure", "list"}
+	for _, f := range []struct{ param, flag string }{
+		{"status", "--status"},
+		{"orchestration", "--name"},
+		{"prefix", "--id-prefix"},
+		{"version", "--version"},
+		{"parent", "--parent"},
+		{"createdAfter", "--created-after"},
+		{"createdBefore", "--created-before"},
+		{"endedAfter", "--ended-after"},
+		{"endedBefore", "--ended-before"},
+		{"attribute", "--attribute"},
+	} {
+		for _, value := range q[f.param] {
+			if value != "" {
+				words = append(words, f.flag, shellWord(value))
+			}
+		}
+	}
+	if q.Get("blocked") != "" {
+		words = append(words, "--blocked")
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word of a command that is shown to be copied.
+func shellWord(s string) string {
+	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@=+"
+	if s != "" && strings.Trim(s, harmless) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// lookup leads from an ID to the page of its instance, or to those whose IDs begin so.
+func (c *call) lookup() error {
+	id := strings.TrimSpace(c.param("id"))
+	if id == "" {
+		c.redirect("/instances")
+		return nil
+	}
+	h, err := client.Lookup[json.RawMessage](c.r.Context(), c.client, id)
+	if err == nil {
+		c.redirect("/instances/" + h.Key().String())
+		return nil
+	}
+	if status, _ := classify(err); status != http.StatusNotFound {
+		return err
+	}
+	if d, err := client.HandleOf[json.RawMessage](c.client, "", parseKey(id)).Describe(c.r.Context()); err == nil {
+		c.redirect("/instances/" + d.Key.String())
+		return nil
+	}
+	c.redirect("/instances?prefix=" + escapeQuery(id))
+	return nil
+}

@@ -1,0 +1,102 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+)
+
+// rawJSON is the output type of handles here: they pass outputs on as they are.
+type rawJSON = json.RawMessage
+
+func fmtInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// parseKey returns the key that a text is; zero if it is none.
+func parseKey(text string) (key provider.UUID) {
+	if key.UnmarshalText([]byte(text)) != nil {
+		return provider.UUID{}
+	}
+	return key
+}
+
+// nodesData is what the page of nodes and versions shows.
+type nodesData struct {
+	Nodes    []client.NodeInfo
+	Versions []client.VersionUse
+	Problem  bool // versions cannot be read
+}
+
+// nodes lists nodes, and the versions that they serve or instances run.
+func (c *call) nodes() error {
+	var data nodesData
+	var err error
+	if data.Nodes, err = c.client.Nodes(c.r.Context()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), countTime)
+	defer cancel()
+	if data.Versions, err = c.client.Versions(ctx, ""); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		c.s.logger.WarnContext(ctx, "versions cannot be listed", "error", err)
+		data.Problem = true
+	}
+	return c.show(http.StatusOK, "nodes", view{Title: "Nodes and versions", Nav: "nodes", Live: true, Data: &data})
+}
+
+// queuesData is what the page of queues shows.
+type queuesData struct{ Queues []client.QueueInfo }
+
+// queues lists the queues of activities.
+func (c *call) queues() error {
+	ctx, cancel := context.WithTimeout(c.r.Context(), countTime)
+	defer cancel()
+	queues, err := c.client.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	return c.show(http.StatusOK, "queues", view{Title: "Queues", Nav: "queues", Live: true, Data: &queuesData{queues}})
+}
+
+// lettersData is what the page of dead letters shows.
+type lettersData struct {
+	Page client.DeadLetterPage
+	Next string
+}
+
+// letters lists dead letters.
+func (c *call) letters() error {
+	page, err := c.lettersPage()
+	if err != nil {
+		return err
+	}
+	data := lettersData{Page: page}
+	v := view{Title: "Dead letters", Nav: "letters", Live: true, Data: &data, c: c}
+	if page.Cursor != "" {
+		data.Next = v.With("cursor", page.Cursor)
+	}
+	return c.show(http.StatusOK, "letters", v)
+}
+
+// auditData is what the page of the audit shows.
+type auditData struct {
+	Page client.AuditPage
+	Next string
+}
+
+// audit lists what principals did.
+func (c *call) audit() error {
+	page, err := c.auditPage()
+	if err != nil {
+		return err
+	}
+	data := auditData{Page: page}
+	v := view{Title: "Audit", Nav: "audit", Live: c.param("cursor") == "", Data: &data, c: c}
+	if page.Cursor != "" {
+		data.Next = v.With("cursor", page.Cursor)
+	}
+	return c.show(http.StatusOK, "audit", v)
+}

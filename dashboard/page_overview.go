@@ -1,0 +1,112 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/perdure/perdure/client"
+)
+
+// statusCount is how many instances have a status.
+type statusCount struct {
+	Status  string // of client, or "Blocked"
+	Link    string // query of the page of instances
+	Counted client.Counted
+}
+
+// statusCounts counts the instances of each status, up to a limit. It is kept for ten seconds.
+func (c *call) statusCounts(ctx context.Context) ([]statusCount, error) {
+	return c.s.counts.get(ctx, func(ctx context.Context) ([]statusCount, error) {
+		counts := make([]statusCount, 0, len(statusNames())+1)
+		for _, name := range append([]string{"Blocked"}, statusNames()...) {
+			f, link := client.Filter{Statuses: []client.Status{client.Status(name)}}, "status="+name
+			if name == "Blocked" {
+				f, link = client.Filter{Blocked: true}, "blocked=true"
+			}
+			n, err := c.s.client.CountUpTo(ctx, f, countLimit)
+			if err != nil {
+				return nil, err
+			}
+			counts = append(counts, statusCount{name, link, n})
+		}
+		return counts, nil
+	})
+}
+
+// overviewData is what the first page shows.
+type overviewData struct {
+	Counts   []statusCount
+	Blocked  []client.Description
+	Failed   []client.Description // ended so within a day
+	Recent   []client.Description
+	Letters  []client.DeadLetter
+	More     bool // there are more dead letters
+	Nodes    []client.NodeInfo
+	Unserved []client.VersionUse
+	Problems []string // parts that could not be read
+	Empty    bool     // there are no instances
+}
+
+// onOverview is how many rows each part of the overview has.
+const onOverview = 8
+
+// overview shows what needs attention.
+func (c *call) overview() error {
+	data, err := c.s.seen.get(c.r.Context(), c.readOverview)
+	if err != nil {
+		return err
+	}
+	if data.Counts, err = c.statusCounts(c.r.Context()); err != nil {
+		return err
+	}
+	data.Empty = len(data.Recent) == 0
+	return c.show(http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", Live: true, Data: &data})
+}
+
+// readOverview reads all parts with all rights, since every viewer sees the same. A part that cannot be read does not hide the others.
+func (c *call) readOverview(ctx context.Context) (overviewData, error) {
+	var data overviewData
+	all := c.s.client
+	first := func(into *[]client.Description, f client.Filter) error {
+		l, err := all.List(ctx, f, client.Page{Size: onOverview})
+		*into = l.Items
+		return err
+	}
+	err := first(&data.Recent, client.Filter{})
+	if err != nil {
+		return data, err
+	}
+	day := time.Now().Add(-24 * time.Hour).Truncate(time.Hour)
+	for _, part := range []struct {
+		name string
+		read func() error
+	}{
+		{"blocked instances", func() error { return first(&data.Blocked, client.Filter{Blocked: true}) }},
+		{"failed instances", func() error {
+			return first(&data.Failed, client.Filter{Statuses: []client.Status{client.StatusFailed}, EndedAfter: day})
+		}},
+		{"dead letters", func() error {
+			p, err := all.DeadLetterPage(ctx, client.DeadLetterFilter{}, client.Page{Size: onOverview})
+			data.Letters, data.More = p.Items, p.Cursor != ""
+			return err
+		}},
+		{"nodes", func() (err error) { data.Nodes, err = all.Nodes(ctx); return err }},
+		{"versions", func() error {
+			versions, err := all.Versions(ctx, "")
+			for _, v := range versions {
+				if v.Unserved || v.Running > 0 && len(v.Nodes) == 0 {
+					data.Unserved = append(data.Unserved, v)
+				}
+			}
+			return err
+		}},
+	} {
+		if err := part.read(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			c.s.logger.WarnContext(ctx, "overview lacks a part", "part", part.name, "error", err)
+			data.Problems = append(data.Problems, part.name)
+		}
+	}
+	return data, nil
+}

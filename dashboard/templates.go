@@ -1,0 +1,161 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// templates are the pages by name.
+type templates map[string]*template.Template
+
+// loadTemplates parses the embedded pages. Each has the layout and the parts, and defines "main".
+func loadTemplates() (templates, error) {
+	base, err := template.New("layout.html").Funcs(functions()).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errOptions, err)
+	}
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errOptions, err)
+	}
+	pages := templates{}
+	for _, file := range names {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
+		page, err := base.Clone()
+		if err == nil {
+			page, err = page.ParseFS(templateFiles, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: page %s: %w", errOptions, name, err)
+		}
+		pages[name] = page
+	}
+	return pages, nil
+}
+
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"when": when, "span": spanText, "lower": strings.ToLower, "clip": clip, "line": firstLine, "query": escapeQuery,
+		"attribute": func(v any) string { return attributeOf(v).Value },
+		"dict":      dict,
+		"join":      strings.Join,
+		"count":     group,
+		"bytes":     sizeText,
+		"bytes64":   func(n int) string { return sizeText(int64(n)) },
+		"step":      stepText,
+	}
+}
+
+// dict makes the argument of a template that needs several values.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("%d arguments", len(pairs))
+	}
+	m := make(map[string]any, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		m[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return m, nil
+}
+
+// when shows a time. The page's script makes it relative and local.
+func when(t time.Time) template.HTML {
+	if t.IsZero() {
+		return `<span class="none">–</span>`
+	}
+	t = t.UTC()
+	//nolint:gosec // both are times
+	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, t.Format("2006-01-02T15:04:05.000Z"), t.Format("2006-01-02 15:04:05Z")))
+}
+
+// spanText shows a duration with two units at most.
+func spanText(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "–"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+	}
+}
+
+// group writes a number with narrow spaces between thousands.
+func group(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func sizeText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	default:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+}
+
+// clip cuts a text for a table.
+func clip(limit int, s string) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// firstLine returns the first line of a text.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// maxShown is how much of a payload a page shows.
+const maxShown = 64 << 10
+
+// pretty indents JSON.
+func pretty(data json.RawMessage) (text string, cut bool) {
+	var b bytes.Buffer
+	if json.Indent(&b, data, "", "  ") != nil {
+		b.Reset()
+		b.Write(data)
+	}
+	if b.Len() > maxShown {
+		return strings.ToValidUTF8(string(b.Bytes()[:maxShown]), ""), true
+	}
+	return b.String(), false
+}
+
+// plain makes characters visible that would control how a page reads: those that reverse the direction of text, or that print nothing.
+func plain(page []byte) []byte {
+	steers := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(page, steers) < 0 && utf8.Valid(page) {
+		return page
+	}
+	shown := make([]byte, 0, len(page)+64)
+	for _, r := range string(page) {
+		if steers(r) {
+			shown = fmt.Appendf(shown, `\u%04x`, r)
+		} else {
+			shown = utf8.AppendRune(shown, r)
+		}
+	}
+	return shown
+}

@@ -1,0 +1,116 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/examples/schedule"
+	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/runtime"
+)
+
+// start starts a node on a store in memory. Both end with the test.
+func start(t *testing.T) *client.Client {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	reg := runtime.NewRegistry()
+	if err := errors.Join(runtime.AddOrchestration(reg, schedule.Report), runtime.AddOrchestration(reg, schedule.CleanUp)); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// t.Context is done here.
+		if err := errors.Join(rt.Shutdown(context.WithoutCancel(t.Context())), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := rt.Client(client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Two days of schedules pass in milliseconds.
+func TestReportsOfTwoNights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		for range 2 { // a second start of the service changes nothing
+			if err := schedule.Declare(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(48*time.Hour + 2*time.Minute) //nolint:forbidigo // virtual
+		synctest.Wait()
+		for i, day := range []string{"2000-01-01", "2000-01-02"} {
+			report, err := client.Lookup[string](t.Context(), c, "nightly-report/"+day+"T01:30:00Z")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := report.Wait(t.Context()); err != nil || out != "full report of "+day {
+				t.Errorf("night %d: %q, %v", i, out, err)
+			}
+		}
+		d, err := c.Schedule("clean-up").Describe(t.Context())
+		if err != nil || d.Started != 2*23*4 || d.Revision != 1 {
+			t.Errorf("%+v, %v", d, err)
+		}
+	})
+}
+
+// operate shows what operators do.
+func operate(ctx context.Context, c *client.Client) error {
+	nightly := c.Schedule("nightly-report")
+	if err := nightly.Pause(ctx, "the database moves"); err != nil {
+		return err
+	}
+	if err := nightly.Resume(ctx, "moved"); err != nil {
+		return err
+	}
+	started, err := nightly.Trigger(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(started.Run.ID)
+	// The reports of two nights that were lost elsewhere.
+	lost := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, err := nightly.Backfill(ctx, lost, lost.AddDate(0, 0, 2)); err != nil {
+		return err
+	}
+	return nightly.Update(ctx, func(spec *client.ScheduleSpec) error {
+		spec.Crons = []string{"0 3 * * *"}
+		return nil
+	})
+}
+
+func TestOperate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		if err := schedule.Declare(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * 24 * time.Hour) //nolint:forbidigo // virtual
+		if err := operate(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if d, err := c.Schedule("nightly-report").Describe(t.Context()); err != nil || d.Started != 2+1+2 {
+			t.Errorf("%+v, %v", d, err)
+		}
+	})
+}
+
+func Example() {
+	after := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
+	next, err := client.NextTimes(client.ScheduleSpec{Crons: []string{"30 2 * * *"}, Zone: "Europe/Berlin"}, after, 2)
+	fmt.Println(next, err) // 02:30 does not exist on the 29th
+	// Output: [2026-03-29 01:00:00 +0000 UTC 2026-03-30 00:30:00 +0000 UTC] <nil>
+}

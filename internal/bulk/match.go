@@ -1,0 +1,58 @@
+package bulk
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Matches reports whether a stored instance, with its attributes, matches a filter. It does not know whether another instance has
+// replaced it.
+func Matches(f *provider.Filter, i *provider.Instance) bool {
+	switch {
+	case !strings.HasPrefix(i.ID, f.IDPrefix),
+		f.Name != "" && f.Name != i.Name,
+		len(f.CodeVersions) > 0 && !slices.Contains(f.CodeVersions, i.CodeVersion),
+		len(f.Statuses) > 0 && !slices.Contains(f.Statuses, i.Status),
+		f.Blocked && i.Blocked == nil,
+		!f.ParentKey.IsZero() && f.ParentKey != i.Parent.Key,
+		i.CreatedAt < f.CreatedAfter,
+		f.CreatedBefore != 0 && i.CreatedAt >= f.CreatedBefore,
+		f.EndedAfter != 0 && (i.EndedAt == 0 || i.EndedAt < f.EndedAfter),
+		f.EndedBefore != 0 && (i.EndedAt == 0 || i.EndedAt >= f.EndedBefore):
+		return false
+	}
+	for n := range f.Attributes {
+		if !slices.Contains(i.Attributes, f.Attributes[n]) {
+			return false
+		}
+	}
+	for n := range f.Matches {
+		m := &f.Matches[n]
+		at := slices.IndexFunc(i.Attributes, func(a provider.Attribute) bool { return a.Name == m.Name && a.Kind == m.Kind })
+		if at < 0 || !meets(&i.Attributes[at], m) {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether an attribute meets a condition on its value.
+func meets(a *provider.Attribute, m *provider.AttributeMatch) bool {
+	v := provider.AttributeValue{Text: a.Text, Number: a.Number}
+	order := func(other *provider.AttributeValue) int {
+		if a.Kind == provider.AttributeText {
+			return strings.Compare(v.Text, other.Text)
+		}
+		switch {
+		case v.Number < other.Number:
+			return -1
+		case v.Number > other.Number:
+			return 1
+		}
+		return 0
+	}
+	return (len(m.Any) == 0 || slices.Contains(m.Any, v)) && strings.HasPrefix(v.Text, m.Prefix) &&
+		(m.From == nil || order(m.From) >= 0) && (m.To == nil || order(m.To) < 0)
+}

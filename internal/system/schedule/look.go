@@ -1,0 +1,137 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/natural"
+	"github.com/perdure/perdure/internal/reserved"
+	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	queue        = reserved.Queue
+	lookActivity = reserved.NamePrefix + Look
+
+	// Look is the name of the activity, without the reserved prefix.
+	Look = "schedule.look"
+
+	// shownNext is how many due times are shown in advance.
+	shownNext = 5
+	// maxAhead is by how much the store's time may be ahead of this node's.
+	maxAhead = time.Minute
+)
+
+// V1 is the first version of the orchestration.
+func V1() func(*orchestration.Context, form.State) (orchestration.None, error) {
+	return orchestration.Define(reserved.Schedule, run, orchestration.Version("1"))
+}
+
+// Activities are what schedules ask of a node.
+type Activities struct {
+	Client *client.Client // with all rights
+	// Newest is the newest version of the orchestration that schedules may continue in. A release raises it when the store's level says
+	// that all nodes know the version.
+	Newest string
+}
+
+// Look computes the due times of a schedule and reads the states of its runs.
+func (a *Activities) Look(ctx context.Context, req form.Look) (form.Seen, error) {
+	seen := form.Seen{Newer: natural.Compare(a.Newest, "1") > 0, Runs: make(map[string]string)}
+	if ahead := time.Until(req.Now); ahead > maxAhead {
+		seen.Ahead = form.Duration(ahead.Round(time.Second))
+	}
+	seen.Refused = refused(req.Principal)
+	for _, key := range req.Running {
+		status, err := a.status(ctx, key)
+		if err != nil {
+			return seen, err
+		}
+		seen.Runs[key] = status
+	}
+	times, bad := form.Compile(req.ID, &req.Spec)
+	if bad != nil { // such as an unknown zone: the schedule shows it and looks again
+		seen.Problem = bad.Error()
+		return seen, nil //nolint:nilerr // Problem has it
+	}
+	plan(&seen, times, &req)
+	if seen.Version = req.Action.Version; !req.Action.Newest {
+		return seen, nil
+	}
+	version, err := a.newest(ctx, req.Action.Orchestration)
+	seen.Version = version
+	return seen, err
+}
+
+// plan computes the due times that the schedule asks for.
+func plan(seen *form.Seen, times *form.Times, req *form.Look) {
+	seen.Plan.After = req.Now
+	if !req.Idle {
+		seen.Plan = times.Plan(req.After, req.Now)
+	}
+	after := seen.Plan.After
+	for range shownNext {
+		d, ok := times.Next(after)
+		if !ok {
+			break
+		}
+		seen.Upcoming = append(seen.Upcoming, d)
+		after = d.Time
+	}
+	if b := req.Backfill; b != nil {
+		for after := b.After; len(seen.Backfill) < req.Spec.Running(); {
+			d, ok := times.Next(after)
+			if !ok || d.Time.After(b.To) {
+				break
+			}
+			seen.Backfill = append(seen.Backfill, d.Time)
+			after = d.Time
+		}
+	}
+}
+
+// refused returns why a principal may not start runs, "" if it may.
+func refused(p *form.Principal) string {
+	if p == nil {
+		return ""
+	}
+	var role client.Role
+	if err := role.UnmarshalText([]byte(p.Role)); err != nil || !(client.Principal{Name: p.Name, Role: role}).May(client.ActStart) {
+		return fmt.Sprintf("%q, for whom the schedule acts, has the role %q and may not start instances", p.Name, p.Role)
+	}
+	return ""
+}
+
+// status returns the status of an instance, "" if it is gone.
+func (a *Activities) status(ctx context.Context, key string) (string, error) {
+	var k provider.UUID
+	if err := k.UnmarshalText([]byte(key)); err != nil {
+		return "", nil //nolint:nilerr // no instance has that key
+	}
+	d, err := client.HandleOf[any](a.Client, "", k).Describe(ctx)
+	if errors.Is(err, client.ErrNotFound) {
+		return "", nil
+	}
+	return string(d.Status), err
+}
+
+// newest returns the newest version of an orchestration that a node has.
+func (a *Activities) newest(ctx context.Context, name string) (version string, err error) {
+	nodes, err := a.Client.Nodes(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return "", nil
+	}
+	for _, n := range nodes {
+		for _, o := range n.Orchestrations {
+			if o.Name == name && natural.Compare(o.CodeVersion, version) > 0 {
+				version = o.CodeVersion
+			}
+		}
+	}
+	return version, err
+}
