@@ -122,7 +122,7 @@ func (x *Execution) awaits(message history.Event) bool {
 		return x.pending.futures[b.Started] != nil
 	case *history.ReplyReceived:
 		f := x.pending.futures[b.Command]
-		return f != nil && f.reach && f.child == b.Message
+		return f != nil && f.reply.is(b)
 	case *history.LocalEnded:
 		return x.locals.find(b.Call) != nil
 	case *history.LocalQueued:

@@ -68,7 +68,7 @@ func (x *Execution) mainReturned(r Result) {
 	for _, id := range slices.Sorted(maps.Keys(x.pending.futures)) {
 		if f := x.pending.futures[id]; f != nil && f.scope.run == nil {
 			f.giveUp(reason)
-			if !f.reach {
+			if f.reply == nil {
 				delete(x.pending.futures, id)
 			}
 		}

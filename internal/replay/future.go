@@ -23,8 +23,8 @@ type Future struct {
 	asked   bool
 	read    bool     // code has had the result
 	then    func()   // runs when it is settled
-	child   [16]byte // the key of a child instance, or the message that a reply answers; else zero
-	reach   bool     // a reply settles it: see Scope.StartDetached
+	child   [16]byte // the key of a child instance, else zero
+	reply   *awaited // that settles it; nil: none does
 }
 
 // Ready implements Source.

@@ -31,7 +31,7 @@ type Child struct {
 func (o *operations) children() []Child {
 	var children []Child
 	for id, f := range o.futures {
-		if f.child != ([16]byte{}) && !f.reach {
+		if f.child != ([16]byte{}) {
 			children = append(children, Child{EventID: id, Key: f.child})
 		}
 	}

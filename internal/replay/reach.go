@@ -31,7 +31,7 @@ func (s *Scope) StartDetached(call *history.DetachedStarted) *Future {
 	}
 	id := x.events.emit(call)
 	stored := x.events.recorded(call).(*history.DetachedStarted)
-	f := s.awaitReply(id, stored.Key)
+	f := s.awaitReply(id, stored.Key, "starting "+check.Quote(stored.Name)+" as instance "+check.Quote(stored.ID))
 	f.output = history.EncodeEnded(history.Ended{ID: stored.ID, Key: provider.UUID(stored.Key).String()})
 	return f
 }
@@ -56,7 +56,8 @@ func (s *Scope) SendEvent(call *history.EventSent) *Future {
 		call.Message = x.env.NewKey(call.ID)
 	}
 	id := x.events.emit(call)
-	return s.awaitReply(id, x.events.recorded(call).(*history.EventSent).Message)
+	return s.awaitReply(id, x.events.recorded(call).(*history.EventSent).Message,
+		"raising event "+check.Quote(call.Name)+" to "+receiver(call.ID, call.Key))
 }
 
 // SendCancel asks another instance to stop. The future ends without an error when the request is in its inbox.
@@ -70,12 +71,21 @@ func (s *Scope) SendCancel(call *history.CancelSent) *Future {
 		call.Message = x.env.NewKey(call.ID)
 	}
 	id := x.events.emit(call)
-	return s.awaitReply(id, x.events.recorded(call).(*history.CancelSent).Message)
+	return s.awaitReply(id, x.events.recorded(call).(*history.CancelSent).Message, "cancelling "+receiver(call.ID, call.Key))
 }
 
-func (s *Scope) awaitReply(id int64, message [16]byte) *Future {
+// awaited is the reply that a future waits for.
+type awaited struct {
+	message [16]byte
+	doing   string // for errors
+}
+
+// is reports whether b is that reply.
+func (a *awaited) is(b *history.ReplyReceived) bool { return a != nil && a.message == b.Message }
+
+func (s *Scope) awaitReply(id int64, message [16]byte, doing string) *Future {
 	f := s.newFuture()
-	f.reach, f.child = true, message
+	f.reply = &awaited{message, doing}
 	s.x.pending.futures[id] = f
 	return f
 }
@@ -83,18 +93,18 @@ func (s *Scope) awaitReply(id int64, message [16]byte) *Future {
 // takeReply settles the future of a command.
 func (x *Execution) takeReply(b *history.ReplyReceived) {
 	f := x.pending.take(b.Command)
-	if f == nil || !f.reach || f.child != b.Message {
+	if f == nil || !f.reply.is(b) {
 		x.sched.fail(fmt.Errorf("event %d is the reply to event %d, which is not pending: %w", x.events.length, b.Command, history.ErrCorrupt))
 		return
 	}
 	if !f.settled {
-		f.err = x.replyError(b)
+		f.err = x.replyError(f.reply.doing, b)
 		f.settle()
 	}
 }
 
 // replyError returns the error of a reply, nil if the instance was started or has the message.
-func (x *core) replyError(b *history.ReplyReceived) error {
+func (x *core) replyError(doing string, b *history.ReplyReceived) error {
 	var kind error
 	var why string
 	switch b.Outcome {
@@ -103,9 +113,9 @@ func (x *core) replyError(b *history.ReplyReceived) error {
 	case history.ReplyExists:
 		kind, why = failure.ErrExists, "the instance ID is in use: choose another one"
 	case history.ReplyGone:
-		kind, why = failure.ErrNotFound, "there is no such instance"
+		kind, why = failure.ErrNotFound, "there is no such instance: check the ID"
 	case history.ReplyEnded:
-		kind, why = failure.ErrEnded, "the instance has ended"
+		kind, why = failure.ErrEnded, "the instance has ended and takes nothing any more"
 	case history.ReplyFull:
 		kind, why = failure.ErrInboxFull, "the inbox of the instance is full: send less, or later"
 	case history.ReplyForked:
@@ -113,5 +123,5 @@ func (x *core) replyError(b *history.ReplyReceived) error {
 	default:
 		kind, why = failure.ErrOutcomeUnknown, "the reply was lost with the end that a reset took back: ask the instance"
 	}
-	return x.env.Errors.New(kind, "event %d: %s", b.Command, why)
+	return x.env.Errors.New(kind, "%s: %s", doing, why)
 }

@@ -56,7 +56,7 @@ func catalogue() []group {
 				"a payload, another argument or the number of pending operations exceeds its [limit](limits.md); nothing was stored or recorded", "no; pending operations: after some have ended", "the author of the call", "Store the data elsewhere and pass a reference; wait before you schedule more.",
 			},
 			{
-				[]kind{k("client.ErrNotFound", client.ErrNotFound), k("provider.ErrNotFound", provider.ErrNotFound)},
+				[]kind{k("client.ErrNotFound", client.ErrNotFound), k("orchestration.ErrNotFound", orchestration.ErrNotFound), k("provider.ErrNotFound", provider.ErrNotFound)},
 				"no instance has that ID or key", "no, unless it is started", "the caller", "Check ID and store; deleted instances are gone.",
 			},
 			{
@@ -66,7 +66,7 @@ func catalogue() []group {
 				"the instance ID is in use; in a client `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "The work has often been started already. Otherwise use another ID, or an ID policy; include the parent's ID in that of a child.",
 			},
 			{
-				[]kind{k("client.ErrEnded", client.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
+				[]kind{k("client.ErrEnded", client.ErrEnded), k("orchestration.ErrEnded", orchestration.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
 				"the instance has ended and accepts nothing more", "no", "the caller", "Decide what a late event means, or start a new instance.",
 			},
 			{
@@ -74,7 +74,7 @@ func catalogue() []group {
 				"the principal of the client may not do that; nothing was stored", "no", "the caller", "Ask someone with the role that the text names.",
 			},
 			{
-				[]kind{k("client.ErrInboxFull", client.ErrInboxFull), k("provider.ErrInboxFull", provider.ErrInboxFull)},
+				[]kind{k("client.ErrInboxFull", client.ErrInboxFull), k("orchestration.ErrInboxFull", orchestration.ErrInboxFull), k("provider.ErrInboxFull", provider.ErrInboxFull)},
 				"too many messages wait for the instance; nothing was stored", "yes, later", "the operator", "Check that a node runs its code and that it is not blocked; send less.",
 			},
 			{
@@ -83,7 +83,7 @@ func catalogue() []group {
 				"Let your own caller retry later, or block; run more nodes. The text names most of the backlog: check that a node runs it.",
 			},
 			{
-				[]kind{k("client.ErrOutcomeUnknown", client.ErrOutcomeUnknown)},
+				[]kind{k("client.ErrOutcomeUnknown", client.ErrOutcomeUnknown), k("orchestration.ErrOutcomeUnknown", orchestration.ErrOutcomeUnknown)},
 				"the storage failed or the time ran out, but the call may have been stored", "yes, with the same IDs", "the caller",
 				"Repeat the call as the text says: with `WithID` and `WithRequestID` nothing is stored twice.",
 			},

@@ -255,6 +255,55 @@ func callingChildren() section {
 	}
 }
 
+func reachingInOrchestrations() section {
+	return section{
+		title: "Starts, events and cancel requests of orchestrations",
+		intro: "Code that starts or reaches instances which are no children. See [Reach other instances from code](../how-to/reach-other-instances.md).",
+		rows: func(t *testing.T, _ *world) []row {
+			th := newTheater(t)
+			start := func(name string, in any, opts ...orchestration.DetachedOption) func(context.Context) error {
+				return th.refuses(func(ctx *octx) error {
+					_, err := orchestration.StartDetachedNamed(ctx, name, in, opts...).Get(ctx)
+					return err
+				})
+			}
+			raise := func(to orchestration.Instance, event string, payload any) func(context.Context) error {
+				return th.refuses(func(ctx *octx) error {
+					_, err := to.Raise(ctx, event, payload).Get(ctx)
+					return err
+				})
+			}
+			cancel := func(id, reason string) func(context.Context) error {
+				return th.refuses(func(ctx *octx) error {
+					_, err := orchestration.CancelInstance(ctx, id, reason).Get(ctx)
+					return err
+				})
+			}
+			to, id := orchestration.Instance{ID: "order-7"}, orchestration.WithInstanceID
+			return []row{
+				{"`StartDetached` of an empty name", start("", 1), orcInvalid, `starting "": orchestration name is empty: give 1 to 512 bytes of UTF-8`, "If names come from data, check them first."},
+				{"`StartDetached` of a name of perdure", start("perdure.schedule", 1), orcInvalid, `starting "perdure.schedule": names that begin with perdure. belong to perdure itself: give that of an orchestration of yours`, "Use a name of your own."},
+				{"`StartDetached` with an ID of perdure", start("try", 1, id("perdure/x")), orcInvalid, `starting "try": IDs that begin with perdure/ belong to perdure itself: give that of an instance of yours`, "Choose another ID."},
+				{"`WithRequestID` without an ID", start("try", 1, orchestration.WithRequestID("r")), orcInvalid, `starting "try": it has request ID "r" and no instance ID, under which a repeat would find it: add WithInstanceID`, "Give both."},
+				{"`TellEnd(\"\")`", start("try", 1, orchestration.TellEnd("")), orcInvalid, `starting "try": event name is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out, or name the event."},
+				{"`StartDetached` under an ID in use", th.receives(func(ctx *octx) error {
+					_, err := orchestration.StartDetachedNamed(ctx, "try", "", id("0")).Get(ctx)
+					return err
+				}), orcExists, `starting "try" as instance "0": the instance ID is in use: choose another one`, "Choose another ID, or take it as done."},
+				{"`Raise` of an empty event", raise(to, "", 1), orcInvalid, `raising event "": event name is empty: give 1 to 512 bytes of UTF-8`, "Name the event."},
+				{"`Raise` to an empty ID", raise(orchestration.Instance{}, "paid", 1), orcInvalid, `raising event "paid": instance ID is empty: give 1 to 512 bytes of UTF-8`, "Check IDs that come from data."},
+				{"`Raise` to a key that is none", raise(orchestration.Instance{Key: "7"}, "paid", 1), orcInvalid, `raising event "paid": instance key "7" is no UUID: use the Key of an Instance or of Info`, "Keep keys as they are."},
+				{"`Raise` to nobody", th.receives(func(ctx *octx) error {
+					_, err := orchestration.Raise(ctx, "nobody", "paid", 1).Get(ctx)
+					return err
+				}), kind{"orchestration.ErrNotFound", orchestration.ErrNotFound}, `raising event "paid" to instance "nobody": there is no such instance: check the ID`, "Start the instance first, or take it as gone."},
+				{"`CancelInstance` with a long reason", cancel("order-7", strings.Repeat("x", 4<<10+1)), orcInvalid, `cancelling "order-7": the reason has 4097 bytes: shorten it to 4096`, "Shorten it."},
+				{"`CancelInstance` of an instance of perdure", cancel("perdure/retention", ""), orcInvalid, `cancelling "perdure/retention": IDs that begin with perdure/ belong to perdure itself: give that of an instance of yours`, "Use the call that is made for it."},
+			}
+		},
+	}
+}
+
 func waitingInOrchestrations() section {
 	return section{
 		title: "Events, futures and contexts of orchestrations",

@@ -16,7 +16,7 @@ func sections() []section {
 	return []section{
 		makingClients(), startingInstances(), steeringInstances(), acting(), endingActivities(), readingInstances(), listingInstances(),
 		fillingRegistries(), startingRuntimes(),
-		callingActivities(), callingLocals(), callingChildren(), waitingInOrchestrations(), usingActivities(),
+		callingActivities(), callingLocals(), callingChildren(), reachingInOrchestrations(), waitingInOrchestrations(), usingActivities(),
 		openingFiles(), typingCommands(),
 	}
 }

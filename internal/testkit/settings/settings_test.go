@@ -33,6 +33,8 @@ func kinds() []kind {
 		{"orchestration", "ActivityOption", "options.md", "Calls of activities", "option"},
 		{"orchestration", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"orchestration", "ChildOption", "options.md", "Calls of children", "option"},
+		{"orchestration", "InstanceOption", "options.md", "Calls of children", "option"},
+		{"orchestration", "DetachedOption", "options.md", "Detached starts", "option"},
 		{"orchestration", "UpdateOption", "options.md", "Handlers of updates", "option"},
 		{"orchestration", "DefineOption", "options.md", "Define", "option"},
 		{"orchestration", "ContinueOption", "options.md", "ContinueAsNew", "option"},
@@ -149,7 +151,10 @@ func (s source) settings(kind string) (names []string) {
 	if kind == "CancelOption" { // each of its options is one of other calls, too
 		names = append(names, s.functions["HeaderOption"]...)
 	}
-	if kind == "ChildOption" { // each option of Define is one of a child
+	if kind == "ChildOption" { // each option of Define, and of any start, is one of a child
+		names = append(names, s.functions["InstanceOption"]...)
+	}
+	if kind == "ChildOption" || kind == "InstanceOption" {
 		names = append(names, s.functions["DefineOption"]...)
 	}
 	return names
