@@ -150,7 +150,7 @@ func TestHazard86_PausedActivityDoesNotRun(t *testing.T) {
 					}
 					time.Sleep(100 * time.Hour) //nolint:forbidigo // virtual time
 					if n := len(a.begun); n != 0 {
-						e.T.Errorf("%d attempts of a paused activity", n)
+						e.T.Fatalf("%d attempts of a paused activity", n)
 					}
 					ref, shown := pendingActivity(e, h, client.ActivityPaused)
 					if !shown.NotBefore.IsZero() || shown.Owner != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,12 +45,14 @@ func queueOf(e *enginetest.Engine, c *client.Client, name string) client.QueueIn
 func TestHazard86_PauseNamesNodesThatDoNotObey(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		ctx, release, begun := e.T.Context(), make(chan struct{}), make(chan struct{}, 10)
+		ctx, held, begun := e.T.Context(), make(chan struct{}), make(chan struct{}, 10)
+		release := sync.OnceFunc(func() { close(held) })
 		rt := e.Start(single(e, func(_ context.Context, n int) (int, error) {
 			begun <- struct{}{}
-			<-release
+			<-held
 			return n, nil
 		}))
+		e.T.Cleanup(release)
 		c := e.Client(client.Options{})
 		e.Create("runs", "single", 1)
 		<-begun
@@ -61,7 +64,7 @@ func TestHazard86_PauseNamesNodesThatDoNotObey(t *testing.T) {
 		at := time.Now()
 		done, err := c.PauseQueue(ctx, orchestration.DefaultQueue, "the bank is down")
 		if took := time.Since(at); err != nil || len(done.Unconfirmed)+len(done.Ignoring) != 0 || took > 5*time.Second || took < time.Second/2 {
-			e.T.Errorf("%+v, %v after %v", done, err, took)
+			e.T.Fatalf("%+v, %v after %v", done, err, took)
 		}
 		e.Create("waits", "single", 2)
 		since := time.Now()
@@ -74,10 +77,10 @@ func TestHazard86_PauseNamesNodesThatDoNotObey(t *testing.T) {
 		oldNode(e, "old")
 		if done, err = c.ResumeQueue(ctx, orchestration.DefaultQueue, "", client.ConfirmWithin(0)); err != nil || !slices.Contains(done.Unconfirmed, rt.Owner()) ||
 			!slices.Equal(done.Ignoring, []string{"old"}) {
-			e.T.Errorf("%+v, %v", done, err)
+			e.T.Fatalf("%+v, %v", done, err)
 		}
 		<-begun
-		close(release)
+		release()
 		if _, err := c.PauseQueue(ctx, "perdure", ""); !errors.Is(err, client.ErrInvalid) {
 			e.T.Errorf("perdure's own queue: %v", err)
 		}

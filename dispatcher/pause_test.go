@@ -2,6 +2,7 @@ package dispatcher_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,12 +56,13 @@ func TestHazard86_PausedQueueBeginsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		var begun, others atomic.Int64
-		release := make(chan struct{})
+		held := make(chan struct{})
+		release := sync.OnceFunc(func() { close(held) })
 		reg := registry(e.T)
 		enginetest.Activity(e.T, reg, "held", func(ctx context.Context, n int) (int, error) {
 			begun.Add(1)
 			if n == 0 {
-				<-release
+				<-held
 			}
 			return n, nil
 		}, runtime.OnQueue("slow"))
@@ -81,6 +83,7 @@ func TestHazard86_PausedQueueBeginsNothing(t *testing.T) {
 			return orchestration.CallLocalNamed[int](ctx, "held", n, orchestration.WithQueue("slow"))
 		})
 		rt := e.Start(reg)
+		e.T.Cleanup(release)
 		running := e.Create("running", "held", 0)
 		e.Until("it runs", func() bool { return begun.Load() == 1 })
 		order(e, pausing("slow"))
@@ -92,12 +95,12 @@ func TestHazard86_PausedQueueBeginsNothing(t *testing.T) {
 		e.Until("the other queue goes on", func() bool { return others.Load() == 2 })
 		time.Sleep(time.Hour) //nolint:forbidigo // virtual time
 		if n := begun.Load(); n != 1 {
-			e.T.Errorf("%d activities of the paused queue have begun", n-1)
+			e.T.Fatalf("%d activities of the paused queue have begun", n-1)
 		}
 		if got := enginetest.Output[int](e, e.Create("free", "Chain", 10)); got == 0 {
 			e.T.Error("the other queue does not go on")
 		}
-		close(release)
+		release()
 		if got := enginetest.Output[int](e, running); got != 0 {
 			e.T.Errorf("got %d", got)
 		}
