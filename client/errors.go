@@ -51,6 +51,8 @@ type ExistsError = provider.ExistsError
 // of the instance. It is 0 if unknown.
 func explain(doing string, status provider.Status, err error) error {
 	switch {
+	case errors.Is(err, provider.ErrMoved):
+		return fmt.Errorf("%s: %w: use the store that it moves to, or bring it back with Import", doing, ErrMoved)
 	case errors.Is(err, provider.ErrNotFound):
 		return fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, ErrNotFound)
 	case errors.Is(err, provider.ErrEnded) && status.Ended():

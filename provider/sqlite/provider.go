@@ -20,6 +20,7 @@ type Provider struct {
 	*cleaner  // Delete, Prune, Compact
 	*guests   // CreateIn, SendIn, CompleteIn, BeginTx
 	*migrator // Migrate, Migrations
+	*saver    // Backup
 }
 
 type (
@@ -46,6 +47,7 @@ var (
 	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Compactor   = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
+	_ provider.Backuper    = (*Provider)(nil)
 )
 
 // newProvider makes a handle of an open store.
@@ -54,6 +56,7 @@ func newProvider(s *store, readOnly bool) *Provider {
 	return &Provider{
 		calls: calls{Enqueue: h.enqueue}, shared: relational.NewQueries(storage{h}, &h.door, s.hub, h.enqueue, deleteBatch),
 		handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h}, guests: &guests{handle: h}, migrator: &migrator{h},
+		saver: &saver{h},
 	}
 }
 

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Backup writes a copy of the whole store to a new file at path, while nodes use the store. The copy is the store at one moment of
+// the call, is durable when the call returns, and is opened like any other store. What a store repeats that is put back is told in
+// docs/how-to/back-up-and-restore.md. The context bounds the call.
+//
+// The error wraps errors.ErrUnsupported for a store without provider.Backuper: back up a Postgres database with the tools of Postgres.
+func (c *Client) Backup(ctx context.Context, path string) error {
+	const doing = "backing up the store"
+	if err := c.usable(ctx); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if path == "" {
+		return fmt.Errorf("%s: %w: the path is empty: name a file that does not exist", doing, ErrInvalid)
+	}
+	b, ok := provider.As[provider.Backuper](c.store.Provider)
+	if !ok {
+		return fmt.Errorf("%s: %w; for Postgres use pg_dump of its schema, or archive its log for recovery to a point in time",
+			doing, provider.Lacking("backup", "Backuper"))
+	}
+	return c.perform(ctx, &act{kind: ActBackup, doing: doing, other: "store", detail: path}, func(ctx context.Context) error {
+		err := b.Backup(ctx, path)
+		if err != nil && !errors.Is(err, ctx.Err()) {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		return err
+	})
+}

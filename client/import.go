@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/moving"
+	"github.com/perdure/perdure/provider"
+)
+
+// ImportOptions are the settings of Import.
+type ImportOptions struct {
+	// Back lets instances come back to the store that they were exported from: they replace what was sealed there. Give it only if they
+	// run in no other store.
+	Back bool
+	// Progress is called now and then on the caller's goroutine. nil: not.
+	Progress func(MoveProgress)
+}
+
+// ImportResult says what an import has brought.
+type ImportResult struct {
+	Transfer  string `json:"transfer"`
+	Instances int64  `json:"instances"` // in the file
+	Freed     int64  `json:"freed"`     // that run here since this call, or have ended
+	Kept      int64  `json:"kept"`      // that an earlier import of the file has freed, or that never left this store
+}
+
+// Import reads a file of Export and stores its instances under the same keys. They do not run before the whole file was read and its
+// checksum is right, and the check of perdure doctor has found nothing wrong with them. Then all of them continue.
+//
+// An import that fails or is killed can be repeated with the same file: what was freed stays as it is. Until then, its instances count
+// as being deleted. Client.Delete by force removes them.
+//
+// Errors: ErrDamagedFile and ErrNewerFile, ErrExists for an ID or a key in use, ErrClockBehind if the store's clock is more than a minute
+// behind that of the source, ErrUnsound, errors.ErrUnsupported for a store without provider.Mover.
+func (c *Client) Import(ctx context.Context, r io.Reader, opts ImportOptions) (res ImportResult, err error) {
+	const doing = "importing instances"
+	if err := c.usable(ctx); err != nil {
+		return res, fmt.Errorf("%s: %w", doing, err)
+	}
+	mover, ok := provider.As[provider.Mover](c.store.Provider)
+	if !ok {
+		return res, fmt.Errorf("%s: %w", doing, provider.Lacking("import", "Mover"))
+	}
+	file := moving.NewReader(r)
+	header, err := file.Begin()
+	if err != nil {
+		return res, fmt.Errorf("%s: %w", doing, err)
+	}
+	a := &act{kind: ActImport, doing: doing, other: "instances", detail: "transfer " + header.Transfer.String()}
+	err = c.perform(ctx, a, func(ctx context.Context) error {
+		i := &importing{c: c, mover: mover, opts: &opts, transfer: header.Transfer, doing: doing}
+		if err := i.read(ctx, file); err != nil {
+			return err
+		}
+		if err := i.finish(ctx); err != nil {
+			return err
+		}
+		res = i.res
+		res.Transfer = header.Transfer.String()
+		return nil
+	})
+	return res, err
+}
+
+// importing is one import.
+type importing struct {
+	c        *Client
+	mover    provider.Mover
+	opts     *ImportOptions
+	transfer provider.UUID
+	doing    string
+	keys     []provider.UUID // that wait to be freed
+	skip     provider.UUID   // the instance whose further pages are of no use
+	res      ImportResult
+}
+
+func (i *importing) told(step string, done int64, total int) {
+	if i.opts.Progress != nil {
+		i.opts.Progress(MoveProgress{Step: step, Done: done, Total: int64(total)})
+	}
+}
+
+// read stores the pages of the file up to its end.
+func (i *importing) read(ctx context.Context, file *moving.Reader) error {
+	for {
+		page, end, err := file.Next()
+		if err != nil {
+			return fmt.Errorf("%s: %w", i.doing, err)
+		}
+		if end != nil {
+			i.res.Instances = end.Instances
+			return nil
+		}
+		if page.Key == i.skip {
+			continue
+		}
+		if err := i.store(ctx, page); err != nil {
+			return fmt.Errorf("%s: instance %q: %w", i.doing, page.ID, err)
+		}
+		i.told("reading", int64(len(i.keys))+i.res.Kept, 0)
+	}
+}
+
+const (
+	// clockPatience is how long an import waits for a clock that is behind.
+	clockPatience = time.Minute
+	clockPause    = 200 * time.Millisecond
+)
+
+// store stores one page.
+func (i *importing) store(ctx context.Context, page *moving.Page) error {
+	req := provider.ImportRequest{
+		Key: page.Key, Transfer: i.transfer, Number: page.Number, Last: page.Last, Replace: i.opts.Back && page.Number == 0, At: page.At,
+		Parcel: page.Parcel,
+	}
+	var res provider.ImportResult
+	call := func() error {
+		_, err := i.c.store.write(ctx, i.doing, func(ctx context.Context) (err error) {
+			res, err = i.mover.Import(ctx, req)
+			return err
+		})
+		return err
+	}
+	err := call()
+	for began := time.Now(); errors.Is(err, provider.ErrClockBehind) && time.Since(began) < clockPatience && sleep(ctx, clockPause); {
+		err = call()
+	}
+	head := page.Parcel.Head
+	switch {
+	case errors.Is(err, provider.ErrExists) && i.opts.Back && head != nil && head.Instance.Status.Ended():
+		i.skip = page.Key // it was copied and has stayed here
+		i.res.Kept++
+		return nil
+	case err != nil:
+		return err
+	case res.Done && res.Seal.State == provider.SealNone: // an earlier import has freed it
+		i.skip = page.Key
+		i.res.Kept++
+	case res.Done:
+		i.skip = page.Key
+		i.keys = append(i.keys, page.Key)
+	}
+	return nil
+}
+
+// finish opens the instances, checks them, and frees them. All of them accept messages before the first one runs.
+func (i *importing) finish(ctx context.Context) error {
+	var held []provider.UUID
+	for n, key := range i.keys {
+		i.told("checking", int64(n), len(i.keys))
+		seal, err := i.seal(ctx, key, provider.SealHeld)
+		if err != nil {
+			return err
+		}
+		if seal.State == provider.SealHeld {
+			held = append(held, key)
+		}
+	}
+	if err := i.check(ctx); err != nil {
+		return err
+	}
+	for n, key := range held {
+		i.told("freeing", int64(n), len(held))
+		if _, err := i.seal(ctx, key, provider.SealNone); err != nil {
+			return err
+		}
+	}
+	i.res.Freed = int64(len(i.keys))
+	return nil
+}
+
+// seal brings one instance to a seal.
+func (i *importing) seal(ctx context.Context, key provider.UUID, to provider.SealState) (provider.Seal, error) {
+	var res provider.SealResult
+	req := provider.SealRequest{Key: key, Transfer: i.transfer, To: to, Commit: provider.UUID(uuid.New())}
+	_, err := i.c.store.write(ctx, i.doing, func(ctx context.Context) (err error) {
+		res, err = i.mover.Seal(ctx, req)
+		return err
+	})
+	if err != nil {
+		return provider.Seal{}, fmt.Errorf("%s: freeing instance %s: %w", i.doing, key, err)
+	}
+	return res.Seal, nil
+}

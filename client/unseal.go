@@ -1,0 +1,87 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Sealed is an instance that is sealed, because it moves.
+type Sealed struct {
+	ID       string `json:"id"`
+	Key      string `json:"key"`
+	Transfer string `json:"transfer"`
+	State    string `json:"state"`   // "held", "closed" or "arriving"
+	Arrived  bool   `json:"arrived"` // an import has brought it; false: an export has sealed it
+}
+
+// Sealed returns all sealed instances, in order of their keys.
+func (c *Client) Sealed(ctx context.Context) ([]Sealed, error) {
+	const doing = "listing sealed instances"
+	list, err := c.seals(ctx, doing)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]Sealed, 0, len(list))
+	for _, s := range list {
+		shown = append(shown, Sealed{ID: s.ID, Key: s.Key.String(), Transfer: s.Transfer.String(), State: s.State.String(), Arrived: s.Arrived})
+	}
+	return shown, nil
+}
+
+func (c *Client) seals(ctx context.Context, doing string) (list []provider.Seal, err error) {
+	if err := c.usable(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	mover, ok := provider.As[provider.Mover](c.store.Provider)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", doing, provider.Lacking("seals", "Mover"))
+	}
+	req := provider.SealsRequest{}
+	for {
+		page, err := read(ctx, c.store, doing, mover.Seals, req)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doing, err)
+		}
+		list = append(list, page.Seals...)
+		if req.Cursor = page.Cursor; req.Cursor == "" {
+			return list, nil
+		}
+	}
+}
+
+// Unseal lets all instances run here again that exports have sealed, as they were then, and returns how many. It is for an export that was
+// given up. If a file of the export was imported elsewhere, the instances then run twice.
+func (c *Client) Unseal(ctx context.Context) (freed int64, err error) {
+	const doing = "unsealing instances"
+	list, err := c.seals(ctx, doing)
+	if err != nil {
+		return 0, err
+	}
+	mover, _ := provider.As[provider.Mover](c.store.Provider)
+	err = c.perform(ctx, &act{kind: ActImport, doing: doing, other: "instances"}, func(ctx context.Context) error {
+		for _, to := range []provider.SealState{provider.SealHeld, provider.SealNone} { // all accept messages before one runs
+			for _, s := range list {
+				if s.Arrived {
+					continue
+				}
+				req := provider.SealRequest{Key: s.Key, Transfer: s.Transfer, To: to, Commit: provider.UUID(uuid.New()), Back: true}
+				_, err := c.store.write(ctx, doing, func(ctx context.Context) error {
+					_, err := mover.Seal(ctx, req)
+					return err
+				})
+				if err != nil {
+					return fmt.Errorf("%s: instance %q: %w", doing, s.ID, err)
+				}
+				if to == provider.SealNone {
+					freed++
+				}
+			}
+		}
+		return nil
+	})
+	return freed, err
+}

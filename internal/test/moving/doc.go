@@ -1,0 +1,2 @@
+// Package moving tests that stores move to others while their orders run. It has tests only.
+package moving
