@@ -42,10 +42,12 @@ type HistoryEvent struct {
 	// Parent started this execution as a child.
 	Parent *Parent `json:"parent,omitempty"`
 	// Origin is the execution that a reset or fork has copied the events before this one from, and the event at which it stopped.
-	Origin    *Parent `json:"origin,omitempty"`
-	Reason    string  `json:"reason,omitempty"` // of a cancellation, termination, reset or fork, or how an update ended, such as "rejected", or a start or message, such as "accepted"
-	RequestID string  `json:"requestId,omitempty"`
-	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
+	Origin *Parent `json:"origin,omitempty"`
+	// Reason of a cancellation, termination, reset or fork. It also says how an update ended, such as "rejected", and what became of a
+	// start or message, such as "accepted".
+	Reason    string `json:"reason,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+	Continued bool   `json:"continued,omitempty"` // an execution that another one continued as
 	// Header of a start, an event, an update or a request to cancel. Activities and children have that of the start, which is not
 	// repeated in their events.
 	Header map[string]string `json:"header,omitempty"`

@@ -14,7 +14,9 @@ import (
 )
 
 // stores are the recorded files.
-func stores() []string { return []string{"core", "hardened", "activities", "busy", "language", "reach"} }
+func stores() []string {
+	return []string{"core", "hardened", "activities", "busy", "language", "reach"}
+}
 
 // The recorded stores have an event of every kind, so that each release proves that it reads those of the releases before.
 func TestEveryKindIsRecorded(t *testing.T) {

@@ -24,7 +24,7 @@ type scenario struct {
 func scenarios() []scenario {
 	var all []scenario
 	for _, group := range [][]scenario{
-		stepScenarios(), activityScenarios(), timeScenarios(), eventScenarios(), childScenarios(), continueScenarios(),
+		stepScenarios(), activityScenarios(), timeScenarios(), eventScenarios(), childScenarios(), reachScenarios(), continueScenarios(),
 		endScenarios(), steerScenarios(), nodeScenarios(), clientScenarios(), faultScenarios(), loadScenarios(),
 	} {
 		all = append(all, group...)
