@@ -26,7 +26,7 @@ func (f followFunc) applyFollow(o *followOptions) error { return f(o) }
 func FollowFor(d time.Duration) FollowOption {
 	return followFunc(func(o *followOptions) error {
 		if d <= 0 {
-			return fmt.Errorf("%w: FollowFor(%v): give more than zero", ErrInvalid, d)
+			return fmt.Errorf("FollowFor(%v): give more than zero", d)
 		}
 		o.most = d
 		return nil

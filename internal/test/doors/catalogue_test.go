@@ -98,6 +98,10 @@ func catalogue() []group {
 				"Export the history again. See [Check a deploy by replay](../how-to/check-a-deploy-by-replay.md).",
 			},
 			{
+				[]kind{k("client.ErrNotEnded", client.ErrNotEnded)},
+				"`Result`: the instance runs, and has no result yet", "yes, later", "the caller", "Wait with `Handle.Wait`, or follow the instance.",
+			},
+			{
 				[]kind{k("client.ErrNotSet", client.ErrNotSet)},
 				"`StatusOf` or `Value`: the code has set nothing, or has cleared it", "yes, later", "the caller", "Show that nothing is known yet.",
 			},

@@ -21,6 +21,7 @@ import (
 
 var (
 	notSet         = kind{"client.ErrNotSet", client.ErrNotSet}
+	notEnded       = kind{"client.ErrNotEnded", client.ErrNotEnded}
 	clientInvalid  = kind{"client.ErrInvalid", client.ErrInvalid}
 	clientTooLarge = kind{"client.ErrTooLarge", client.ErrTooLarge}
 	clientNotFound = kind{"client.ErrNotFound", client.ErrNotFound}

@@ -96,7 +96,7 @@ func Filters(all int64) []Filter {
 			Match: func(r *Row) bool { return r.Tenant == "acme" && r.Name == "rare" },
 		},
 	}
-	list = append(list, combined(all, tenant("acme"))...)
+	list = slices.Concat(list, combined(all, tenant("acme")))
 	for i := range list {
 		match := list[i].Match
 		list[i].Match = func(r *Row) bool { return !r.Replaced && match(r) }
