@@ -35,6 +35,7 @@ func (a *app) addCompletion(root *cobra.Command) {
 	}
 	arguments := map[string]completer{
 		"ID": a.complete(identifiers), "INSTANCE": a.complete(identifiers), "NAME": a.complete(names), "[NAME]": a.complete(names),
+		"QUEUE": a.complete(queueNames), "OWNER": a.complete(owners),
 	}
 	var add func(cmd *cobra.Command)
 	add = func(cmd *cobra.Command) {
@@ -104,6 +105,28 @@ func names(ctx context.Context, c *client.Client, begun string) (found []string,
 	for i := range versions {
 		if name := versions[i].Orchestration; strings.HasPrefix(name, begun) && !slices.Contains(found, name) {
 			found = append(found, name)
+		}
+	}
+	return found, err
+}
+
+// queueNames returns the names of queues.
+func queueNames(ctx context.Context, c *client.Client, begun string) (found []string, err error) {
+	queues, err := c.Queues(ctx)
+	for i := range queues {
+		if strings.HasPrefix(queues[i].Queue, begun) {
+			found = append(found, queues[i].Queue)
+		}
+	}
+	return found, err
+}
+
+// owners returns the owners of nodes.
+func owners(ctx context.Context, c *client.Client, begun string) (found []string, err error) {
+	nodes, err := c.Nodes(ctx)
+	for i := range nodes {
+		if strings.HasPrefix(nodes[i].Owner, begun) {
+			found = append(found, nodes[i].Owner)
 		}
 	}
 	return found, err

@@ -168,6 +168,12 @@ func checkOperation(t *testing.T, db string) {
 	o.check("queue-list-jsonl", "queue list -o jsonl")
 	o.check("queue-resume", "queue resume payments --wait 0s")
 	o.check("node-list", "node list")
+	if got := completed(t, "queue", "pause", "--db", db, "pay"); len(got) != 1 || got[0] != "payments" {
+		t.Errorf("queues are completed to %q", got)
+	}
+	if got := completed(t, "node", "drain", "--db", db, "web"); len(got) != 1 || got[0] != o.rt.Owner() {
+		t.Errorf("nodes are completed to %q", got)
+	}
 	o.refuse(exitUsage, "queue pause perdure", "perdure's own")
 	o.refuse(exitUsage, "queue pause payments --wait -1s", "--wait is -1s")
 	o.refuse(exitNotFound, "node drain nobody", "nobody", "list of nodes")

@@ -55,14 +55,14 @@ func newQueue(a *app) *cobra.Command {
 			},
 		},
 		newOrder(a, &cobra.Command{
-			Use:   "pause NAME",
+			Use:   "pause QUEUE",
 			Short: "Begin no activity of a queue, on any node",
 			Long: "Pause stops a queue within five seconds. The command waits until the nodes that serve the queue have confirmed, and\n" +
 				"names those that have not. A node of a release that knows no orders goes on; stop it.",
 			Example: "  perdure queue pause payments --reason 'the bank is down' --db orders.db",
 		}, "pause", "queue %s is paused\n", (*client.Client).PauseQueue),
 		newOrder(a, &cobra.Command{
-			Use:   "resume NAME",
+			Use:   "resume QUEUE",
 			Short: "Let a paused queue go on",
 		}, "resume", "queue %s goes on\n", (*client.Client).ResumeQueue),
 	)
