@@ -57,7 +57,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help check test need-go need-cc test-build test-race test-plain \
-	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare clean
+	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare otel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -69,7 +69,7 @@ check: need-go lint-tool ## the inner loop, under a minute when little has chang
 		$(GO) test -short -vet=off -timeout 5m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(UNHURRIED)'); \
 	}; $(call timed,check,part)
 
-test: need-go need-cc test-build test-race test-plain ## THE test command: all parts below, in order
+test: need-go need-cc test-build test-race test-plain otel ## THE test command: all parts below, in order
 	@printf '\nmake test: all parts passed\n'
 
 test-build: need-go ## part 1: build everything; make lint and make check have the checks of go vet
@@ -139,6 +139,9 @@ soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SO
 cross: need-go ## build for Windows and macOS
 	@part() { GOOS=windows CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' ./...; }; $(call timed,build for windows,part)
 	@part() { GOOS=darwin CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' ./...; }; $(call timed,build for darwin,part)
+
+otel: need-go ## part 4: build and test otel, a module of its own (fetches OpenTelemetry)
+	@part() { cd otel && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,otel,part)
 
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
 	@part() { cd bench/compare && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,comparison,part)

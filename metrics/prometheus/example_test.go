@@ -35,4 +35,5 @@ func Example() {
 	registry := prom.NewRegistry()
 	registry.MustRegister(observer)
 	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	// Output:
 }
