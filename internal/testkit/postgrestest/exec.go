@@ -12,7 +12,7 @@ import (
 // Exec runs statements at the server that url names, unseen by the store that uses it.
 func Exec(t testing.TB, url string, statements ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute) // some fill large tables
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
