@@ -41,17 +41,18 @@ func newDoctor(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check a database for damage",
 		Long: "Doctor reads the whole database and reports damage: work that can never finish, missing or unreadable events,\n" +
-			"and leftovers. It changes nothing and can run while workers use the database.\n\n" +
+			"and leftovers. It also reports schedules that cannot do their work. It changes nothing and can run while workers\n" +
+			"use the database.\n\n" +
 			"The exit code is 0 without findings and 1 with findings.",
 		Example: "  perdure doctor --db orders.db\n  perdure doctor --quiet -o json --db orders.db",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, notes, err := a.diagnose(cmd.Context(), options)
+			report, more, notes, err := a.diagnose(cmd.Context(), options)
 			if err != nil && len(report.Findings) == 0 {
 				return err
 			}
 			out := diagnosisOf(&report)
-			out.Notes = notes
+			out.Findings, out.Notes = append(out.Findings, more...), notes
 			if err := a.showLines(cmd, out, each(out.Findings), func(w *tabwriter.Writer) { doctorTable(w, &out) }); err != nil {
 				return err
 			}
@@ -65,15 +66,15 @@ func newDoctor(a *app) *cobra.Command {
 	return cmd
 }
 
-// diagnose checks the database that the user named. The report holds the findings up to the error.
-func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, notes []string, err error) {
+// diagnose checks the database that the user named. The report holds the findings up to the error. more are findings on schedules.
+func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, more []finding, notes []string, err error) {
 	db, err := a.database()
 	if err != nil {
-		return report, nil, err
+		return report, nil, nil, err
 	}
 	view, err := db.view(ctx, a.logger)
 	if err != nil {
-		return report, nil, err
+		return report, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	report, err = invariant.Check(ctx, provider.FullOf(view), options)
@@ -82,8 +83,9 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 	}
 	if err == nil {
 		notes = unservedNotes(ctx, provider.FullOf(view))
+		more, err = a.scheduleFindings(ctx, view)
 	}
-	return report, notes, err
+	return report, more, notes, err
 }
 
 // unservedNotes names versions that instances run and no node has registered. They are no damage: a node with the version helps. A store that

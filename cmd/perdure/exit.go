@@ -112,7 +112,7 @@ func codeOf(err error) exitCode {
 	case is(client.ErrNotFound, client.ErrUnknownQuery, client.ErrUnknownUpdate):
 		return exitNotFound
 	case is(client.ErrExists, client.ErrEnded, client.ErrClosing, client.ErrUpdateDiffers, client.ErrNotFinished, client.ErrNotEnded,
-		client.ErrInboxFull, client.ErrBusy, client.ErrSuperseded, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
+		client.ErrInboxFull, client.ErrBusy, client.ErrNoNode, client.ErrSuperseded, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):
 		return exitConflict
 	case is(provider.ErrNotStore, provider.ErrNewerSchema, provider.ErrClosed, history.ErrNewer, history.ErrCorrupt,
 		client.ErrOutcomeUnknown, context.DeadlineExceeded, fs.ErrPermission):

@@ -106,7 +106,7 @@ var (
 // check runs a command and compares what it prints, apart from the width of columns.
 func (o *operated) check(name, line string) {
 	o.t.Helper()
-	code, stdout, stderr := perdure(o.t, "", append(strings.Fields(line), "--db", o.db)...)
+	code, stdout, stderr := perdure(o.t, "", append(fields(line), "--db", o.db)...)
 	if code != exitOK {
 		o.t.Fatalf("%s: exit code %d: %s", line, code, stderr)
 	}
@@ -123,7 +123,7 @@ func (o *operated) check(name, line string) {
 // refuse runs a command that must fail.
 func (o *operated) refuse(want exitCode, line string, says ...string) {
 	o.t.Helper()
-	code, stdout, stderr := perdure(o.t, "", append(strings.Fields(line), "--db", o.db)...)
+	code, stdout, stderr := perdure(o.t, "", append(fields(line), "--db", o.db)...)
 	if code != want || stdout != "" {
 		o.t.Errorf("%s: exit code %d, want %d: %s%s", line, code, want, stdout, stderr)
 	}
@@ -195,4 +195,13 @@ func TestOperationOnServer(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
 	checkOperation(t, url+"&schema="+postgrestest.Schema(t, url))
+}
+
+// fields splits a command line. An underscore is a space inside of an argument.
+func fields(line string) []string {
+	args := strings.Fields(line)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "_", " ")
+	}
+	return args
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // for machines without the database of time zones
 
 	"github.com/spf13/cobra"
 

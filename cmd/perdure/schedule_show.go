@@ -184,7 +184,7 @@ func scheduleTable(w *tabwriter.Writer, d *client.ScheduleDescription) {
 		r := &d.Running[i]
 		text := r.ID
 		if r.Blocked > 0 {
-			text += fmt.Sprintf(", holds up %d due times", r.Blocked)
+			text += ", holds up " + plural(r.Blocked, "due time")
 		}
 		row(w, "running", text)
 	}
