@@ -186,10 +186,10 @@ func steerSchedule[Out any](ctx context.Context, s Schedule, doing, update, deta
 // steerScheduleAs is steerSchedule with an ID for the update.
 func steerScheduleAs[Out any](ctx context.Context, s Schedule, doing, update, detail, id string, in any) (out Out, err error) {
 	key, err := s.key(ctx, doing)
-	if err == nil {
-		err = cmp.Or(s.c.maySchedule(ctx), s.c.needScheduler(ctx))
-	}
 	if err != nil {
+		return out, err
+	}
+	if err := cmp.Or(s.c.maySchedule(ctx), s.c.needScheduler(ctx)); err != nil {
 		return out, fmt.Errorf("%s: %w", doing, err)
 	}
 	o := updateOptions{id: id, chosen: true, system: true, kind: ActSchedule, detail: detail, other: scheduleName(s.id)}

@@ -93,6 +93,10 @@ func catalogue() []group {
 				"Suspend the instance, or give `SuspendToMove`. See [Run versions side by side](../how-to/run-versions-side-by-side.md).",
 			},
 			{
+				[]kind{k("client.ErrNoNode", client.ErrNoNode)},
+				"no node of the store runs [schedules](../how-to/run-on-a-schedule.md), or none has run this one yet; nothing was stored", "yes, when a node runs", "the operator", "Start a node of a release that has schedules.",
+			},
+			{
 				[]kind{k("client.ErrHistoryFile", client.ErrHistoryFile)},
 				"`ReadHistories` or `runtime.Replay`: no history file, one that was cut off, or one of a newer release; the text says where", "no", "the caller",
 				"Export the history again. See [Check a deploy by replay](../how-to/check-a-deploy-by-replay.md).",
