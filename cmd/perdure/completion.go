@@ -99,13 +99,28 @@ func identifiers(ctx context.Context, c *client.Client, begun string) (ids []str
 	return ids, err
 }
 
-// names returns the names of orchestrations that nodes have or that instances run.
+// names returns the names of orchestrations that nodes have or that the newest instances run. It reads no more than that, since a store
+// may hold a million instances.
 func names(ctx context.Context, c *client.Client, begun string) (found []string, err error) {
-	versions, err := c.Versions(ctx, "")
-	for i := range versions {
-		if name := versions[i].Orchestration; strings.HasPrefix(name, begun) && !slices.Contains(found, name) {
+	add := func(name string) {
+		if strings.HasPrefix(name, begun) && !slices.Contains(found, name) {
 			found = append(found, name)
 		}
+	}
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range nodes {
+		for _, o := range nodes[i].Orchestrations {
+			add(o.Name)
+		}
+	}
+	list, err := c.List(ctx, client.Filter{}, client.Page{
+		Size: 4 * completionCount, Omit: []client.Column{client.ColumnAttributes, client.ColumnCustomStatus, client.ColumnBlockedMessage},
+	})
+	for i := range list.Items {
+		add(list.Items[i].Orchestration)
 	}
 	return found, err
 }
