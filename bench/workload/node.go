@@ -9,6 +9,8 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/metrics/prometheus"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -33,6 +35,24 @@ func NewClient(store provider.Provider, logger *slog.Logger) (*Node, error) {
 // offVariable names the fast paths that a node does without, such as "eager,sticky" or "all". It is for measuring what they save.
 const offVariable = "PERDURE_BENCH_OFF"
 
+// observeVariable gives a node an observer: "metrics". It is for measuring what that costs, in turns with runs without it:
+//
+//	perdure bench w1; PERDURE_BENCH_OBSERVE=metrics perdure bench w1
+const observeVariable = "PERDURE_BENCH_OBSERVE"
+
+// observer returns the observer that the environment asks for; nil: none.
+func observer(logger *slog.Logger) (observe.Observer, error) {
+	switch of := os.Getenv(observeVariable); of {
+	case "":
+		return nil, nil //nolint:nilnil // none is what was asked for
+	case "metrics":
+		logger.Warn("the node has an observer", "observer", of)
+		return prometheus.New(prometheus.Options{Logger: logger}), nil
+	default:
+		return nil, fmt.Errorf("reading %s: no observer %q: give metrics, or nothing", observeVariable, of)
+	}
+}
+
 // NewNode returns a node with a runtime.
 func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) (*Node, error) {
 	off, err := fastpath.Parse(os.Getenv(offVariable))
@@ -47,7 +67,11 @@ func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) 
 	if err := Register(reg); err != nil { //nolint:contextcheck // registering needs no context
 		return nil, err
 	}
-	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: logger})
+	watch, err := observer(logger)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: logger, Observer: watch})
 	if err != nil {
 		return nil, err
 	}

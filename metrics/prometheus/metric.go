@@ -161,8 +161,3 @@ func newVectors() vectors {
 	}
 	return v
 }
-
-// add counts.
-func (v *vectors) add(name string, n float64, labels ...string) {
-	v.counters[name].WithLabelValues(labels...).Add(n)
-}
