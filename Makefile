@@ -57,7 +57,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help check test need-go need-cc test-build test-race test-plain \
-	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare otel clean
+	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare otel test-browser clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -146,6 +146,17 @@ otel: need-go ## part 4: build and test otel, a module of its own (fetches OpenT
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
 	@part() { cd bench/compare && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,comparison,part)
 
+# The tests find Chromium in the path, or at PERDURE_TEST_BROWSER. axe-core, which checks accessibility, comes from npm.
+AXE_VERSION := 4.14.1
+AXE         := .bin/axe-$(AXE_VERSION)/node_modules/axe-core/axe.min.js
+
+test-browser: need-go need-browser $(AXE) ## the dashboard in a browser (needs Chromium and npm); SCREENSHOTS=1 makes the pictures of the docs
+	@part() { cd dashboard/browsertest && $(GO) test -vet=all -count=1 -timeout 10m . -axe $(CURDIR)/$(AXE) \
+		$(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images) $(TESTFLAGS); }; $(call timed,browser,part)
+
+$(AXE):
+	@npm install --silent --no-audit --no-fund --prefix .bin/axe-$(AXE_VERSION) axe-core@$(AXE_VERSION)
+
 bench-check: need-go ## compare what work costs (statements, commits, bytes, allocations) with what is stored; UPDATE=1 stores it
 	@$(GO) test ./bench ./provider/sqlite ./provider/postgres -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update)
 
@@ -163,6 +174,12 @@ need-go:
 	@out=$$($(GO) list -m 2>&1) || { printf '%s\n' "$$out" >&2; \
 		echo "make: $$($(GO) version) cannot load this module, which needs Go $$(sed -n 's/^go //p' go.mod) or newer:" >&2; \
 		echo "make: install it from https://go.dev/dl/, or let Go fetch it with GOTOOLCHAIN=auto" >&2; exit 1; }
+
+need-browser:
+	@[ -n "$$PERDURE_TEST_BROWSER" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+		echo 'make: the tests of the dashboard need Chromium; install it (Debian: apt-get install chromium), or name its program in PERDURE_TEST_BROWSER' >&2; exit 1; }
+	@[ -e $(AXE) ] || command -v npm >/dev/null || { \
+		echo 'make: the tests of the dashboard fetch axe-core by npm; install Node.js with npm (Debian: apt-get install npm)' >&2; exit 1; }
 
 need-cc:
 	@cc=$$($(GO) env CC); command -v $${cc%% *} >/dev/null || { \

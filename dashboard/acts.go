@@ -58,6 +58,9 @@ func acts() []act {
 // path returns the pattern of an act below the prefix.
 func (a *act) path() string { return a.of.path + "/" + a.name }
 
+// id names the act among all others.
+func (a *act) id() string { return strings.ReplaceAll(a.of.name, " ", "-") + "-" + a.name }
+
 // after returns the path of the page that an act leads back to.
 func (a *act) after(c *call) string {
 	page := a.of.page

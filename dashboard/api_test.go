@@ -125,7 +125,7 @@ func TestActsOfTheAPI(t *testing.T) {
 	if r := s.get("/api/v1/queues"); !strings.Contains(r.body, "strike") {
 		t.Errorf("the paused queue is not in %s", r.body)
 	}
-	if r := s.form("/queues/resume?name=carriers", nil); r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/queues?done=resume" {
+	if r := s.form("/queues/resume?name=carriers", nil); r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/queues?done=queue-resume" {
 		t.Errorf("resuming a queue: %d, to %q", r.StatusCode, r.Header.Get("Location"))
 	}
 	do("/queues/resume", object{}, http.StatusBadRequest)

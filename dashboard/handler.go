@@ -55,7 +55,7 @@ func Handler(c *client.Client, o Options) (http.Handler, error) {
 	}
 	s.titles = map[string]string{}
 	for _, a := range acts() {
-		s.titles[a.name] = a.title
+		s.titles[a.id()] = a.title
 	}
 	mux := http.NewServeMux()
 	for _, rt := range routes() {

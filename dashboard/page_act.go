@@ -109,7 +109,7 @@ func (a *act) performed(c *call, made outcome) error {
 		if to == "" {
 			to = a.after(c)
 		}
-		c.redirect(to + "?done=" + a.name)
+		c.redirect(to + "?done=" + a.id())
 		return nil
 	}
 	data, err := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })

@@ -80,6 +80,8 @@ func spanText(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "–"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
