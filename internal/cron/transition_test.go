@@ -163,7 +163,7 @@ func mustParse(t *testing.T, text string) *Expr {
 }
 
 // The cases of the peers that got one of the two wrong.
-func TestKnownTransitions(t *testing.T) {
+func TestHazard81_ClockChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, zone, after, want string }{
 		{"a missing time", "30 2 * * *", "America/New_York", "2026-03-08T00:00:00-05:00", "2026-03-08T07:00:00Z 2026-03-09T06:30:00Z"},
