@@ -22,8 +22,11 @@ import (
 const (
 	bulkPrefix = reserved.IDPrefix + "bulk/"
 	// maxBulkID and maxBulkJob bound what a job stores of itself.
-	maxBulkID  = 256
-	maxBulkJob = 32 << 10
+	maxBulkID = 256
+	// bulkActName and bulkMaxName are attributes of a job.
+	bulkActName = "act"
+	bulkMaxName = "max"
+	maxBulkJob  = 32 << 10
 	// previewCount is how far a preview counts, and previewSample how many instances it shows.
 	previewCount  = 1_000_000
 	previewSample = 10
@@ -169,6 +172,10 @@ func (c *Client) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
 		id: bulkPrefix + j.ID, version: "1", versioned: true, system: true, kind: ActBulk, policy: provider.IDReject,
 		detail: fmt.Sprintf("%s on at most %d instances", j.Act, j.Max),
 	}
+	// A job that no node has taken shows these.
+	o.attributes = []provider.Attribute{
+		{Name: bulkActName, Kind: provider.AttributeText, Text: string(j.Act)}, {Name: bulkMaxName, Kind: provider.AttributeInt, Number: j.Max},
+	}
 	t, err := c.start(ctx, reserved.Bulk, o, bulk.State{Job: job}, nil)
 	return Bulk{c, t}, err
 }
@@ -303,6 +310,14 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 	info := BulkInfo{ID: b.ID(), Key: i.Key, Phase: BulkWaiting, CreatedAt: i.CreatedAt.Std(), EndedAt: i.EndedAt.Std()}
 	if i.HistoryLength > 0 {
 		info.Phase = BulkRunning
+	}
+	for n := range i.Attributes {
+		switch a := &i.Attributes[n]; a.Name {
+		case bulkActName:
+			info.Act = Act(a.Text)
+		case bulkMaxName:
+			info.Max = a.Number
+		}
 	}
 	if res.Value != nil {
 		var v bulk.View

@@ -12,10 +12,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// StepBulk acts on the next instances of a bulk job. Only perdure's own activity calls it. from is how far an attempt before has come, and
-// beat is called after each instance.
-func (c *Client) StepBulk(ctx context.Context, req bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped)) (bulk.Stepped, error) {
-	s := bulkStep{c: c, req: &req, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
+// StepBulk acts on the next instances of a bulk job. It is for perdure's own activity, whose forms it takes as JSON. from is how far an
+// attempt before has come, nil for the first. beat is called after each instance.
+func (c *Client) StepBulk(ctx context.Context, request, from []byte, beat func(done []byte)) ([]byte, error) {
+	return stepOf(request, from, beat, func(req bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped)) (bulk.Stepped, error) {
+		return c.stepBulk(ctx, &req, from, beat)
+	})
+}
+
+func (c *Client) stepBulk(ctx context.Context, req *bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped)) (bulk.Stepped, error) {
+	s := bulkStep{c: c, req: req, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
 	if from != nil {
 		s.done = *from
 	}

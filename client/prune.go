@@ -12,7 +12,7 @@ import (
 )
 
 // MinPruneAge is the least age of what is pruned, unless Pruning.Young is set. The ID of a pruned instance can be used again. So a start that
-// is repeated later than this, such as a webhook that is delivered again, starts an instance anew in spite of client.RejectAny.
+// is repeated later than this, such as a webhook that is delivered again, starts an instance anew in spite of client.Reject.
 const MinPruneAge = 24 * time.Hour
 
 // pruneStep is how many instances one call of the store removes, so that none takes long.
@@ -33,6 +33,7 @@ type Pruning struct {
 	Progress    func(instances int64)
 
 	system bool // of perdure itself
+	once   bool // make one call of the store
 }
 
 // Pruned says how many instances Prune has deleted. Cursor is "" unless the limit was reached.
@@ -82,7 +83,7 @@ func (c *Client) prune(ctx context.Context, doing string, req provider.PruneRequ
 		if p.Progress != nil && res.Instances > 0 {
 			p.Progress(done.Instances)
 		}
-		if done.Cursor == "" || p.Limit > 0 && done.Instances >= p.Limit {
+		if done.Cursor == "" || p.once || p.Limit > 0 && done.Instances >= p.Limit {
 			return nil
 		}
 	}

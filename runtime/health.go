@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/retention"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -29,9 +30,11 @@ type Health struct {
 	Blocked     int64 // instances that cannot make a turn
 	DeadLetters int64
 	Unserved    []Unserved
-	Leaked      []LeakedWork // of this node; see Runtime.Leaked
-	Fatal       error        // why this node should be restarted; nil: it is fine
-	State       NodeState    // whether this node takes work
+	// Growing counts the ended instances of a store that has more than 100,000 and removes none: see Options.Retention. Otherwise it is 0.
+	Growing int64
+	Leaked  []LeakedWork // of this node; see Runtime.Leaked
+	Fatal   error        // why this node should be restarted; nil: it is fine
+	State   NodeState    // whether this node takes work
 }
 
 // NodeState says whether a node takes work.
@@ -84,6 +87,9 @@ func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 		return h, fmt.Errorf("checking health: %w", err)
 	}
 	h.Blocked, h.DeadLetters = stats.Blocked, stats.DeadLetters
+	if h.Growing, err = retention.Growing(ctx, provider.FullOf(rt.store), stats.Instances); err != nil {
+		return h, fmt.Errorf("checking health: %w", err)
+	}
 	if err := rt.unserved(ctx, &h, &stats); err != nil {
 		return h, fmt.Errorf("checking health: %w", err)
 	}

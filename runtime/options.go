@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/propagate"
@@ -60,6 +61,9 @@ type Options struct {
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int
+	// Retention is what the store removes by itself, once an hour; default nil: as it was set last, by another node or an operator. A
+	// start sets it where it differs. The zero Retention switches retention off.
+	Retention *client.Retention
 	// OnDrained is called on a goroutine of its own when an operator has drained the node and nothing runs on it any more: each time
 	// that happens. The process may then call Shutdown and end. Default nil: only Health and the list of nodes show it.
 	OnDrained func()

@@ -82,6 +82,9 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if err := register(checking, &cfg, upgrade.OwnLevel(ctx)); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
+	if err := keep(ctx, store, &opts); err != nil {
+		return nil, fmt.Errorf("starting runtime: option Retention: %w", err)
+	}
 	rt := &Runtime{
 		store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators,
 		watch: cfg.Watch,

@@ -10,7 +10,20 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/system"
+	"github.com/perdure/perdure/provider"
 )
+
+// keep brings the retention of the store up to date.
+func keep(ctx context.Context, store provider.Provider, opts *Options) error {
+	if opts.Retention == nil {
+		return nil
+	}
+	c, err := client.New(store, client.Options{Logger: opts.Logger})
+	if err != nil {
+		return err
+	}
+	return c.SetRetention(ctx, *opts.Retention)
+}
 
 // addSystem adds the code of perdure itself to that of the user. A node without activities runs its orchestrations only.
 func addSystem(ctx context.Context, cfg *dispatcher.Config, logger *slog.Logger) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/internal/retention"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -82,10 +83,23 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 		err = &storeError{fmt.Errorf("%w; the check ended early: %s", err, db.salvage())}
 	}
 	if err == nil {
-		notes = unservedNotes(ctx, provider.FullOf(view))
+		notes = append(unservedNotes(ctx, provider.FullOf(view)), growingNotes(ctx, provider.FullOf(view))...)
 		more, err = a.scheduleFindings(ctx, view)
 	}
 	return report, more, notes, err
+}
+
+// growingNotes says that the store only grows. A store that cannot tell has none.
+func growingNotes(ctx context.Context, store *provider.Full) []string {
+	stats, err := store.Stats(ctx, provider.StatsRequest{})
+	if err != nil {
+		return nil
+	}
+	n, err := retention.Growing(ctx, store, stats.Instances)
+	if err != nil || n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d instances have ended, and nothing removes them: set rules with 'perdure retention set'", n)}
 }
 
 // unservedNotes names versions that instances run and no node has registered. They are no damage: a node with the version helps. A store that

@@ -76,7 +76,7 @@ func newRoot(a *app) *cobra.Command {
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
 		newSuspend(a), newResume(a), newRestart(a), newActivity(a), newQueue(a), newNode(a), newAudit(a),
 		newMove(a), newPatches(a), newVersions(a),
-		newDelete(a), newPrune(a), newTrim(a), newCompact(a),
+		newDelete(a), newPrune(a), newTrim(a), newCompact(a), newRetention(a), newBulk(a),
 		newSchedule(a),
 		newReset(a), newFork(a),
 		newExport(a), newImport(a), newUnseal(a), newBackup(a),

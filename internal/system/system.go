@@ -4,12 +4,17 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/bind"
+	bulkform "github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
+	retentionform "github.com/perdure/perdure/internal/retention"
+	"github.com/perdure/perdure/internal/system/bulk"
+	"github.com/perdure/perdure/internal/system/retention"
 	"github.com/perdure/perdure/internal/system/schedule"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -24,7 +29,9 @@ type Code struct {
 // New returns the code. Its activities use the client, which has all rights.
 func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
-	if err := addJobs(code, c); err != nil {
+	act(code, bulkform.Step, bulk.Activities{Client: c}.Step)
+	act(code, retentionform.Step, retention.Activities{Client: c}.Step)
+	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, retention.V1())); err != nil {
 		return nil, err
 	}
 	s := schedule.Activities{Client: c, Newest: "1"}

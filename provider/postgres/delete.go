@@ -213,14 +213,8 @@ func (d deleter) prune(ctx context.Context, req provider.PruneRequest) (res prov
 		return res, err
 	}
 	res.Cursor = found.Cursor
-	for _, key := range found.Keys {
-		n, err := d.pruneOne(ctx, key)
-		res.Instances += n
-		if err != nil {
-			return res, err
-		}
-	}
-	return res, nil
+	res.Instances, err = relational.PruneAll(found.Keys, func(key provider.UUID) (int64, error) { return d.pruneOne(ctx, key) })
+	return res, err
 }
 
 // prunable returns which trees may go.

@@ -208,14 +208,8 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 		return provider.PruneResult{}, err
 	}
 	res := provider.PruneResult{Cursor: found.Cursor}
-	for _, key := range found.Keys {
-		n, err := cl.prune(ctx, key)
-		res.Instances += n
-		if err != nil {
-			return res, err
-		}
-	}
-	return res, nil
+	res.Instances, err = relational.PruneAll(found.Keys, func(key provider.UUID) (int64, error) { return cl.prune(ctx, key) })
+	return res, err
 }
 
 // prunable returns which trees may go. It may look at many rows, so that no writer waits for it.

@@ -2,7 +2,6 @@
 package bulk
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -136,9 +135,4 @@ func (j *job) show(ctx *orchestration.Context, phase, problem string) form.View 
 	v := form.View{Job: j.st.Job, Phase: phase, Counts: j.st.Counts, Started: j.st.Started, Looked: ctx.Now(), Problem: problem}
 	orchestration.SetValue(ctx, form.ValueKey, v)
 	return v
-}
-
-// Stepper makes steps: a *client.Client.
-type Stepper interface {
-	StepBulk(ctx context.Context, req form.StepRequest, from *form.Stepped, beat func(form.Stepped)) (form.Stepped, error)
 }

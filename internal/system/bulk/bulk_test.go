@@ -1,6 +1,7 @@
 package bulk_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -82,6 +83,26 @@ func (w *world) bulk(job client.BulkJob) client.Bulk {
 		w.T.Fatal(err)
 	}
 	return b
+}
+
+// step makes one step of a job.
+func (w *world) step(req form.StepRequest, beat func(form.Stepped)) (done form.Stepped, err error) {
+	w.T.Helper()
+	read := func(text []byte) (done form.Stepped) {
+		if err := json.Unmarshal(text, &done); err != nil {
+			w.T.Error(err)
+		}
+		return done
+	}
+	request, err := json.Marshal(req) //nolint:musttag // a filter is stored by the names of its fields
+	if err != nil {
+		return done, err
+	}
+	text, err := w.StepBulk(w.T.Context(), request, nil, func(text []byte) { beat(read(text)) })
+	if err != nil {
+		return done, err
+	}
+	return read(text), nil
 }
 
 // done waits for the end of a job.
@@ -220,7 +241,7 @@ func TestHazard68_TheFilterIsCheckedAgain(t *testing.T) {
 		Filter: provider.Filter{IDPrefix: "c-", Statuses: []provider.Status{provider.StatusRunning}},
 	}
 	suspended := 0
-	step, err := w.StepBulk(t.Context(), form.StepRequest{Job: job, Key: enginetest.NewID(), Max: 3}, nil, func(form.Stepped) {
+	step, err := w.step(form.StepRequest{Job: job, Key: enginetest.NewID(), Max: 3}, func(form.Stepped) {
 		for ; suspended < 2; suspended++ { // behind the first act, of the newest instance
 			if err := w.handles[suspended].Suspend(t.Context(), ""); err != nil {
 				t.Error(err)
@@ -254,7 +275,7 @@ func TestHazard67_JobsHaveTheRightsOfTheirPrincipal(t *testing.T) {
 	}
 	// Somebody stored a job with an act that its principal must not do.
 	stored := form.Job{ID: "stored", Act: string(client.ActDelete), Max: 2, Principal: &form.Principal{Name: "ann", Role: "operator"}}
-	step, err := w.StepBulk(t.Context(), form.StepRequest{Job: stored, Key: enginetest.NewID(), Max: 2}, nil, func(form.Stepped) {})
+	step, err := w.step(form.StepRequest{Job: stored, Key: enginetest.NewID(), Max: 2}, func(form.Stepped) {})
 	if err != nil || step.Refused == "" || step.Total() != 0 {
 		t.Errorf("%+v %v, want the step refused", step, err)
 	}

@@ -2,19 +2,28 @@ package bulk
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/perdure/perdure/activity"
-	form "github.com/perdure/perdure/internal/bulk"
 )
+
+// Stepper makes steps: a *client.Client.
+type Stepper interface {
+	StepBulk(ctx context.Context, request, from []byte, beat func(done []byte)) ([]byte, error)
+}
 
 // Activities are those of bulk jobs.
 type Activities struct{ Client Stepper }
 
-// Step acts on the next instances of a job. An attempt after a crash continues where the last heartbeat says.
-func (a Activities) Step(ctx context.Context, req form.StepRequest) (form.Stepped, error) {
-	var from *form.Stepped
-	if done, ok, err := activity.HeartbeatDetails[form.Stepped](ctx); err == nil && ok {
-		from = &done
+// Step makes a step. An attempt after a crash continues where the last heartbeat says.
+func (a Activities) Step(ctx context.Context, req json.RawMessage) (json.RawMessage, error) {
+	from, _, err := activity.HeartbeatDetails[json.RawMessage](ctx)
+	if err != nil {
+		from = nil
 	}
-	return a.Client.StepBulk(ctx, req, from, func(done form.Stepped) { _ = activity.Heartbeat(ctx, done) })
+	done, err := a.Client.StepBulk(ctx, req, from, func(done []byte) { _ = activity.Heartbeat(ctx, json.RawMessage(done)) })
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
 }

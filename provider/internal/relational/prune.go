@@ -2,6 +2,8 @@ package relational
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -40,4 +42,27 @@ func FindPrunable(req *provider.PruneRequest, find func(from Position, looks int
 		list.Cursor = WriteCursor(found.Last[0].At, found.Last[0].Key)
 	}
 	return list, nil
+}
+
+// pruneWidth is how many trees are removed at a time. A store folds their transactions into one, which writes the log less often. Few of
+// them keep that transaction short.
+const pruneWidth = 8
+
+// PruneAll removes trees, some at a time, and returns how many instances went. After an error no further one begins.
+func PruneAll(keys []provider.UUID, prune func(provider.UUID) (int64, error)) (total int64, err error) {
+	for some := range slices.Chunk(keys, pruneWidth) {
+		counts, errs := make([]int64, len(some)), make([]error, len(some))
+		var all sync.WaitGroup
+		for n, key := range some {
+			all.Go(func() { counts[n], errs[n] = prune(key) })
+		}
+		all.Wait()
+		for _, n := range counts {
+			total += n
+		}
+		if at := slices.IndexFunc(errs, func(err error) bool { return err != nil }); at >= 0 {
+			return total, errs[at]
+		}
+	}
+	return total, nil
 }

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// stepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first.
+func stepOf[Request, Done any](
+	request, from []byte, beat func(done []byte), step func(req Request, from *Done, beat func(Done)) (Done, error),
+) ([]byte, error) {
+	var req Request
+	if err := json.Unmarshal(request, &req); err != nil {
+		return nil, fmt.Errorf("reading the request of a step: %w", err)
+	}
+	var before *Done
+	if from != nil {
+		before = new(Done)
+		if err := json.Unmarshal(from, before); err != nil {
+			return nil, fmt.Errorf("reading the progress of a step: %w", err)
+		}
+	}
+	done, err := step(req, before, func(done Done) {
+		if text, err := json.Marshal(done); err == nil {
+			beat(text)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(done)
+	if err != nil {
+		return nil, fmt.Errorf("writing the result of a step: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+)
+
+func newRetention(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "retention",
+		Short: "Set and show what the store removes by itself",
+		Long: "Retention removes ended instances and old executions by rules, once an hour, on any node. It is off until rules are\n" +
+			"set, here or in the code of the service.",
+		Args: arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRetentionSet(a), newRetentionShow(a), newRetentionRun(a))
+	return cmd
+}
+
+// retentionFlags are the flags of retention set.
+type retentionFlags struct {
+	rules    []string
+	file     string
+	trim     time.Duration
+	keep     int
+	audit    time.Duration
+	rate     float64
+	off, yes bool
+}
+
+func newRetentionSet(a *app) *cobra.Command {
+	var f retentionFlags
+	cmd := &cobra.Command{
+		Use:   "set",
+		Short: "Set the rules, in place of those before",
+		Long: "Set stores rules. Each --rule is AGE, or NAME=AGE for the orchestration NAME, or NAME:STATUS=AGE or :STATUS=AGE. An\n" +
+			"instance falls under the first rule that matches it. AGE is at least 24h, or 'forever'. Instances without a rule stay.",
+		Example: "  perdure retention set --rule Checkout=168h --rule :failed=2160h --rule 720h --trim 168h --yes --db orders.db",
+		Args:    arguments,
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.rules, "rule", nil, "how long ended instances stay; repeatable, the first that matches counts")
+	flags.StringVar(&f.file, "rules", "", "the rules as JSON, as 'retention show -o json' prints them; @file or -")
+	flags.DurationVar(&f.trim, "trim", 0, "how long old executions of instances that continue as new stay; 0: for ever")
+	flags.IntVar(&f.keep, "keep", 1, "how many executions before the current one stay")
+	flags.DurationVar(&f.audit, "audit", 0, "how long audit records stay; 0: for ever")
+	flags.Float64Var(&f.rate, "rate", 0, "most instances to remove in a second; 0: 200")
+	flags.BoolVar(&f.off, "off", false, "remove nothing any more")
+	flags.BoolVar(&f.yes, "yes", false, "do it without asking; needed where there is no terminal to ask on")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		r, err := f.retention(cmd)
+		if err != nil {
+			return err
+		}
+		if !f.off {
+			if err := a.confirm(cmd, f.yes, "let the store delete what the rules do not keep, for good"); err != nil {
+				return err
+			}
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if err := c.SetRetention(ctx, r); err != nil {
+				return err
+			}
+			return a.showRetention(ctx, cmd, c)
+		})
+	}
+	return cmd
+}
+
+// retention returns what the flags say.
+func (f *retentionFlags) retention(cmd *cobra.Command) (r client.Retention, err error) {
+	given := len(f.rules) > 0 || f.file != "" || f.trim != 0 || f.audit != 0
+	switch {
+	case f.off && given:
+		return r, badUsage("flag --off goes alone: leave out the rules")
+	case f.off:
+		return r, nil
+	case !given:
+		return r, badUsage("there are no rules: give --rule, --rules, --trim or --audit, or --off")
+	case f.file != "":
+		text, err := readJSON(cmd, "rules", f.file)
+		if err != nil {
+			return r, err
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return r, badUsage("flag --rules: %v: give what 'perdure retention show -o json' prints", err)
+		}
+		return r, nil
+	}
+	for _, text := range f.rules {
+		rule, err := ruleOf(text)
+		if err != nil {
+			return r, err
+		}
+		r.Rules = append(r.Rules, rule)
+	}
+	if f.trim != 0 {
+		r.Trim = &client.TrimRule{Age: f.trim, Keep: f.keep}
+	}
+	r.Audit, r.Rate = f.audit, f.rate
+	return r, nil
+}
+
+// ruleOf parses NAME:STATUS=AGE, of which AGE alone is required.
+func ruleOf(text string) (rule client.RetentionRule, err error) {
+	age := text
+	if i := strings.LastIndex(text, "="); i >= 0 {
+		age = text[i+1:]
+		if err := ruleFor(text[:i], &rule); err != nil {
+			return rule, err
+		}
+	}
+	if age == "forever" {
+		rule.Age = orchestration.Off
+		return rule, nil
+	}
+	if rule.Age, err = time.ParseDuration(age); err != nil {
+		return rule, badUsage("flag --rule is %q: give AGE, NAME=AGE or NAME:STATUS=AGE, with an age such as 720h or forever", text)
+	}
+	return rule, nil
+}
+
+// ruleFor parses NAME, NAME:STATUS or :STATUS.
+func ruleFor(of string, rule *client.RetentionRule) (err error) {
+	name := of
+	if i := strings.LastIndex(of, ":"); i >= 0 {
+		name = of[:i]
+		if rule.Statuses, err = parseStatuses([]string{of[i+1:]}); err != nil {
+			return err
+		}
+	}
+	if name != "" {
+		rule.Names = []string{name}
+	}
+	return nil
+}
+
+func newRetentionShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show",
+		Short: "Show the rules and the last round",
+		Args:  arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error { return a.showRetention(ctx, cmd, c) })
+		},
+	}
+}
+
+func (a *app) showRetention(ctx context.Context, cmd *cobra.Command, c *client.Client) error {
+	info, err := c.Retention(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(cmd, info, func(w *tabwriter.Writer) { retentionTable(w, &info) })
+}
+
+func retentionTable(w *tabwriter.Writer, info *client.RetentionInfo) {
+	if !info.On {
+		fmt.Fprintln(w, "retention is off: nothing is removed")
+		return
+	}
+	row(w, "ORCHESTRATIONS", "STATUSES", "STAY")
+	for i := range info.Rules {
+		r := &info.Rules[i]
+		row(w, allOr(strings.Join(r.Names, ",")), allOr(joined(r.Statuses)), stay(r.Age))
+	}
+	if info.Trim != nil {
+		row(w, "old executions", fmt.Sprintf("all but the last %d", info.Trim.Keep), stay(info.Trim.Age))
+	}
+	if info.Audit > 0 {
+		row(w, "audit records", "all", stay(info.Audit))
+	}
+	fmt.Fprintln(w)
+	if info.Rounds == 0 {
+		fmt.Fprintln(w, "no round has begun: a node has to run")
+		return
+	}
+	fmt.Fprintf(w, "last round at %s: removed %s and %s, freed %s\n", instant(info.BeganAt), plural(int(info.Instances), "instance"),
+		plural(int(info.Executions), "execution"), mebibytes(info.Freed))
+	if info.Problem != "" {
+		fmt.Fprintf(w, "it ended early: %s\n", plain(info.Problem))
+	}
+}
+
+func allOr(text string) string {
+	if text == "" {
+		return "all others"
+	}
+	return plain(text)
+}
+
+func joined(list []client.Status) string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, ",")
+}
+
+func stay(age time.Duration) string {
+	if age == orchestration.Off {
+		return "for ever"
+	}
+	return age.String()
+}
+
+func newRetentionRun(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Begin a round now",
+		Long:  "Run asks for a round and does not wait for it: see 'perdure retention show'. A node has to run.",
+		Args:  arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if err := c.RunRetention(ctx); err != nil {
+					return err
+				}
+				return a.show(cmd, steered{Action: "retention"}, func(w *tabwriter.Writer) { fmt.Fprintln(w, "a round was asked for") })
+			})
+		},
+	}
+}

@@ -1,0 +1,29 @@
+package retention
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure/activity"
+)
+
+// Stepper makes steps: a *client.Client.
+type Stepper interface {
+	StepRetention(ctx context.Context, request, from []byte, beat func(done []byte)) ([]byte, error)
+}
+
+// Activities are those of retention.
+type Activities struct{ Client Stepper }
+
+// Step makes a step. An attempt after a crash continues where the last heartbeat says.
+func (a Activities) Step(ctx context.Context, req json.RawMessage) (json.RawMessage, error) {
+	from, _, err := activity.HeartbeatDetails[json.RawMessage](ctx)
+	if err != nil {
+		from = nil
+	}
+	done, err := a.Client.StepRetention(ctx, req, from, func(done []byte) { _ = activity.Heartbeat(ctx, json.RawMessage(done)) })
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
+}
