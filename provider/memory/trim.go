@@ -18,7 +18,7 @@ func (cl *cleaner) Trim(ctx context.Context, req provider.TrimRequest) (res prov
 		}
 		all := make([]*instance, 0, len(cl.instances.byKey))
 		for key, i := range cl.instances.byKey {
-			if slices.Compare(key[:], from[:]) >= 0 {
+			if slices.Compare(key[:], from[:]) >= 0 && !i.row.Deleting {
 				all = append(all, i)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 const (
 	// The columns say which execution is the current one and how long ago this one ended, negative if that is unknown.
 	sqlOver = `SELECT e.key, e.execution, i.execution, CASE WHEN e.ended_at > 0 THEN ` + sqlNow + ` - e.ended_at ELSE -1 END
-	FROM perdure.execution e JOIN perdure.instance i ON i.key = e.key
+	FROM perdure.execution e JOIN perdure.instance i ON i.key = e.key AND {NOT i.deleting|i.deleting = 0}
 	WHERE e.key >= $1 AND (e.key > $1 OR e.execution > $2) ORDER BY e.key, e.execution LIMIT $3`
 	// An older release does not note the end.
 	sqlEndedNow = `UPDATE perdure.execution SET ended_at = ` + sqlNow + ` WHERE key = $1 AND execution = $2 AND ended_at = 0
