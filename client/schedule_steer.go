@@ -171,7 +171,16 @@ func (s Schedule) Delete(ctx context.Context) error {
 		kind: ActSchedule, doing: doing, on: target{id: reserved.SchedulePrefix + s.id, key: row.key}, other: scheduleName(s.id),
 		detail: "the schedule was deleted", system: true,
 	}
-	err = s.c.perform(ctx, &a, func(ctx context.Context) error { return s.c.terminateNow(ctx, &a) })
+	err = s.c.perform(ctx, &a, func(ctx context.Context) error {
+		if err := s.c.terminateNow(ctx, &a); err != nil {
+			return err
+		}
+		// It is over now. What is left of it is only history, which a store without Cleaner keeps.
+		if _, err := s.c.deleteNow(ctx, &a, deleteOptions{}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			s.c.store.logger.WarnContext(ctx, "the history of a deleted schedule is still there", "schedule", s.id, "error", err)
+		}
+		return nil
+	})
 	if errors.Is(err, ErrEnded) {
 		return fmt.Errorf("%s: %w", doing, ErrNotFound)
 	}

@@ -48,7 +48,7 @@ func TestReportsOfTwoNights(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(48*time.Hour + 2*time.Minute) //nolint:forbidigo // virtual
+		time.Sleep(48*time.Hour + 2*time.Minute)
 		synctest.Wait()
 		for i, day := range []string{"2000-01-01", "2000-01-02"} {
 			report, err := client.Lookup[string](t.Context(), c, "nightly-report/"+day+"T01:30:00Z")
@@ -97,7 +97,7 @@ func TestOperate(t *testing.T) {
 		if err := schedule.Declare(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * 24 * time.Hour) //nolint:forbidigo // virtual
+		time.Sleep(2 * 24 * time.Hour)
 		if err := operate(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

@@ -153,7 +153,10 @@ func TestHazard65_ScheduleMadeAgain(t *testing.T) {
 		again := w.create(every(10*time.Minute), job{})
 		w.pass(20*time.Minute + time.Second)
 		w.wantBegan("00:10:00 00:20:00")
-		if d := w.describe(again); d.Started != 1 || len(d.Skips) > 0 {
+		w.finish("00:10:00") // which nobody is told of any more
+		w.pass(30*time.Minute + time.Second)
+		w.wantBegan("00:10:00 00:20:00 00:30:00")
+		if d := w.describe(again); d.Started != 2 || len(d.Skips) > 0 {
 			t.Errorf("%+v", d)
 		}
 	})

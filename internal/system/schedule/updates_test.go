@@ -171,6 +171,9 @@ func TestListAndDelete(t *testing.T) {
 		}
 		w.pass(5 * time.Minute)
 		w.wantBegan("")
+		if list, err := w.Client.List(w.T.Context(), client.Filter{IDPrefix: "perdure/schedule/s"}, client.Page{}); err != nil || len(list.Items) > 0 {
+			t.Errorf("left behind: %+v, %v", list, err)
+		}
 		w.create(every(time.Minute), job{})
 		w.pass(6 * time.Minute)
 		w.wantBegan("00:06:00")
