@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/moving"
 	"github.com/perdure/perdure/provider"
 )
@@ -68,6 +69,9 @@ func (c *Client) Export(ctx context.Context, w io.Writer, opts ExportOptions) (r
 	const doing = "exporting instances"
 	if err := c.usable(ctx); err != nil {
 		return res, fmt.Errorf("%s: %w", doing, err)
+	}
+	if check.IsNil(w) {
+		return res, fmt.Errorf("%s: %w: the writer is nil: give a file", doing, ErrInvalid)
 	}
 	mover, ok := provider.As[provider.Mover](c.store.Provider)
 	if !ok {

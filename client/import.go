@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/moving"
 	"github.com/perdure/perdure/provider"
 )
@@ -42,6 +43,9 @@ func (c *Client) Import(ctx context.Context, r io.Reader, opts ImportOptions) (r
 	const doing = "importing instances"
 	if err := c.usable(ctx); err != nil {
 		return res, fmt.Errorf("%s: %w", doing, err)
+	}
+	if check.IsNil(r) {
+		return res, fmt.Errorf("%s: %w: the reader is nil: give a file of Export", doing, ErrInvalid)
 	}
 	mover, ok := provider.As[provider.Mover](c.store.Provider)
 	if !ok {

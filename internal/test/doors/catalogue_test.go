@@ -269,6 +269,11 @@ func catalogue() []group {
 			{[]kind{k("provider.ErrLeaseLost", provider.ErrLeaseLost)}, "the token does not hold the lease", "no", "the engine", "It drops its result."},
 			{[]kind{k("provider.ErrInboxNotEmpty", provider.ErrInboxNotEmpty)}, "messages wait that the closing turn did not read", "with these messages", "the engine", "It runs the turn again with them."},
 			{[]kind{k("client.ErrRunning", client.ErrRunning), k("provider.ErrRunning", provider.ErrRunning)}, "the instance, or one below it, has not ended", "after its end", "the caller", "Terminate it, wait, or delete it with `client.Force`."},
+			{[]kind{k("client.ErrMoved", client.ErrMoved), k("provider.ErrMoved", provider.ErrMoved)}, "the instance is sealed, because it moves to another store", "at the other store", "the caller", "Use the store that it has moved to. See [Move to another store](../how-to/move-to-another-store.md)."},
+			{[]kind{k("client.ErrClockBehind", client.ErrClockBehind), k("provider.ErrClockBehind", provider.ErrClockBehind)}, "the clock of the target of a move is behind", "yes", "the caller", "Set the clock, and repeat the import."},
+			{[]kind{k("client.ErrDamagedFile", client.ErrDamagedFile)}, "the file of an import is cut off, was changed, or is no export", "no", "the caller", "Take the whole file, or export again."},
+			{[]kind{k("client.ErrNewerFile", client.ErrNewerFile)}, "a newer release wrote the file of an import", "with a newer release", "the caller", "Import it with that release."},
+			{[]kind{k("client.ErrUnsound", client.ErrUnsound)}, "an import found damage in what it has stored", "no", "the caller", "Run `perdure doctor` at the source and at the target. The instances stay suspended."},
 			{[]kind{k("provider.ErrNoAnswer", provider.ErrNoAnswer)}, "no node replied to an ask in time", "yes", "the caller", "Check that a node runs the instance's code."},
 		}},
 	}
