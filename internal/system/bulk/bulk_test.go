@@ -233,6 +233,23 @@ func TestHazard68_OnlyWhatThePreviewSaw(t *testing.T) {
 	}
 }
 
+// A step whose node was killed runs again from its beginning: it acts on no instance twice.
+func TestHazard68_RepeatedStepActsOnce(t *testing.T) {
+	w := newWorld(t, 5)
+	job := form.Job{
+		ID: "again", Act: string(client.ActRaise), Args: form.Args{Event: "go", Payload: []byte("1")}, Max: 5, Filter: provider.Filter{IDPrefix: "c-"},
+	}
+	req := form.StepRequest{Job: job, Key: enginetest.NewID(), Max: 1}
+	for ; req.Max <= 5; req.Max++ { // each time it comes one instance further, and nothing of the step before is known
+		if step, err := w.step(req, func(form.Stepped) {}); err != nil || step.Done != int64(req.Max) {
+			t.Errorf("%+v %v, want %d done", step, err, req.Max)
+		}
+	}
+	if got := w.counted(); got[1] != 5 {
+		t.Errorf("events taken: %v, want one by each of 5", got)
+	}
+}
+
 // An instance that does not match any more is left alone, although a page of the job has it.
 func TestHazard68_TheFilterIsCheckedAgain(t *testing.T) {
 	w := newWorld(t, 3)
@@ -282,7 +299,7 @@ func TestHazard67_JobsHaveTheRightsOfTheirPrincipal(t *testing.T) {
 }
 
 // Any call of the storage may fail before or after its effect: a job acts once on each instance.
-func TestHazard68_OnceInSpiteOfFailures(t *testing.T) {
+func TestOnceInSpiteOfFailures(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []faulty.Kind{faulty.Before, faulty.After} {
 		for n := 1; n <= 40; n++ {
