@@ -35,7 +35,8 @@ const (
 	LeaseLost
 	// Dropped are messages of no use to their execution: Reason, Count.
 	Dropped
-	// Scheduled is an action of a schedule: Orchestration, Outcome, and as Took the time from its due time until it was stored.
+	// Scheduled is an instance that a schedule has started: Outcome, and as Took the time from its due time until its first turn was
+	// stored; NoTime for a backfill or a trigger.
 	Scheduled
 )
 
@@ -46,7 +47,7 @@ type Outcome string
 const (
 	Stored     Outcome = "stored"     // turn
 	Conflict   Outcome = "conflict"   // turn: another commit came first
-	Failed     Outcome = "failed"     // turn, execution, attempt for good, query, update, storage call, action
+	Failed     Outcome = "failed"     // turn, execution, attempt for good, query, update, storage call
 	Stuck      Outcome = "stuck"      // turn: its code did not return
 	Completed  Outcome = "completed"  // execution, attempt, query, update
 	Cancelled  Outcome = "cancelled"  // execution, attempt
@@ -62,9 +63,6 @@ const (
 	Refused    Outcome = "refused"    // storage call: it changed nothing, by the rules of the contract
 	Unknown    Outcome = "unknown"    // storage call: it may have happened
 	Begun      Outcome = "started"    // action of a schedule
-	Skipped    Outcome = "skipped"    // action
-	Buffered   Outcome = "buffered"   // action
-	Missed     Outcome = "missed"     // action
 )
 
 // The sources of a turn, and of what was handled.

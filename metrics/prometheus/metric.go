@@ -114,8 +114,8 @@ var metrics = []metric{ //nolint:gochecknoglobals // constant table
 	{droppedTotal, counter, []string{reasonLabel}, nil, "Messages of no use to their execution any more."},
 	{querySeconds, histogram, []string{orchestrationLabel, outcomeLabel}, quick, "Queries that this node answered."},
 	{updateSeconds, histogram, []string{orchestrationLabel, outcomeLabel}, work, "Updates, from their arrival to their outcome."},
-	{scheduleTotal, counter, []string{orchestrationLabel, outcomeLabel}, nil, "Actions of schedules."},
-	{scheduleLag, histogram, []string{orchestrationLabel}, waits, "From the due time of an action of a schedule until it was stored."},
+	{scheduleTotal, counter, []string{orchestrationLabel, outcomeLabel}, nil, "Instances that schedules have started."},
+	{scheduleLag, histogram, []string{orchestrationLabel}, waits, "From the due time of a schedule until the first turn of its instance was stored."},
 	{operationSeconds, histogram, []string{operationLabel, outcomeLabel}, quick, "Calls of the store, without those that wait for work."},
 
 	{slotsUsed, gauge, []string{kindLabel}, nil, "Slots in use: turn, activity, or the name of a pool."},

@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
@@ -106,6 +107,7 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 	}
 	if info.Execution == 1 && len(turn.Events) > 0 && turn.Events[0].Body.Kind() == history.KindExecutionStarted {
 		re.Watch.Tell(re.event(observe.Started, &info, trace, now))
+		re.scheduled(&info, trace, now, turn.Events[0].Body)
 	}
 	re.handled(&info, trace, now, turn)
 	for reason, n := range r.dropped {
@@ -121,6 +123,23 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 	if turn.End != nil {
 		re.ended(x, &info, trace, now, turn.End)
 	}
+}
+
+// scheduled tells of an instance that a schedule has started. One that was backfilled or triggered has no lag.
+func (re reporter) scheduled(info *replay.Info, trace string, now time.Time, body history.Body) {
+	b, ok := body.(*history.ExecutionStarted)
+	if !ok {
+		return
+	}
+	of, due, ok := reserved.Run(info.ID, b.RequestID)
+	if !ok {
+		return
+	}
+	e := re.event(observe.Scheduled, info, trace, now)
+	if e.Outcome = observe.Begun; info.ID == reserved.RunID(of, due, "") {
+		e.Took = max(0, re.Clock.Now().Std().Sub(due))
+	}
+	re.Watch.Tell(e)
 }
 
 // handled tells of the messages from outside that a commit has stored, and of updates that have their outcome.
