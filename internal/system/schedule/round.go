@@ -4,9 +4,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	form "github.com/perdure/perdure/internal/schedule"
 	"github.com/perdure/perdure/orchestration"
 )
+
+// maxDetail bounds a text of the schedule in bytes, so that what it shows fits into a value.
+const maxDetail = 512
 
 // round does all that is to do now, and decides when the next one begins.
 func (m *machine) round(ctx *orchestration.Context) error {
@@ -75,7 +79,7 @@ func (m *machine) look(ctx *orchestration.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		seen = form.Seen{Problem: err.Error()}
+		seen = form.Seen{Problem: check.Cut(err.Error(), maxDetail)}
 	}
 	m.seen = seen
 	return nil
@@ -156,6 +160,7 @@ func (m *machine) skipMany(s form.Skipped, n int64) {
 		m.st.Counts.Skipped = make(map[string]int64)
 	}
 	m.st.Counts.Skipped[s.Reason] += n
+	s.Detail = check.Cut(s.Detail, maxDetail)
 	if n > 1 {
 		s.Count = n
 	}
