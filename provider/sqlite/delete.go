@@ -45,8 +45,7 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 	if err := req.Validate(); err != nil {
 		return provider.DeleteResult{}, err
 	}
-	var key provider.UUID
-	_, err := write(ctx, cl.handle, "delete", 0, func(t *tx, _ *struct{}) error {
+	first, err := write(ctx, cl.handle, "delete", 0, func(t *tx, s *removal) error {
 		h, err := t.Find(req.ID, req.Key)
 		switch {
 		case err != nil:
@@ -54,24 +53,29 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 		case h == nil:
 			return relational.NotFound(req.ID, req.Key)
 		}
-		if !req.Force {
-			if err := t.CheckFree(h); err != nil {
-				return err
-			}
-		}
 		if !req.Force && !h.Deleting {
 			if err := t.checkEnded(h); err != nil {
 				return err
 			}
 		}
-		key = h.Key
-		return t.markDeleting(h)
+		return t.begin(h, s)
 	})
 	if err != nil {
 		return provider.DeleteResult{}, err
 	}
-	n, err := cl.remove(ctx, key)
+	n, err := cl.remove(ctx, first)
 	return provider.DeleteResult{Instances: n}, err
+}
+
+// begin marks an instance and removes it and what is below it, as far as one transaction goes.
+func (t *tx) begin(h *relational.Head, s *removal) error {
+	if err := t.markDeleting(h); err != nil {
+		return err
+	}
+	if err := t.Flush(); err != nil { // children that others of the group have made count, too
+		return err
+	}
+	return t.removeSome([]provider.UUID{h.Key}, s)
 }
 
 // checkEnded returns ErrRunning while the instance or one below it has not ended.
@@ -94,11 +98,10 @@ func (t *tx) markDeleting(h *relational.Head) error {
 	return t.MarkDeleting(h, version)
 }
 
-// remove removes the tree below a marked instance in short transactions. It goes down to a leaf, marking on the way, removes
+// remove goes on removing a tree in short transactions. It goes down to a leaf, marking on the way, removes
 // the leaf, and repeats. If it is stopped, all that is left is marked or below a marked instance, so a repetition goes on.
-func (cl *cleaner) remove(ctx context.Context, root provider.UUID) (int64, error) {
-	total := int64(0)
-	path := []provider.UUID{root}
+func (cl *cleaner) remove(ctx context.Context, begun removal) (int64, error) {
+	total, path := begun.removed, begun.path
 	for len(path) > 0 {
 		step, err := write(ctx, cl.handle, "delete", 0, func(t *tx, s *removal) error { return t.removeSome(path, s) })
 		if err != nil {
@@ -263,7 +266,7 @@ func listed[T string | provider.Status](list []T) any {
 
 // prune removes one ended instance, unless it was reset meanwhile.
 func (cl *cleaner) prune(ctx context.Context, key provider.UUID) (int64, error) {
-	marked, err := write(ctx, cl.handle, "prune", 0, func(t *tx, ok *bool) error {
+	first, err := write(ctx, cl.handle, "prune", 0, func(t *tx, s *removal) error {
 		h, err := t.Head(key)
 		if err != nil || h == nil {
 			return err
@@ -274,11 +277,10 @@ func (cl *cleaner) prune(ctx context.Context, key provider.UUID) (int64, error) 
 			}
 			return err
 		}
-		*ok = true
-		return t.markDeleting(h)
+		return t.begin(h, s)
 	})
-	if err != nil || !marked {
+	if err != nil {
 		return 0, err
 	}
-	return cl.remove(ctx, key)
+	return cl.remove(ctx, first)
 }
