@@ -29,7 +29,7 @@ type calls struct {
 	said    []*localCall         // have an outcome for the code
 	going   map[int64]*Attempt
 
-	told []task.Ended // for the Observer, when the turn is stored
+	told []*task.Ended // for the Observer, when the turn is stored
 
 	wake chan struct{} // capacity 1: an attempt has ended
 	mu   sync.Mutex
@@ -56,7 +56,7 @@ type came struct {
 type Current struct{ now atomic.Pointer[calls] }
 
 // Ended returns the attempts that ended in the turn, for the Observer.
-func (c *Current) Ended() []task.Ended {
+func (c *Current) Ended() []*task.Ended {
 	if l := c.now.Load(); l != nil {
 		return l.told
 	}
@@ -291,8 +291,8 @@ func (l *calls) ended(call *localCall, e ending) {
 
 // note keeps the end of an attempt for the Observer.
 func (l *calls) note(a *Attempt, cause error, outcome observe.Outcome) {
-	if l.w.Watch.On() {
-		l.told = append(l.told, l.w.worker.Ended(a.Attempt, cause, outcome))
+	if e := l.w.worker.Ended(a.Attempt, cause, outcome); e != nil {
+		l.told = append(l.told, e)
 	}
 }
 

@@ -57,7 +57,7 @@ type Result struct {
 	Attempt *Attempt
 	Body    history.Body
 	details []byte
-	ended   Ended
+	ended   *Ended // nil: nobody observes
 
 	Came    time.Time                  // when the execution got it
 	Timeout atomic.Pointer[time.Timer] // of its wait for the execution

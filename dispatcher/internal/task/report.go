@@ -20,10 +20,17 @@ type Ended struct {
 }
 
 // Stored tells the Observer that the result is stored.
-func (r *Result) Stored(to *observing.Hub) { to.End(r.ended.Event, r.ended.End) }
+func (r *Result) Stored(to *observing.Hub) {
+	if r.ended != nil {
+		to.End(r.ended.Event, r.ended.End)
+	}
+}
 
 // lost tells the Observer that nobody took the result.
 func (r *Result) lost(to *observing.Hub) {
+	if r.ended == nil {
+		return
+	}
 	r.ended.Outcome, r.ended.Total = observe.Lost, observe.NoTime
 	r.Stored(to)
 }
@@ -38,12 +45,12 @@ func (w *Worker) starts(a *Attempt) {
 // AsksToStop notes when an attempt was asked to stop.
 func (a *Attempt) AsksToStop() { a.stop.CompareAndSwap(0, time.Now().UnixNano()) }
 
-// Ended returns the end of an attempt with its outcome, and the cause of its context if that has ended.
-func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) (e Ended) {
+// Ended returns the end of an attempt with its outcome, and the cause of its context if that has ended; nil: nobody observes.
+func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) *Ended {
 	if !w.Watch.On() {
-		return e
+		return nil
 	}
-	e.End, e.Event = a.span.End, w.judge.event(a, outcome)
+	e := &Ended{Event: w.judge.event(a, outcome), End: a.span.End}
 	if !a.started.IsZero() {
 		e.Took = e.At.Sub(a.started)
 	}
@@ -55,8 +62,7 @@ func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) (e Ende
 
 // tell tells the Observer that an attempt has ended.
 func (w *Worker) tell(a *Attempt, cause error, outcome observe.Outcome) {
-	if w.Watch.On() {
-		e := w.Ended(a, cause, outcome)
+	if e := w.Ended(a, cause, outcome); e != nil {
 		w.Watch.End(e.Event, e.End)
 	}
 }
