@@ -192,7 +192,7 @@ func TestHazard80_FinishAllowsWhatIsNewer(t *testing.T) {
 					}
 					return f.Get(key).EngineLevel
 				}
-				newest := int64(replay.EngineLevel)
+				newest := int64(replay.LevelOfHandlers) // that of a start which uses all that a start may
 				want := newest
 				if data {
 					want = replay.LowestLevel

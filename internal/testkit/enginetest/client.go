@@ -43,7 +43,7 @@ func (e *Engine) CreateWith(id, name string, input any, settings history.Setting
 	e.T.Helper()
 	key := provider.NewKey(id)
 	_, err := e.Store.Create(e.T.Context(), provider.CreateRequest{
-		ID: id, Key: key, Commit: NewID(), Name: name, EngineLevel: replay.EngineLevel,
+		ID: id, Key: key, Commit: NewID(), Name: name, EngineLevel: replay.LevelOfHandlers,
 		Message: message(&history.ExecutionStarted{Name: name, Input: e.encode(input), Settings: settings}),
 	})
 	if err != nil {
