@@ -187,12 +187,14 @@ func TestScripts(t *testing.T) {
 		t.Fatal("no scripts:", err)
 	}
 	var ran []string
+	scripts := 0
 	for i, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".script")
 		onServer := strings.HasPrefix(name, "postgres")
 		if !onServer {
 			t.Run(name+"/sqlite", func(t *testing.T) {
 				ran = append(ran, runScript(t, path, filepath.Join(t.TempDir(), "script.db"), *update)...)
+				scripts++
 			})
 		}
 		if !strings.HasPrefix(name, "sqlite") {
@@ -200,8 +202,12 @@ func TestScripts(t *testing.T) {
 				database := fmt.Sprintf("script%d", i)
 				postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE "+database)
 				ran = append(ran, runScript(t, path, strings.Replace(cluster.URL(), "/postgres?", "/"+database+"?", 1), *update && onServer)...)
+				scripts++
 			})
 		}
+	}
+	if scripts < 2*len(paths)-2 {
+		return // some were left out, or have failed
 	}
 	for _, command := range commandsOf(newRoot(&app{}), "") {
 		called := func(line string) bool { return strings.HasPrefix(line+" ", command+" ") }
@@ -243,7 +249,9 @@ func firstDifference(want, got string) string {
 	for i := range max(len(wanted), len(gotten)) {
 		if i >= len(wanted) || i >= len(gotten) || wanted[i] != gotten[i] {
 			from := max(0, i-3)
-			part := func(lines []string) string { return strings.Join(lines[min(from, len(lines)):min(i+12, len(lines))], "\n") }
+			part := func(lines []string) string {
+				return strings.Join(lines[min(from, len(lines)):min(i+12, len(lines))], "\n")
+			}
 			return fmt.Sprintf("--- want, line %d\n%s\n--- got\n%s", from+1, part(wanted), part(gotten))
 		}
 	}
