@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,11 +148,12 @@ func (p shellOutput) transcript(s *script) string {
 	return text.String()
 }
 
-// plain returns a text without what differs from run to run. Columns keep two spaces between them.
+// plain returns a text without what differs from run to run. Columns keep two spaces between them, and an
+// empty line becomes ~.
 func (s *script) plain(text string) string {
 	text = s.hide.Replace(steady(s.hide.Replace(text)))
 	text = anyFigure.ReplaceAllStringFunc(text, func(f string) string { return digits.ReplaceAllString(f, "N") })
-	return anyPadding.ReplaceAllString(text, "$1  ")
+	return strings.ReplaceAll(anyPadding.ReplaceAllString(text, "$1  "), "\n\n", "\n~\n")
 }
 
 // words splits a command line at spaces, except within single quotes.
@@ -186,26 +188,32 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no scripts:", err)
 	}
+	var mu sync.Mutex
 	var ran []string
 	scripts := 0
-	for i, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".script")
-		onServer := strings.HasPrefix(name, "postgres")
-		if !onServer {
-			t.Run(name+"/sqlite", func(t *testing.T) {
-				ran = append(ran, runScript(t, path, filepath.Join(t.TempDir(), "script.db"), *update)...)
+	t.Run("run", func(t *testing.T) {
+		for i, path := range paths {
+			name := strings.TrimSuffix(filepath.Base(path), ".script")
+			onServer := strings.HasPrefix(name, "postgres")
+			runOn := func(t *testing.T, db string, write bool) {
+				t.Parallel()
+				commands := runScript(t, path, db, write)
+				mu.Lock()
+				defer mu.Unlock()
+				ran = append(ran, commands...)
 				scripts++
-			})
-		}
-		if !strings.HasPrefix(name, "sqlite") {
-			t.Run(name+"/postgres", func(t *testing.T) {
+			}
+			if !onServer {
+				t.Run(name+"/sqlite", func(t *testing.T) { runOn(t, filepath.Join(t.TempDir(), "script.db"), *update) })
+			}
+			if !strings.HasPrefix(name, "sqlite") {
 				database := fmt.Sprintf("script%d", i)
 				postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE "+database)
-				ran = append(ran, runScript(t, path, strings.Replace(cluster.URL(), "/postgres?", "/"+database+"?", 1), *update && onServer)...)
-				scripts++
-			})
+				url := strings.Replace(cluster.URL(), "/postgres?", "/"+database+"?", 1)
+				t.Run(name+"/postgres", func(t *testing.T) { runOn(t, url, *update && onServer) })
+			}
 		}
-	}
+	})
 	if scripts < 2*len(paths)-2 {
 		return // some were left out, or have failed
 	}
