@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -87,10 +88,9 @@ func (c *call) text(s string) string {
 }
 
 // flag reports whether a parameter of the query is true.
-func (c *call) flag(name string) bool {
-	v := c.r.URL.Query().Get(name)
-	return v == "true" || v == "on" || v == "1"
-}
+func (c *call) flag(name string) bool { return isTrue(c.r.URL.Query().Get(name)) }
+
+func isTrue(v string) bool { return v == "true" || v == "on" || v == "1" }
 
 // param returns a parameter of the query.
 func (c *call) param(name string) string { return c.r.URL.Query().Get(name) }
@@ -109,8 +109,10 @@ func (c *call) intParam(name string) (int64, error) {
 }
 
 // timeParam returns a time of the query; zero if it is not given.
-func (c *call) timeParam(name string) (time.Time, error) {
-	text := c.param(name)
+func (c *call) timeParam(name string) (time.Time, error) { return timeOf(c.r.URL.Query(), name) }
+
+func timeOf(q url.Values, name string) (time.Time, error) {
+	text := q.Get(name)
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -140,17 +142,29 @@ func (c *call) page(size int) (client.Page, error) {
 const maxSize = 1000
 
 // filter returns the filter that the query describes. Pages and API share it, so that a page's address can be turned into a call.
-func (c *call) filter() (f client.Filter, err error) {
-	q := c.r.URL.Query()
+func (c *call) filter() (client.Filter, error) { return filterOf(c.r.URL.Query(), c.isAPI()) }
+
+// parseFilter returns the filter that the text of a query describes.
+func parseFilter(text string) (client.Filter, error) {
+	q, err := url.ParseQuery(text)
+	if err != nil {
+		return client.Filter{}, badInput("filter is %q: give the query of a list, such as status=Running&orchestration=Order", text)
+	}
+	return filterOf(q, false)
+}
+
+// filterOf returns the filter of a query. emptyVersion says that an empty version means code without one.
+func filterOf(q url.Values, emptyVersion bool) (f client.Filter, err error) {
 	f = client.Filter{
-		IDPrefix: q.Get("prefix"), Orchestration: q.Get("orchestration"), Blocked: c.flag("blocked"), Replaced: c.flag("replaced"), System: c.flag("system"),
+		IDPrefix: q.Get("prefix"), Orchestration: q.Get("orchestration"), Blocked: isTrue(q.Get("blocked")), Replaced: isTrue(q.Get("replaced")),
+		System: isTrue(q.Get("system")),
 	}
 	for _, s := range q["status"] {
 		if s != "" {
 			f.Statuses = append(f.Statuses, client.Status(s))
 		}
 	}
-	if q.Has("version") && (q.Get("version") != "" || c.isAPI()) {
+	if q.Has("version") && (q.Get("version") != "" || emptyVersion) {
 		f.CodeVersions = q["version"]
 	}
 	if parent := q.Get("parent"); parent != "" {
@@ -161,7 +175,7 @@ func (c *call) filter() (f client.Filter, err error) {
 	for name, at := range map[string]*time.Time{
 		"createdAfter": &f.CreatedAfter, "createdBefore": &f.CreatedBefore, "endedAfter": &f.EndedAfter, "endedBefore": &f.EndedBefore,
 	} {
-		if *at, err = c.timeParam(name); err != nil {
+		if *at, err = timeOf(q, name); err != nil {
 			return f, err
 		}
 	}

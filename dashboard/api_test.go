@@ -16,6 +16,7 @@ import (
 func TestAnswersFitTheDocument(t *testing.T) {
 	w := newWorld(t)
 	s := w.site(Options{Authorize: as(client.RoleAdmin)})
+	w.planned(s)
 	types := schemas{}
 	for _, rt := range routes() {
 		if rt.api == nil || rt.api.answers == nil || rt.method != http.MethodGet || strings.HasSuffix(rt.pattern, "/export") {
@@ -25,6 +26,9 @@ func TestAnswersFitTheDocument(t *testing.T) {
 			path := rt.path(w.key(id))
 			if strings.HasSuffix(path, "/value") {
 				path += "?name=label"
+			}
+			if strings.HasSuffix(path, "/schedule") || strings.HasSuffix(path, "/jobs/failures") {
+				path += "?id=sweep"
 			}
 			sign := "?"
 			if strings.Contains(path, "?") {
@@ -64,6 +68,18 @@ func TestLongNumbersAreStrings(t *testing.T) {
 	hidden := s.get("/api/v1/instances/" + key + "/history")
 	if strings.Contains(hidden.body, `"input"`) {
 		t.Error("payloads are shown though nobody asked for them")
+	}
+}
+
+// planned makes a schedule and a bulk job with the ID "sweep".
+func (w *world) planned(s *site) {
+	w.t.Helper()
+	if r := s.call("/schedules/create", object{"id": "sweep", "orchestration": "Reminder", "input": 1, "crons": []string{"0 3 * * *"}}); r.StatusCode != http.StatusNoContent {
+		w.t.Fatalf("creating a schedule: %d: %s", r.StatusCode, r.body)
+	}
+	_, err := w.client.StartBulk(w.t.Context(), client.BulkJob{ID: "sweep", Act: client.ActCancel, Filter: client.Filter{Orchestration: "None"}, Max: 1})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -130,6 +146,23 @@ func TestActsOfTheAPI(t *testing.T) {
 	}
 	do("/queues/resume", object{}, http.StatusBadRequest)
 	do("/instances/"+w.key("order-1000")+"/terminate", object{"raeson": "x"}, http.StatusBadRequest)
+	r = do("/jobs/start", object{"act": "cancel", "filter": "orchestration=Reminder&status=Running", "max": 5, "reason": "moving"}, http.StatusOK)
+	if id, _ := r.json(t)["id"].(string); id == "" {
+		t.Errorf("the job is %s", r.body)
+	}
+	w.planned(s)
+	do("/schedules/pause?id=sweep", object{"note": "holiday"}, http.StatusNoContent)
+	if r := s.get("/schedules"); !strings.Contains(r.body, "holiday") {
+		t.Errorf("the page of schedules lacks the note: %s", r.body)
+	}
+	do("/schedules/resume?id=sweep", object{}, http.StatusNoContent)
+	do("/schedules/trigger?id=sweep", object{}, http.StatusOK)
+	do("/schedules/backfill?id=sweep", object{"from": "2026-01-02T00:00:00Z", "to": "2026-01-04T00:00:00Z"}, http.StatusOK)
+	do("/schedules/delete?id=sweep", object{}, http.StatusNoContent)
+	do("/instances/"+w.key("order-1001")+"/delete", object{}, http.StatusOK)
+	do("/instances/"+w.key("order-1007")+"/delete", object{}, http.StatusConflict)
+	do("/instances/prune", object{"age": "1h", "limit": 10}, http.StatusBadRequest)
+	do("/instances/prune", object{"age": "48h", "limit": 10}, http.StatusOK)
 	do("/dead-letters/99/redrive", object{}, http.StatusNotFound)
 	page, err := w.client.Audit(t.Context(), client.AuditFilter{Principal: "ann"}, client.Page{})
 	if err != nil || len(page.Items) < 10 {
@@ -144,11 +177,12 @@ func TestHazard76_RightsAreCheckedAtTheAct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.planned(w.site(Options{Authorize: as(client.RoleAdmin)}))
 	for _, a := range acts() {
 		if reads(a.right) {
 			continue
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/?name=default&owner=x", nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/?name=default&owner=x&id=sweep", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,6 +191,7 @@ func TestHazard76_RightsAreCheckedAtTheAct(t *testing.T) {
 		r.SetPathValue("id", "1")
 		in := input{
 			"orchestration": "Refund", "event": "2", "update": "address", "message": "1", "id": "x", "execution": "1", "attempt": "1", "error": "x", "version": "1",
+			"act": "cancel", "max": "1", "limit": "1", "age": "48h", "crons": "0 0 * * *", "from": "2026-01-02T00:00:00Z", "to": "2026-01-03T00:00:00Z",
 		}
 		if a.name == "raise" {
 			in["event"] = "approval"

@@ -207,6 +207,21 @@ func (in input) int(name string) int64 {
 
 func (in input) bool(name string) bool { return in[name] == "true" || in[name] == "on" }
 
+func (in input) time(name string) time.Time {
+	t, _ := parseTime(in[name]) // it was checked
+	return t
+}
+
+func (in input) list(name string) []string {
+	var list []string
+	for line := range strings.Lines(in[name]) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
 func (in input) span(name string) time.Duration {
 	d, _ := time.ParseDuration(in[name]) // it was checked
 	return d

@@ -34,6 +34,8 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"description": "A value of user code: any JSON."}
 	case t == timeType:
 		return object{"type": "string", "format": "date-time"}
+	case t.Implements(jsonType):
+		return object{"description": "In the form of the command line."}
 	case t.Implements(textType):
 		if t.Name() == "UUID" {
 			return object{"type": "string", "format": "uuid"}
@@ -54,6 +56,8 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "string"}
 	case reflect.Bool:
 		return object{"type": "boolean"}
+	case reflect.Float64:
+		return object{"type": "number"}
 	case reflect.Int64, reflect.Uint64:
 		return object{"type": "string", "format": "int64", "pattern": "^-?[0-9]+$"}
 	default:
@@ -264,7 +268,7 @@ func (s schemas) check(schema object, v any, at string) error {
 		if _, ok := v.(string); !ok {
 			return bad()
 		}
-	case "integer":
+	case "integer", "number":
 		if _, ok := v.(json.Number); !ok {
 			return bad()
 		}

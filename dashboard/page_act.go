@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/perdure/perdure/client"
 )
@@ -25,6 +26,7 @@ type actData struct {
 	About             string
 	Error             string
 	Result            *shownPayload
+	Preview           *client.BulkPreview // of a bulk job
 }
 
 // kindNames are the kinds of fields as templates know them.
@@ -74,7 +76,31 @@ func (a *act) confirm(c *call) error {
 	if err != nil {
 		return err
 	}
+	if a.of == &ofJobs {
+		if err := data.preview(c); err != nil {
+			return err
+		}
+	}
 	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
+// preview shows what a bulk job would act on. The job stops at this count, and leaves out what is created later.
+func (d *actData) preview(c *call) error {
+	f, err := parseFilter(c.param("filter"))
+	if err != nil {
+		return err
+	}
+	p, err := c.client.PreviewBulk(c.r.Context(), f)
+	if err != nil {
+		return err
+	}
+	d.Preview = &p
+	for i := range d.Fields {
+		if d.Fields[i].Name == "before" {
+			d.Fields[i].Value = p.At.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return nil
 }
 
 // perform does an act for a form.
@@ -148,6 +174,10 @@ func (a *act) nav() string {
 	switch a.of {
 	case &ofLetter:
 		return "letters"
+	case &ofJob, &ofJobs:
+		return "jobs"
+	case &ofSchedule, &ofSchedules:
+		return "schedules"
 	case &ofQueue:
 		return "queues"
 	case &ofNode:

@@ -44,6 +44,8 @@ func routes() []route {
 		{method: http.MethodGet, pattern: "/lookup", right: client.ActView, serve: (*call).lookup},
 		{method: http.MethodGet, pattern: "/instances/{key}", right: client.ActView, serve: (*call).instance},
 		{method: http.MethodGet, pattern: "/instances/{key}/history", right: client.ActView, serve: (*call).history},
+		{method: http.MethodGet, pattern: "/schedules", right: client.ActView, serve: (*call).schedules},
+		{method: http.MethodGet, pattern: "/jobs", right: client.ActView, serve: (*call).jobs},
 		{method: http.MethodGet, pattern: "/queues", right: client.ActView, serve: (*call).queues},
 		{method: http.MethodGet, pattern: "/nodes", right: client.ActView, serve: (*call).nodes},
 		{method: http.MethodGet, pattern: "/dead-letters", right: client.ActView, serve: (*call).letters},

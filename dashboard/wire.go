@@ -52,6 +52,7 @@ func fieldsOf(t reflect.Type) []fieldOf {
 var (
 	timeType    = reflect.TypeFor[time.Time]()
 	rawType     = reflect.TypeFor[json.RawMessage]()
+	jsonType    = reflect.TypeFor[json.Marshaler]()
 	textType    = reflect.TypeFor[encoding.TextMarshaler]()
 	failureType = reflect.TypeFor[client.Failure]()
 	blockedType = reflect.TypeFor[client.Blocked]()
@@ -76,6 +77,12 @@ func (w *wire) value(v reflect.Value) {
 		w.raw(Payload{Data: v.Bytes()})
 	case t == timeType:
 		w.string(v.Interface().(time.Time).UTC().Format(time.RFC3339Nano)) //nolint:forcetypeassert // its type was compared
+	case t.Implements(jsonType): // a form of its own, such as that of a schedule's specification
+		data, err := json.Marshal(v.Interface())
+		if err != nil {
+			data = []byte("null")
+		}
+		w.buf.Write(data)
 	case t.Implements(textType):
 		text, err := v.Interface().(encoding.TextMarshaler).MarshalText() //nolint:forcetypeassert // it implements it
 		if err != nil {

@@ -15,6 +15,8 @@ func (v *view) Pages() []pageLink {
 	return []pageLink{
 		{"overview", "/", "Overview"},
 		{"instances", "/instances", "Instances"},
+		{"schedules", "/schedules", "Schedules"},
+		{"jobs", "/jobs", "Bulk jobs"},
 		{"queues", "/queues", "Queues"},
 		{"nodes", "/nodes", "Nodes"},
 		{"letters", "/dead-letters", "Dead letters"},
@@ -23,8 +25,11 @@ func (v *view) Pages() []pageLink {
 }
 
 // Wait returns what an instance waits for, in words.
-func (v *view) Wait(w client.Wait) string {
-	if v.c.texts {
+func (v *view) Wait(w client.Wait) string { return v.c.waitText(&w) }
+
+// waitText returns what an instance waits for, without texts of errors if those are not shown.
+func (c *call) waitText(w *client.Wait) string {
+	if c.texts {
 		return w.Text
 	}
 	switch w.Kind {

@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,6 +106,43 @@ func acts(t *testing.T, s *site, b *tab) {
 	activity("Retry now")
 	activity("Complete", [2]string{"output", `"by hand"`})
 	s.until("order-1007", func(d *client.Description) bool { return d.Status == client.StatusCompleted })
+
+	b.open("/schedules/create")
+	b.fill([2]string{"id", "nightly"}, [2]string{"orchestration", "Reminder"}, [2]string{"input", "1"}, [2]string{"crons", "0 3 * * *"})
+	b.says("nightly")
+	b.follow("Run now")
+	b.fill()
+	b.says("Run now: done")
+	b.open("/schedules")
+	b.follow("Pause")
+	b.fill([2]string{"note", "holiday"})
+	b.says("holiday")
+	b.follow("Resume")
+	b.fill()
+	b.follow("Backfill")
+	b.fill([2]string{"from", "2026-01-02T00:00"}, [2]string{"to", "2026-01-03T12:00"})
+	b.says("Backfill: done")
+	b.open("/schedules")
+	b.shoot("schedules-running-wide-light")
+	b.follow("Delete")
+	b.fill()
+	b.says("There are no schedules")
+
+	b.open("/instances?orchestration=Reminder&status=Running")
+	b.follow("Act on all that match")
+	b.says("instances match")
+	b.fill([2]string{"act", "suspend"}, [2]string{"max", "1"}, [2]string{"reason", "stocktaking"})
+	b.says("suspend")
+	b.do(chromedp.WaitReady(`//tbody//td[contains(., "done")]`))
+	b.open("/instances/" + s.key("order-1004"))
+	b.follow("Delete")
+	b.fill()
+	if _, err := s.client.Describe(t.Context(), "order-1004"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("after delete it is still there: %v", err)
+	}
+	b.open("/instances/prune")
+	b.fill()
+	b.says("Delete old instances: done")
 
 	b.open("/queues")
 	b.follow("Pause")

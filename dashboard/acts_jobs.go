@@ -1,0 +1,230 @@
+package dashboard
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/client"
+)
+
+// counted is how many instances an act was about, children included.
+type counted struct {
+	Instances int64 `json:"instances"`
+}
+
+// deletionActs delete instances.
+func deletionActs() []act {
+	return []act{
+		{
+			of: &ofInstance, name: "delete", right: client.ActDelete, title: "Delete", danger: true, do: remove, answers: reflect.TypeFor[counted](),
+			says:   "The instance is deleted with its history, its values and its children. Its ID is free again.",
+			fields: []field{{name: "force", kind: aBool, label: "Also if it runs"}},
+		},
+		{
+			of: &ofStore, name: "prune", right: client.ActPrune, title: "Delete old instances", danger: true, do: prune, answers: reflect.TypeFor[client.Pruned](),
+			says: "Instances that ended so long ago are deleted with their histories, the oldest first.",
+			fields: []field{
+				{name: "age", kind: aSpan, label: "Ended at least so long ago", required: true, value: "720h", help: "At least 24h."},
+				{name: "names", kind: aList, label: "Orchestrations", help: "One a line. None: all."},
+				{name: "statuses", kind: aList, label: "Statuses", help: "One a line, such as Completed. None: all."},
+				{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Instances, 1 to 10,000."},
+				{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."},
+			},
+		},
+	}
+}
+
+func remove(ctx context.Context, c *call, in input) (outcome, error) {
+	h, err := c.handle()
+	if err != nil {
+		return outcome{}, err
+	}
+	var opts []client.DeleteOption
+	if in.bool("force") {
+		opts = append(opts, client.Force())
+	}
+	n, err := h.Delete(ctx, opts...)
+	return outcome{counted{n}, "/instances"}, err
+}
+
+func prune(ctx context.Context, c *call, in input) (outcome, error) {
+	p := client.Pruning{Age: in.span("age"), Names: in.list("names"), Limit: in.int("limit"), Cursor: in["cursor"]}
+	for _, s := range in.list("statuses") {
+		p.Statuses = append(p.Statuses, client.Status(s))
+	}
+	if p.Limit < 1 || p.Limit > countLimit {
+		return outcome{}, badInput("limit is %d: give 1 to %d", p.Limit, countLimit)
+	}
+	done, err := c.client.Prune(ctx, p)
+	return outcome{value: done}, err
+}
+
+// jobActs are acts on many instances, and on the jobs that do them.
+func jobActs() []act {
+	on := func(do func(context.Context, client.Bulk) error) func(context.Context, *call, input) (outcome, error) {
+		return func(ctx context.Context, c *call, _ input) (outcome, error) {
+			job, err := c.client.Bulk(ctx, c.param("id"))
+			if err != nil {
+				return outcome{}, err
+			}
+			return outcome{}, do(ctx, job)
+		}
+	}
+	names := make([]string, 0, len(client.BulkActs()))
+	for _, a := range client.BulkActs() {
+		names = append(names, string(a))
+	}
+	return []act{
+		{
+			of: &ofJobs, name: "start", right: client.ActBulk, title: "Act on many instances", danger: true, do: startJob, answers: reflect.TypeFor[client.BulkInfo](),
+			says: "A job does the act on the instances that the filter selects, one after the other. " +
+				"It leaves out instances created after the count, and stops at it.",
+			fields: []field{
+				{name: "act", kind: aValue, label: "Act", choices: names, value: "cancel", required: true},
+				{name: "filter", label: "Filter", shown: true, help: "As the query of the list of instances, such as status=Running&orchestration=Order."},
+				{name: "before", kind: aTime, label: "Created before", shown: true, help: "The time of the preview."},
+				{name: "max", kind: anInt, label: "How many", required: true, help: "Type the number of instances that were counted."},
+				{name: "rate", label: "Instances a second", help: "Empty: as fast as they go."},
+				reasonField,
+				{name: "event", label: "Event", help: "For raise."},
+				{name: "payload", kind: aJSON, label: "Payload", help: "For raise. JSON."},
+				{name: "version", label: "Version", help: "For move."},
+				{name: "force", kind: aBool, label: "Also those that run", help: "For delete."},
+			},
+		},
+		{
+			of: &ofJob, name: "stop", right: client.ActBulk, title: "Stop the job",
+			says: "The job stops after the instance that it acts on. It can be resumed within 30 days.",
+			do:   on(func(ctx context.Context, b client.Bulk) error { return b.Stop(ctx) }),
+		},
+		{
+			of: &ofJob, name: "resume", right: client.ActBulk, title: "Resume the job", says: "The job goes on where it stopped.",
+			do: on(func(ctx context.Context, b client.Bulk) error { return b.Resume(ctx) }),
+		},
+	}
+}
+
+func startJob(ctx context.Context, c *call, in input) (outcome, error) {
+	f, err := parseFilter(in["filter"])
+	if err != nil {
+		return outcome{}, err
+	}
+	j := client.BulkJob{
+		Act: client.Act(in["act"]), Filter: f, Before: in.time("before"), Max: in.int("max"), Reason: in["reason"], Event: in["event"],
+		Version: in["version"], Force: in.bool("force"),
+	}
+	if in["payload"] != "" {
+		j.Payload = in.json("payload")
+	}
+	if in["rate"] != "" {
+		if j.Rate, err = strconv.ParseFloat(in["rate"], 64); err != nil {
+			return outcome{}, badInput("rate is %q: give a number", in["rate"])
+		}
+	}
+	job, err := c.client.StartBulk(ctx, j)
+	if err != nil {
+		return outcome{}, err
+	}
+	d, err := job.Describe(ctx)
+	return outcome{value: d}, err
+}
+
+// scheduleActs are acts on schedules.
+func scheduleActs() []act {
+	on := func(do func(context.Context, client.Schedule, input) (any, error)) func(context.Context, *call, input) (outcome, error) {
+		return func(ctx context.Context, c *call, in input) (outcome, error) {
+			ctx, cancel := context.WithTimeout(ctx, longPoll)
+			defer cancel()
+			v, err := do(ctx, c.client.Schedule(c.param("id")), in)
+			return outcome{value: v}, err
+		}
+	}
+	note := field{name: "note", kind: aNote, label: "Note", help: "For people, at most 4 KiB."}
+	return []act{
+		{
+			of: &ofSchedule, name: "trigger", right: client.ActSchedule, title: "Run now", answers: reflect.TypeFor[client.Triggered](),
+			says: "A run starts at once, unless the policy on overlapping runs forbids it.",
+			do:   on(func(ctx context.Context, s client.Schedule, _ input) (any, error) { return s.Trigger(ctx) }),
+		},
+		{
+			of: &ofSchedule, name: "pause", right: client.ActSchedule, title: "Pause the schedule", fields: []field{note},
+			says: "No run starts until the schedule is resumed. Times that pass meanwhile are not made up for.",
+			do: on(func(ctx context.Context, s client.Schedule, in input) (any, error) {
+				return nil, s.Pause(ctx, in["note"])
+			}),
+		},
+		{
+			of: &ofSchedule, name: "resume", right: client.ActSchedule, title: "Resume the schedule", fields: []field{note},
+			says: "Runs start again at the times to come.",
+			do: on(func(ctx context.Context, s client.Schedule, in input) (any, error) {
+				return nil, s.Resume(ctx, in["note"])
+			}),
+		},
+		{
+			of: &ofSchedule, name: "backfill", right: client.ActSchedule, title: "Backfill", answers: reflect.TypeFor[backfilled](),
+			says: "The runs of a time in the past are started, one after the other.",
+			fields: []field{
+				{name: "from", kind: aTime, label: "From (UTC)", required: true}, {name: "to", kind: aTime, label: "To (UTC)", required: true},
+			},
+			do: on(func(ctx context.Context, s client.Schedule, in input) (any, error) {
+				n, err := s.Backfill(ctx, in.time("from"), in.time("to"))
+				return backfilled{n}, err
+			}),
+		},
+		{
+			of: &ofSchedule, name: "delete", right: client.ActSchedule, title: "Delete the schedule", danger: true,
+			says: "The schedule ends. Its runs go on.",
+			do:   on(func(ctx context.Context, s client.Schedule, _ input) (any, error) { return nil, s.Delete(ctx) }),
+		},
+	}
+}
+
+// backfilled is how many runs a backfill starts.
+type backfilled struct {
+	Runs int `json:"runs"`
+}
+
+// createSchedule stores a new schedule for a program.
+func createSchedule(ctx context.Context, c *call, in input) (outcome, error) {
+	spec := client.ScheduleSpec{
+		Crons: in.list("crons"), Except: in.list("except"), Zone: in["zone"], From: in.time("from"), Until: in.time("until"), Jitter: in.span("jitter"),
+	}
+	for _, text := range in.list("every") {
+		every, err := time.ParseDuration(text)
+		if err != nil {
+			return outcome{}, badInput("every has %q: give a duration such as 90s or 1h30m", text)
+		}
+		spec.Every = append(spec.Every, client.ScheduleInterval{Every: every})
+	}
+	ctx, cancel := context.WithTimeout(ctx, longPoll)
+	defer cancel()
+	var opts []client.ScheduleOption
+	if in["version"] != "" {
+		opts = append(opts, client.RunVersion(in["version"]))
+	}
+	_, err := client.CreateScheduleNamed(ctx, c.client, in["id"], spec, in["orchestration"], in.json("input"), opts...)
+	return outcome{page: "/schedules"}, err
+}
+
+// creationActs make schedules.
+func creationActs() []act {
+	return []act{{
+		of: &ofSchedules, name: "create", right: client.ActSchedule, title: "Create a schedule", do: createSchedule,
+		says: "Runs of an orchestration start at the times of the schedule.",
+		fields: []field{
+			{name: "id", label: "ID", required: true},
+			{name: "orchestration", label: "Orchestration", required: true},
+			{name: "input", kind: aJSON, label: "Input", help: "JSON. Empty: null."},
+			{name: "version", label: "Version", help: "Empty: the newest that a node has."},
+			{name: "crons", kind: aList, label: "Crons", help: "One a line, such as 0 9 * * mon-fri."},
+			{name: "every", kind: aList, label: "Intervals", help: "One a line, such as 15m."},
+			{name: "except", kind: aList, label: "Except", help: "Crons of times that are left out, one a line."},
+			{name: "zone", label: "Time zone", help: "Such as Europe/Berlin. Empty: UTC."},
+			{name: "from", kind: aTime, label: "From (UTC)"},
+			{name: "until", kind: aTime, label: "Until (UTC)"},
+			{name: "jitter", kind: aSpan, label: "Jitter", help: "Such as 30s."},
+		},
+	}}
+}

@@ -1,0 +1,155 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/perdure/perdure/client"
+)
+
+// jobPage is a page of bulk jobs.
+type jobPage struct {
+	Items  []client.BulkInfo `json:"items"`
+	Cursor string            `json:"cursor,omitempty"`
+}
+
+// maxFailures is how many failures of a job are listed.
+const maxFailures = 1000
+
+// jobsData is what the page of bulk jobs shows.
+type jobsData struct {
+	Page jobPage
+	Next string
+}
+
+func (c *call) jobPage() (none jobPage, err error) {
+	page, err := c.page(pageSize)
+	if err != nil {
+		return none, err
+	}
+	jobs, cursor, err := c.client.Bulks(c.r.Context(), page)
+	return jobPage{jobs, cursor}, err
+}
+
+// jobs lists bulk jobs.
+func (c *call) jobs() error {
+	page, err := c.jobPage()
+	if err != nil {
+		return err
+	}
+	data := jobsData{Page: page}
+	v := view{Title: "Bulk jobs", Nav: "jobs", Live: true, Data: &data, c: c}
+	if page.Cursor != "" {
+		data.Next = v.With("cursor", page.Cursor)
+	}
+	return c.show(http.StatusOK, "jobs", v)
+}
+
+func (c *call) apiJobs() error {
+	page, err := c.jobPage()
+	if err != nil {
+		return err
+	}
+	return c.answer(page)
+}
+
+func (c *call) apiPreview() error {
+	f, err := c.filter()
+	if err != nil {
+		return err
+	}
+	p, err := c.client.PreviewBulk(c.r.Context(), f)
+	if err != nil {
+		return err
+	}
+	return c.answer(p)
+}
+
+func (c *call) apiFailures() error {
+	job, err := c.client.Bulk(c.r.Context(), c.param("id"))
+	if err != nil {
+		return err
+	}
+	found := list[client.BulkFailure]{Items: []client.BulkFailure{}}
+	for f, err := range job.Failures(c.r.Context()) {
+		if err != nil {
+			return err
+		}
+		if len(found.Items) == maxFailures {
+			break
+		}
+		f.Error = c.text(f.Error)
+		found.Items = append(found.Items, f)
+	}
+	return c.answer(found)
+}
+
+// schedulesData is what the page of schedules shows.
+type schedulesData struct {
+	Page client.SchedulePage
+	Next string
+}
+
+func (c *call) schedulePage() (none client.SchedulePage, err error) {
+	page, err := c.page(pageSize)
+	if err != nil {
+		return none, err
+	}
+	return c.client.Schedules(c.r.Context(), c.param("prefix"), page)
+}
+
+// schedules lists schedules.
+func (c *call) schedules() error {
+	page, err := c.schedulePage()
+	if err != nil {
+		return err
+	}
+	data := schedulesData{Page: page}
+	v := view{Title: "Schedules", Nav: "schedules", Live: true, Data: &data, c: c}
+	if page.Cursor != "" {
+		data.Next = v.With("cursor", page.Cursor)
+	}
+	return c.show(http.StatusOK, "schedules", v)
+}
+
+func (c *call) apiSchedules() error {
+	page, err := c.schedulePage()
+	if err != nil {
+		return err
+	}
+	return c.answer(page)
+}
+
+func (c *call) apiSchedule() error {
+	d, err := c.client.Schedule(c.param("id")).Describe(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.answer(d)
+}
+
+func (c *call) apiTree() error {
+	h, err := c.handle()
+	if err != nil {
+		return err
+	}
+	t, err := h.Tree(c.r.Context(), client.TreeLimits{Depth: 3})
+	if err != nil {
+		return err
+	}
+	return c.answer(t)
+}
+
+func (c *call) apiWaits() error {
+	h, err := c.handle()
+	if err != nil {
+		return err
+	}
+	waits, err := h.Waits(c.r.Context())
+	if err != nil {
+		return err
+	}
+	for i := range waits {
+		waits[i].Text = c.waitText(&waits[i])
+	}
+	return c.answer(list[client.Wait]{waits})
+}
