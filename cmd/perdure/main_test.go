@@ -43,6 +43,8 @@ func testCode(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 		return reg, churn.Register(reg, churn.Log(o.Ledger))
 	case workloadHang:
 		return reg, errors.Join(runtime.AddOrchestration(reg, CallHang), runtime.AddActivity(reg, Hang))
+	case workloadJobs:
+		return reg, errors.Join(runtime.AddOrchestration(reg, Counting), runtime.AddOrchestration(reg, Brief))
 	}
 	return productCode(o, notices)
 }
@@ -50,6 +52,7 @@ func testCode(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 const (
 	workloadChurn = "churn" // of the tests that kill workers
 	workloadHang  = "hang"  // of the test of leaked work
+	workloadJobs  = "jobs"  // of the tests that kill jobs
 )
 
 // startWorker starts the test binary as a worker.
