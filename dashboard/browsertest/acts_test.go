@@ -238,7 +238,7 @@ func TestKeyboard(t *testing.T) {
 }
 
 // A page follows its instance while nobody works on it, and keeps what somebody does there.
-func TestHazard83_PagesAreLive(t *testing.T) {
+func TestPagesAreLive(t *testing.T) {
 	s := newSite(t)
 	b := s.tab(t)
 	b.open("/instances/" + s.key("order-1006"))
