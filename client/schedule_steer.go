@@ -12,26 +12,7 @@ import (
 
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
-	"github.com/perdure/perdure/provider"
 )
-
-// ErrNoNode means that no node of the store runs what the call needs, such as schedules. Nothing was stored.
-var ErrNoNode = errors.New("no node runs it")
-
-// Schedule is a schedule by its ID. It is a plain value: many goroutines may copy and use it at once. A zero Schedule returns ErrInvalid.
-//
-// Update, Pause, Resume, Trigger and Backfill return when a node has done it. They need a node: without one they return ErrNoNode. A
-// call whose context ends may have taken effect all the same.
-type Schedule struct {
-	c  *Client
-	id string
-}
-
-// Schedule returns the schedule of an ID without a call of the store.
-func (c *Client) Schedule(id string) Schedule { return Schedule{c: c, id: id} }
-
-// ID returns the ID of the schedule.
-func (s Schedule) ID() string { return s.id }
 
 // tries bounds how often Update tries again after changes of others.
 const tries = 5
@@ -214,24 +195,4 @@ func steerScheduleAs[Out any](ctx context.Context, s Schedule, doing, update, de
 		return out, fmt.Errorf("%s: %w", doing, err)
 	}
 	return out, nil
-}
-
-// key returns the key of the schedule's instance.
-func (s Schedule) key(ctx context.Context, doing string) (provider.UUID, error) {
-	row, err := s.stored(ctx, doing)
-	if err != nil {
-		return provider.UUID{}, err
-	}
-	return row.key, nil
-}
-
-// needScheduler refuses what only a node that runs schedules can do, if the store lists its nodes and none is one.
-func (c *Client) needScheduler(ctx context.Context) error {
-	if c.node != nil {
-		return nil
-	}
-	if none, err := c.noScheduler(ctx); none && err == nil {
-		return fmt.Errorf("%w: start a node of a release that has schedules", ErrNoNode)
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -223,12 +222,4 @@ func newScheduleDelete(a *app) *cobra.Command {
 		})
 	}
 	return cmd
-}
-
-func parseTime(what, text string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, badUsage("%s is %q: it must be a time such as 2026-11-24T02:30:00Z", what, text)
-	}
-	return at.UTC(), nil
 }

@@ -137,3 +137,11 @@ func parseInterval(text string) (i client.ScheduleInterval, err error) {
 	}
 	return i, nil
 }
+
+func parseTime(what, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, badUsage("%s is %q: it must be a time such as 2026-11-24T02:30:00Z", what, text)
+	}
+	return at.UTC(), nil
+}

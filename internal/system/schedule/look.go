@@ -10,7 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/natural"
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
-	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -26,11 +25,6 @@ const (
 	// maxAhead is by how much the store's time may be ahead of this node's.
 	maxAhead = time.Minute
 )
-
-// V1 is the first version of the orchestration.
-func V1() func(*orchestration.Context, form.State) (orchestration.None, error) {
-	return orchestration.Define(reserved.Schedule, run, orchestration.Version("1"))
-}
 
 // Activities are what schedules ask of a node.
 type Activities struct {

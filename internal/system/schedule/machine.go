@@ -2,8 +2,10 @@ package schedule
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	form "github.com/perdure/perdure/internal/schedule"
 	"github.com/perdure/perdure/orchestration"
 )
@@ -37,35 +39,6 @@ type machine struct {
 	wakeAt time.Time // of the next round; zero: no time is known
 }
 
-// run is version 1 of the orchestration. Its commands must not change: later code is a version of its own.
-func run(ctx *orchestration.Context, st form.State) (orchestration.None, error) {
-	info := ctx.Info()
-	if st.After.IsZero() {
-		st.Created, st.After = info.Started, info.Started
-	}
-	m := &machine{
-		st: &st, key: info.Key, began: info.Started, ended: orchestration.Events[orchestration.Ended](ctx, form.EndedEvent),
-	}
-	m.handle(ctx)
-	for {
-		if err := m.alone(ctx, m.round); err != nil {
-			return orchestration.None{}, err
-		}
-		if m.mayContinue(ctx) {
-			// Updates that came with the last message begin here, and hold the end up.
-			if err := m.alone(ctx, func(*orchestration.Context) error { return nil }); err != nil {
-				return orchestration.None{}, err
-			}
-			if m.mayContinue(ctx) {
-				return orchestration.None{}, m.continueAsNew(ctx)
-			}
-		}
-		if err := m.wait(ctx); err != nil {
-			return orchestration.None{}, err
-		}
-	}
-}
-
 // alone runs fn when all rounds and updates before it have ended.
 func (m *machine) alone(ctx *orchestration.Context, fn func(*orchestration.Context) error) error {
 	before := m.last
@@ -82,37 +55,6 @@ func (m *machine) alone(ctx *orchestration.Context, fn func(*orchestration.Conte
 	return err
 }
 
-// mayContinue reports whether the execution is old enough to be replaced, and no update is in progress.
-func (m *machine) mayContinue(ctx *orchestration.Context) bool {
-	old := m.actions >= maxActions || !ctx.Now().Before(m.began.Add(maxAge)) || ctx.Info().ContinueAsNewSuggested
-	return old && m.waiting == 0
-}
-
-// continueAsNew keeps the version unless the node that looked last allows a newer one: nodes of the release before run it, too.
-func (m *machine) continueAsNew(ctx *orchestration.Context) error {
-	if m.seen.Newer {
-		return orchestration.ContinueAsNew(ctx, m.st)
-	}
-	return orchestration.ContinueAsNew(ctx, m.st, orchestration.KeepVersion())
-}
-
-// wait waits for the next round: a time, the end of a run, or an update.
-func (m *machine) wait(ctx *orchestration.Context) error {
-	if m.dirty {
-		return nil
-	}
-	until := m.began.Add(maxAge)
-	if !m.wakeAt.IsZero() && m.wakeAt.Before(until) {
-		until = m.wakeAt
-	}
-	timer := orchestration.StartTimer(ctx, max(until.Sub(ctx.Now()), 0))
-	m.timer = &timer
-	_, err := orchestration.Select(ctx, timer, m.ended)
-	timer.Cancel()
-	m.timer = nil
-	return err
-}
-
 // wake begins the next round at once.
 func (m *machine) wake() {
 	m.dirty = true
@@ -120,3 +62,62 @@ func (m *machine) wake() {
 		m.timer.Cancel()
 	}
 }
+
+// idle reports whether no due time counts.
+func (m *machine) idle() bool { return m.st.Paused || m.done() }
+
+// done reports whether the limit of starts is reached.
+func (m *machine) done() bool { return m.st.Spec.Limit > 0 && m.st.Counts.OfLimit >= m.st.Spec.Limit }
+
+// pause stops due times until somebody resumes the schedule.
+func (m *machine) pause(note string) {
+	m.st.Paused, m.st.Note = true, note
+	if w := m.st.Waiting; w != nil {
+		m.st.Waiting = nil
+		m.skip(w.Due, form.ReasonPaused, "")
+	}
+}
+
+// skip notes a due time that has no run.
+func (m *machine) skip(due time.Time, reason, detail string) {
+	m.skipMany(form.Skipped{Due: due, Reason: reason, Detail: detail}, 1)
+}
+
+func (m *machine) skipMany(s form.Skipped, n int64) {
+	if m.st.Counts.Skipped == nil {
+		m.st.Counts.Skipped = make(map[string]int64)
+	}
+	m.st.Counts.Skipped[s.Reason] += n
+	s.Detail = check.Cut(s.Detail, maxDetail)
+	if n > 1 {
+		s.Count = n
+	}
+	m.st.Skipped = keep(m.st.Skipped, s)
+}
+
+// keep puts an entry in front and drops the oldest beyond the limit.
+func keep[T any](list []T, entry T) []T {
+	list = slices.Insert(list, 0, entry)
+	return list[:min(len(list), form.Kept)]
+}
+
+// show stores what others see.
+func (m *machine) show(ctx *orchestration.Context) {
+	v := form.View{State: *m.st, Next: m.seen.Upcoming, Done: m.done() || m.over, Problem: m.seen.Problem, Ahead: m.seen.Ahead, Looked: m.now}
+	if m.seen.Refused != "" && v.Problem == "" {
+		v.Problem = m.seen.Refused
+	}
+	v.InputSum, v.Action.Input = form.Sum(m.st.Action.Input), nil
+	v.Runs = len(v.Running)
+	v.Running = v.Running[:min(v.Runs, 2*form.Kept)]
+	orchestration.SetValue(ctx, form.ValueKey, v)
+}
+
+func (m *machine) skipped(t form.Triggered, reason, detail string) form.Triggered {
+	m.skip(t.Due, reason, detail)
+	t.Reason, t.Detail = reason, detail
+	return t
+}
+
+// free returns how many runs may begin beside those that go on.
+func (m *machine) free() int { return m.st.Spec.Running() - len(m.st.Running) }

@@ -54,12 +54,6 @@ func (m *machine) takeEnded() {
 	}
 }
 
-// idle reports whether no due time counts.
-func (m *machine) idle() bool { return m.st.Paused || m.done() }
-
-// done reports whether the limit of starts is reached.
-func (m *machine) done() bool { return m.st.Spec.Limit > 0 && m.st.Counts.OfLimit >= m.st.Spec.Limit }
-
 // look computes the due times and reads the runs, by a local activity.
 func (m *machine) look(ctx *orchestration.Context) error {
 	m.now = ctx.Now()
@@ -110,30 +104,6 @@ func (m *machine) settleRuns() {
 	}
 }
 
-// pause stops due times until somebody resumes the schedule.
-func (m *machine) pause(note string) {
-	m.st.Paused, m.st.Note = true, note
-	if w := m.st.Waiting; w != nil {
-		m.st.Waiting = nil
-		m.skip(w.Due, form.ReasonPaused, "")
-	}
-}
-
-// giveUpWaiting drops a start whose run before was cancelled and cannot hear it.
-func (m *machine) giveUpWaiting() {
-	w := m.st.Waiting
-	if w == nil || w.Cancelled.IsZero() || m.now.Before(w.Cancelled.Add(cancelGrace)) {
-		return
-	}
-	for _, r := range m.st.Running {
-		if m.seen.Runs[r.Key] == "Suspended" {
-			m.st.Waiting = nil
-			m.skip(w.Due, form.ReasonSuspended, r.ID)
-			return
-		}
-	}
-}
-
 // schedule decides when the next round begins.
 func (m *machine) schedule() {
 	m.wakeAt = time.Time{}
@@ -148,39 +118,4 @@ func (m *machine) schedule() {
 	if len(m.st.Backfills) > 0 && m.free() > 0 {
 		m.wakeAt = m.now
 	}
-}
-
-// skip notes a due time that has no run.
-func (m *machine) skip(due time.Time, reason, detail string) {
-	m.skipMany(form.Skipped{Due: due, Reason: reason, Detail: detail}, 1)
-}
-
-func (m *machine) skipMany(s form.Skipped, n int64) {
-	if m.st.Counts.Skipped == nil {
-		m.st.Counts.Skipped = make(map[string]int64)
-	}
-	m.st.Counts.Skipped[s.Reason] += n
-	s.Detail = check.Cut(s.Detail, maxDetail)
-	if n > 1 {
-		s.Count = n
-	}
-	m.st.Skipped = keep(m.st.Skipped, s)
-}
-
-// keep puts an entry in front and drops the oldest beyond the limit.
-func keep[T any](list []T, entry T) []T {
-	list = slices.Insert(list, 0, entry)
-	return list[:min(len(list), form.Kept)]
-}
-
-// show stores what others see.
-func (m *machine) show(ctx *orchestration.Context) {
-	v := form.View{State: *m.st, Next: m.seen.Upcoming, Done: m.done() || m.over, Problem: m.seen.Problem, Ahead: m.seen.Ahead, Looked: m.now}
-	if m.seen.Refused != "" && v.Problem == "" {
-		v.Problem = m.seen.Refused
-	}
-	v.InputSum, v.Action.Input = form.Sum(m.st.Action.Input), nil
-	v.Runs = len(v.Running)
-	v.Running = v.Running[:min(v.Runs, 2*form.Kept)]
-	orchestration.SetValue(ctx, form.ValueKey, v)
 }

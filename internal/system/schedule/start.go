@@ -72,15 +72,6 @@ func (m *machine) due(ctx *orchestration.Context, due time.Time, more string) (f
 	return t, nil
 }
 
-func (m *machine) skipped(t form.Triggered, reason, detail string) form.Triggered {
-	m.skip(t.Due, reason, detail)
-	t.Reason, t.Detail = reason, detail
-	return t
-}
-
-// free returns how many runs may begin beside those that go on.
-func (m *machine) free() int { return m.st.Spec.Running() - len(m.st.Running) }
-
 // cancelRuns asks the runs to stop. A refusal means that one has ended, which the next round sees.
 func (m *machine) cancelRuns(ctx *orchestration.Context) {
 	for _, r := range m.st.Running {
@@ -151,4 +142,19 @@ func (m *machine) startBackfills(ctx *orchestration.Context) error {
 		b.Left--
 	}
 	return nil
+}
+
+// giveUpWaiting drops a start whose run before was cancelled and cannot hear it.
+func (m *machine) giveUpWaiting() {
+	w := m.st.Waiting
+	if w == nil || w.Cancelled.IsZero() || m.now.Before(w.Cancelled.Add(cancelGrace)) {
+		return
+	}
+	for _, r := range m.st.Running {
+		if m.seen.Runs[r.Key] == "Suspended" {
+			m.st.Waiting = nil
+			m.skip(w.Due, form.ReasonSuspended, r.ID)
+			return
+		}
+	}
 }

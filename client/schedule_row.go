@@ -1,0 +1,117 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/reserved"
+	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/provider"
+)
+
+// ErrNoNode means that no node of the store runs what the call needs, such as schedules. Nothing was stored.
+var ErrNoNode = errors.New("no node runs it")
+
+// Schedule is a schedule by its ID. It is a plain value: many goroutines may copy and use it at once. A zero Schedule returns ErrInvalid.
+//
+// Update, Pause, Resume, Trigger and Backfill return when a node has done it. They need a node: without one they return ErrNoNode. A
+// call whose context ends may have taken effect all the same.
+type Schedule struct {
+	c  *Client
+	id string
+}
+
+// Schedule returns the schedule of an ID without a call of the store.
+func (c *Client) Schedule(id string) Schedule { return Schedule{c: c, id: id} }
+
+// ID returns the ID of the schedule.
+func (s Schedule) ID() string { return s.id }
+
+// scheduleRow is a stored schedule.
+type scheduleRow struct {
+	key     provider.UUID
+	created time.Time
+	now     time.Time // of the store
+	blocked *Blocked
+	view    form.View // zero Revision: no node has run it yet
+}
+
+// stored reads the schedule. An ended one is ErrNotFound.
+func (s Schedule) stored(ctx context.Context, doing string) (*scheduleRow, error) {
+	if err := cmp.Or(s.c.usable(ctx), checkScheduleID(s.id)); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return s.c.scheduleRow(ctx, doing, provider.GetRequest{ID: reserved.SchedulePrefix + s.id})
+}
+
+// scheduleRow reads a schedule by its ID or its key.
+func (c *Client) scheduleRow(ctx context.Context, doing string, req provider.GetRequest) (*scheduleRow, error) {
+	req.Value = form.ValueKey
+	res, err := read(ctx, c.store, doing, c.store.Get, req)
+	if err == nil && res.Instance.Status.Ended() {
+		err = provider.ErrNotFound
+	}
+	if errors.Is(err, provider.ErrNotFound) {
+		return nil, fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, ErrNotFound)
+	}
+	if err != nil {
+		return nil, explain(doing, 0, err)
+	}
+	i := &res.Instance
+	row := &scheduleRow{key: i.Key, created: i.CreatedAt.Std(), now: res.Now.Std()}
+	if i.Blocked != nil {
+		row.blocked = blocked(i.Blocked)
+	}
+	row.view.ID = strings.TrimPrefix(i.ID, reserved.SchedulePrefix)
+	if res.Value == nil {
+		return row, nil
+	}
+	if why, refused := payload.Refused(res.Value.Value); refused {
+		return nil, fmt.Errorf("%s: %w: %s", doing, ErrNotStored, why)
+	}
+	if err := payload.Decode(res.Value.Value, &row.view); err != nil {
+		return nil, fmt.Errorf("%s: what it shows cannot be read: %w", doing, err)
+	}
+	return row, nil
+}
+
+// noScheduler reports whether no node that the store lists runs schedules.
+func (c *Client) noScheduler(ctx context.Context) (bool, error) {
+	nodes, err := read(ctx, c.store, "listing nodes", func(ctx context.Context, store provider.Keeper) ([]upgrade.Node, error) {
+		nodes, _, err := upgrade.Nodes(ctx, store)
+		return nodes, err
+	}, provider.Keeper(c.store))
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(nodes, func(n upgrade.Node) bool {
+		return slices.ContainsFunc(n.System, func(o upgrade.Orchestration) bool { return o.Name == reserved.Schedule })
+	}), nil
+}
+
+// needScheduler refuses what only a node that runs schedules can do, if the store lists its nodes and none is one.
+func (c *Client) needScheduler(ctx context.Context) error {
+	if c.node != nil {
+		return nil
+	}
+	if none, err := c.noScheduler(ctx); none && err == nil {
+		return fmt.Errorf("%w: start a node of a release that has schedules", ErrNoNode)
+	}
+	return nil
+}
+
+// key returns the key of the schedule's instance.
+func (s Schedule) key(ctx context.Context, doing string) (provider.UUID, error) {
+	row, err := s.stored(ctx, doing)
+	if err != nil {
+		return provider.UUID{}, err
+	}
+	return row.key, nil
+}

@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
+	form "github.com/perdure/perdure/internal/schedule"
+)
+
+// scheduleVersion is the version of the schedules' orchestration that new schedules begin with.
+const scheduleVersion = "1"
+
+func scheduleName(id string) string { return "schedule " + check.Quote(id) }
+
+// checkScheduleID refuses what cannot be the ID of a schedule.
+func checkScheduleID(id string) error {
+	if err := checkName("schedule ID", id); err != nil {
+		return err
+	}
+	if len(id) > form.MaxID {
+		return fmt.Errorf("%w: schedule ID %s has %d bytes: shorten it to %d", ErrInvalid, check.Quote(id), len(id), form.MaxID)
+	}
+	if reserved.ID(id) {
+		return fmt.Errorf("%w: IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
+	}
+	return nil
+}
+
+func checkNote(note string) error {
+	if len(note) > form.MaxNote {
+		return fmt.Errorf("%w: the note has %d bytes: shorten it to %d", ErrTooLarge, len(note), form.MaxNote)
+	}
+	return invalid(check.Text("note", note))
+}
+
+// checkSpec refuses a specification that is not allowed. Its bounds may begin later than now.
+func checkSpec(s *form.Spec) error { return invalid(s.Check(time.Now())) }
+
+// storedPrincipal returns the principal in the form that schedules store.
+func (c *Client) storedPrincipal() *form.Principal {
+	if c.principal == nil {
+		return nil
+	}
+	return &form.Principal{Name: c.principal.Name, Role: c.principal.Role.String()}
+}
+
+// mayStart refuses a schedule whose principal could not start its runs.
+func (c *Client) mayStart(doing string) error { return c.may(&act{kind: ActStart, doing: doing}) }
+
+// maySchedule refuses schedules on a store that older nodes may still use.
+func (c *Client) maySchedule(ctx context.Context) error {
+	level := c.allowed(ctx, false)
+	if level < replay.LevelOfReach {
+		ctx, cancel := c.store.bound(ctx)
+		defer cancel()
+		level = c.level.Again(ctx)
+	}
+	if level < replay.LevelOfReach {
+		return fmt.Errorf("%w: schedules need engine level %d, the store allows %d: start a node if the database is new, else run "+
+			"`perdure upgrade --finish` when all nodes are new", ErrNotFinished, replay.LevelOfReach, level)
+	}
+	return nil
+}
