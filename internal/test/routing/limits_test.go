@@ -32,7 +32,7 @@ func ended(e *engine, key provider.UUID, began time.Time, kind activity.TimeoutK
 // A call that no node takes ends by schedule-to-start, even if no node serves its queue.
 func TestHazard30_NobodyTakesIt(t *testing.T) {
 	t.Parallel()
-	everyStore(t, runtime.Options{}, func(e *engine) {
+	everyStore(t, runtime.Options{MaxConcurrentActivities: runtime.Off}, func(e *engine) {
 		reg := runtime.NewRegistry()
 		limit := unit(e)
 		main(e, reg, "missing", orchestration.WithQueue("nobody"), orchestration.WithScheduleToStartTimeout(limit),
