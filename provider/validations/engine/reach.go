@@ -85,8 +85,8 @@ func refusalsOfCode(t *trial) {
 		_, ended := orchestration.Raise(ctx, "over", "go", "").Get(ctx)
 		_, gone := orchestration.CancelInstance(ctx, "nobody", "").Get(ctx)
 		_, sent := run.Raise(ctx, "go", "on").Get(ctx)
-		return fmt.Sprint("exists ", errors.Is(taken, orchestration.ErrExists), ", ended ", errors.Is(ended, orchestration.ErrEnded), ", gone ", errors.Is(gone, orchestration.ErrNotFound)),
-			errors.Join(err, sent)
+		return fmt.Sprint("exists ", errors.Is(taken, orchestration.ErrExists), ", ended ", errors.Is(ended, orchestration.ErrEnded),
+			", gone ", errors.Is(gone, orchestration.ErrNotFound)), errors.Join(err, sent)
 	})
 	over := start[string](t, "wait", none{}, client.WithID("over"))
 	t.node(reg)
