@@ -53,6 +53,11 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 		case h == nil:
 			return relational.NotFound(req.ID, req.Key)
 		}
+		if !req.Force {
+			if err := t.CheckFree(h); err != nil {
+				return err
+			}
+		}
 		if !req.Force && !h.Deleting {
 			if err := t.checkEnded(h); err != nil {
 				return err
