@@ -37,7 +37,8 @@ type Look struct {
 	Spec      Spec       `json:"spec"`
 	Action    Action     `json:"action"` // without the input
 	Principal *Principal `json:"principal,omitempty"`
-	After     time.Time  `json:"after"`
+	After     time.Time  `json:"after"`         // zero at first: the look begins at the creation
+	Key       string     `json:"key,omitempty"` // of the schedule, while After is zero
 	Now       time.Time  `json:"now"`
 	Idle      bool       `json:"idle,omitempty"` // no start is due: paused or done
 	Running   []string   `json:"running,omitempty"`
@@ -46,6 +47,7 @@ type Look struct {
 
 // Seen is its output.
 type Seen struct {
+	Created  time.Time         `json:"created,omitzero"` // when the schedule was stored, if Look.Key asks for it
 	Plan     Plan              `json:"plan"`
 	Upcoming []Due             `json:"upcoming,omitempty"`
 	Runs     map[string]string `json:"runs,omitempty"` // by key: a status, "" if it is gone

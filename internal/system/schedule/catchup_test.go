@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	form "github.com/perdure/perdure/internal/schedule"
 )
 
 // outage stops the node until a moment after the beginning.
@@ -45,6 +46,21 @@ func TestCatchUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A schedule is due from its creation on, also before a node has run it for the first time.
+func TestDueBeforeTheFirstTurn(t *testing.T) {
+	scheduled(t, func(w *world) {
+		w.Stop(w.rt)
+		s := w.crafted(form.State{Spec: form.Spec{Every: []form.Interval{{Every: form.Duration(10 * time.Minute)}}}})
+		w.pass(25 * time.Minute)
+		w.rt = w.Start(w.registry())
+		w.pass(30*time.Minute + time.Second)
+		w.wantBegan("00:20:00 00:30:00")
+		if d := w.describe(s); d.Skips["missed"] != 1 || !d.CreatedAt.Equal(begin) {
+			t.Errorf("%+v", d)
+		}
+	})
 }
 
 // Two weeks of outage do not flood the store.

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -114,6 +115,14 @@ func (w *world) pass(until time.Duration) {
 func (w *world) began() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// Runs that were started together begin in any order.
+	dueOf := func(id string) string {
+		if strings.HasPrefix(id, "s/") {
+			return id
+		}
+		return ""
+	}
+	slices.SortStableFunc(w.runs, func(a, b string) int { return cmp.Compare(dueOf(a), dueOf(b)) })
 	var all []string
 	for _, id := range w.runs {
 		rest := strings.TrimPrefix(id, "s/2000-01-01T")

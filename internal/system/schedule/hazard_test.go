@@ -127,10 +127,12 @@ func TestHazard64_SilenceIsNoProofOfLife(t *testing.T) {
 	})
 }
 
-// crafted stores the schedule "s", due every minute, as no client does.
+// crafted stores the schedule "s", due every minute unless the state says otherwise, as no client does.
 func (w *world) crafted(st form.State) client.Schedule {
 	w.T.Helper()
-	st.ID, st.Revision, st.Spec.Every = "s", 1, []form.Interval{{Every: form.Duration(time.Minute)}}
+	if st.ID, st.Revision = "s", 1; len(st.Spec.Every) == 0 {
+		st.Spec.Every = []form.Interval{{Every: form.Duration(time.Minute)}}
+	}
 	st.Action = form.Action{Orchestration: "Job", Newest: true, Input: []byte(`{}`)}
 	id := reserved.SchedulePrefix + "s"
 	started := &history.ExecutionStarted{

@@ -48,6 +48,13 @@ func (a *Activities) Look(ctx context.Context, req form.Look) (form.Seen, error)
 		}
 		seen.Runs[key] = status
 	}
+	if req.Key != "" {
+		d, err := client.HandleOf[any](a.Client, "", keyOf(req.Key)).Describe(ctx)
+		if err != nil {
+			return seen, err
+		}
+		seen.Created, req.After = d.CreatedAt, d.CreatedAt
+	}
 	times, bad := form.Compile(req.ID, &req.Spec)
 	if bad != nil { // such as an unknown zone: the schedule shows it and looks again
 		seen.Problem = bad.Error()
@@ -103,15 +110,23 @@ func refused(p *form.Principal) string {
 
 // status returns the status of an instance, "" if it is gone.
 func (a *Activities) status(ctx context.Context, key string) (string, error) {
-	var k provider.UUID
-	if err := k.UnmarshalText([]byte(key)); err != nil {
-		return "", nil //nolint:nilerr // no instance has that key
+	k := keyOf(key)
+	if k.IsZero() {
+		return "", nil
 	}
 	d, err := client.HandleOf[any](a.Client, "", k).Describe(ctx)
 	if errors.Is(err, client.ErrNotFound) {
 		return "", nil
 	}
 	return string(d.Status), err
+}
+
+// keyOf reads a key; it is zero if the text is none, which no instance has.
+func keyOf(text string) (key provider.UUID) {
+	if key.UnmarshalText([]byte(text)) != nil {
+		return provider.UUID{}
+	}
+	return key
 }
 
 // newest returns the newest version of an orchestration that a node has.

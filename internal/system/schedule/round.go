@@ -60,6 +60,9 @@ func (m *machine) look(ctx *orchestration.Context) error {
 	req := form.Look{
 		ID: m.st.ID, Spec: m.st.Spec, Action: m.st.Action, Principal: m.st.Principal, After: m.st.After, Now: m.now, Idle: m.idle(),
 	}
+	if m.st.After.IsZero() { // it may have waited for a node since it was created
+		req.Key = m.key
+	}
 	req.Action.Input = nil
 	for _, r := range m.st.Running {
 		req.Running = append(req.Running, r.Key)
@@ -76,6 +79,9 @@ func (m *machine) look(ctx *orchestration.Context) error {
 		seen = form.Seen{Problem: check.Cut(err.Error(), maxDetail)}
 	}
 	m.seen = seen
+	if m.st.After.IsZero() {
+		m.st.Created, m.st.After = seen.Created, seen.Created
+	}
 	return nil
 }
 

@@ -9,9 +9,6 @@ import (
 // run is version 1 of the orchestration. Its commands must not change: later code is a version of its own.
 func run(ctx *orchestration.Context, st form.State) (orchestration.None, error) {
 	info := ctx.Info()
-	if st.After.IsZero() {
-		st.Created, st.After = info.Started, info.Started
-	}
 	m := &machine{
 		st: &st, key: info.Key, began: info.Started, ended: orchestration.Events[orchestration.Ended](ctx, form.EndedEvent),
 	}

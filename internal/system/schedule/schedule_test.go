@@ -76,7 +76,7 @@ func TestEveryMode(t *testing.T) {
 			w.must(s.Resume(w.T.Context(), ""))
 		}
 		w.pass(5*time.Minute + time.Second)
-		w.wantBegan("00:01:00 00:02:00 00:01:00+ 00:02:00+ 00:04:00 00:05:00")
+		w.wantBegan("00:01:00 00:01:00+ 00:02:00 00:02:00+ 00:04:00 00:05:00")
 		if d := w.describe(s); d.Started != 6 || d.Runs != 4 || len(d.Skips) > 0 {
 			t.Errorf("%+v", d)
 		}
