@@ -34,12 +34,13 @@ func TestHazard84_RefusalsAreTyped(t *testing.T) {
 			}
 			ok := orchestration.All[none]
 			_, err := ok(ctx, of.Cancel(ctx, "too late"), of.Raise(ctx, "go", ""))
-			for id, want := range map[string]error{"over": orchestration.ErrEnded, "nobody": orchestration.ErrNotFound} {
-				for what, f := range map[string]orchestration.Future[none]{
-					"event": orchestration.Raise(ctx, id, "go", ""), "cancel request": orchestration.CancelInstance(ctx, id, ""),
-				} {
-					if _, got := f.Get(ctx); !errors.Is(got, want) {
-						err = errors.Join(err, fmt.Errorf("%s to %s: %w", what, id, got))
+			for _, to := range []struct {
+				id   string
+				want error
+			}{{"over", orchestration.ErrEnded}, {"nobody", orchestration.ErrNotFound}} {
+				for i, f := range []orchestration.Future[none]{orchestration.Raise(ctx, to.id, "go", ""), orchestration.CancelInstance(ctx, to.id, "")} {
+					if _, got := f.Get(ctx); !errors.Is(got, to.want) {
+						err = errors.Join(err, fmt.Errorf("message %d to %s: %w", i, to.id, got))
 					}
 				}
 			}

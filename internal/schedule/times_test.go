@@ -185,7 +185,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// Hostile specifications cost little.
+// Hostile specifications cost little: seconds, also under the race detector. Without a bound they would take days.
 func TestPlanIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]Spec{
@@ -197,7 +197,7 @@ func TestPlanIsBounded(t *testing.T) {
 		begin := time.Now()
 		times := compiled(t, s)
 		p := times.Plan(epoch.AddDate(-20, 0, 0), epoch)
-		if took := time.Since(begin); took > 10*time.Second {
+		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("%s: a plan took %v", name, took)
 		} else {
 			t.Logf("%s: %v, %d started, %d missed", name, took, len(p.Start), p.Missed)

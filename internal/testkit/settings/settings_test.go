@@ -42,6 +42,16 @@ func kinds() []kind {
 		{"client", "OpenOption", "options.md", "Resets and forks", "option"},
 		{"client", "ForkOption", "options.md", "Resets and forks", "option"},
 		{"client", "ResetOption", "options.md", "Resets", "option"},
+		{"client", "RepeatOption", "options.md", "Acts", "option"},
+		{"client", "ActOption", "options.md", "Acts", "option"},
+		{"client", "RestartOption", "options.md", "Restart", "option"},
+		{"client", "DeleteOption", "options.md", "Delete", "option"},
+		{"client", "OrderOption", "options.md", "Orders to nodes", "option"},
+		{"client", "FollowOption", "options.md", "Follow", "option"},
+		{"client", "ScheduleOption", "options.md", "Schedules", "option"},
+		{"client", "TreeLimits", "options.md", "client.TreeLimits", "option"},
+		{"client", "ExportOptions", "options.md", "client.ExportOptions", "option"},
+		{"client", "ImportOptions", "options.md", "client.ImportOptions", "option"},
 		{"client", "HeaderOption", "options.md", "Headers", "option"},
 		{"client", "CancelOption", "options.md", "Headers", "option"},
 		{"activity", "RetryPolicy", "options.md", "Retry policy", "field"},
@@ -150,6 +160,9 @@ func (s source) settings(kind string) (names []string) {
 	}
 	if kind == "CancelOption" { // each of its options is one of other calls, too
 		names = append(names, s.functions["HeaderOption"]...)
+	}
+	if kind == "ActOption" { // each of its options is one of all acts
+		names = append(names, s.functions["RepeatOption"]...)
 	}
 	if kind == "ChildOption" { // each option of Define, and of any start, is one of a child
 		names = append(names, s.functions["InstanceOption"]...)
