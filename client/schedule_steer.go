@@ -96,6 +96,12 @@ func (s Schedule) Trigger(ctx context.Context) (Triggered, error) {
 // UUID. A due time of the schedule is skipped while a run of a backfill goes on, unless the overlap allows both.
 func (s Schedule) Backfill(ctx context.Context, from, to time.Time) (int, error) {
 	doing := "backfilling " + scheduleName(s.id)
+	if err := s.c.usable(ctx); err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	if err := s.c.may(&act{kind: ActSchedule, doing: doing}); err != nil { // before what it asks for is judged
+		return 0, err
+	}
 	row, err := s.stored(ctx, doing)
 	if err != nil {
 		return 0, err

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -129,4 +130,15 @@ type View struct {
 	Ahead    Duration  `json:"ahead,omitzero"`    // by how much the store's time is ahead of the clock of the node
 	Runs     int       `json:"runs,omitempty"`    // how many go on; Running has the first of them
 	Looked   time.Time `json:"looked,omitzero"`   // when it last looked at its times
+}
+
+// As reports whether the schedule is as a change that names an action wants it.
+func (s *State) As(c *Change) bool {
+	if c.Action == nil || s.Action.Orchestration != c.Action.Orchestration || s.Action.Version != c.Action.Version || s.Action.Newest != c.Action.Newest ||
+		Sum(s.Action.Input) != Sum(c.Action.Input) {
+		return false
+	}
+	stored, err := json.Marshal(s.Spec)
+	wanted, err2 := json.Marshal(c.Spec)
+	return err == nil && err2 == nil && bytes.Equal(stored, wanted)
 }

@@ -59,6 +59,9 @@ func (m *machine) change(ctx *orchestration.Context, c form.Change) (int64, erro
 	if c.Revision != 0 && c.Revision != m.st.Revision {
 		return 0, errRevision
 	}
+	if c.Revision == 0 && m.st.As(&c) {
+		return m.st.Revision, nil // a service has declared the same again
+	}
 	if c.Spec.Limit != m.st.Spec.Limit {
 		m.st.Counts.OfLimit = 0
 	}

@@ -15,6 +15,7 @@ import (
 
 type (
 	core     = provider.Provider
+	opener   = provider.Opener
 	asker    = provider.Asker
 	lister   = provider.Lister
 	meter    = provider.Meter
@@ -34,8 +35,20 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 		return f
 	}
 	return map[string]provider.Provider{
+		"Opener": struct {
+			core
+			asker
+			lister
+			meter
+			cleaner
+			redriver
+			keeper
+			notifier
+			featured
+		}{p, p, p, p, p, p, p, p, p},
 		"Asker": struct {
 			core
+			opener
 			lister
 			meter
 			cleaner
@@ -43,9 +56,10 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 			keeper
 			notifier
 			featured
-		}{p, p, p, p, p, p, p, p},
+		}{p, p, p, p, p, p, p, p, p},
 		"Lister": struct {
 			core
+			opener
 			asker
 			meter
 			cleaner
@@ -53,9 +67,10 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 			keeper
 			notifier
 			featured
-		}{p, p, p, p, p, p, p, p},
+		}{p, p, p, p, p, p, p, p, p},
 		"Meter": struct {
 			core
+			opener
 			asker
 			lister
 			cleaner
@@ -63,9 +78,10 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 			keeper
 			notifier
 			featured
-		}{p, p, p, p, p, p, p, p},
+		}{p, p, p, p, p, p, p, p, p},
 		"Cleaner": struct {
 			core
+			opener
 			asker
 			lister
 			meter
@@ -73,9 +89,10 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 			keeper
 			notifier
 			featured
-		}{p, p, p, p, p, p, p, p},
+		}{p, p, p, p, p, p, p, p, p},
 		"Redriver": struct {
 			core
+			opener
 			asker
 			lister
 			meter
@@ -83,9 +100,10 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 			keeper
 			notifier
 			featured
-		}{p, p, p, p, p, p, p, p},
+		}{p, p, p, p, p, p, p, p, p},
 		"Keeper": struct {
 			core
+			opener
 			asker
 			lister
 			meter
@@ -93,9 +111,10 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 			redriver
 			notifier
 			featured
-		}{p, p, p, p, p, p, p, p},
+		}{p, p, p, p, p, p, p, p, p},
 		"Notifier": struct {
 			core
+			opener
 			asker
 			lister
 			meter
@@ -103,7 +122,7 @@ func poorer(p *memory.Provider, used *atomic.Pointer[string]) map[string]provide
 			redriver
 			keeper
 			featured
-		}{p, p, p, p, p, p, p, p},
+		}{p, p, p, p, p, p, p, p, p},
 		"FirstTurns": &limited{Provider: p, has: without(func(f *provider.Features) { f.FirstTurns = false }), used: used},
 		"Ahead":      &limited{Provider: p, has: without(func(f *provider.Features) { f.Ahead = false }), used: used},
 		"Sticky":     &limited{Provider: p, has: without(func(f *provider.Features) { f.Sticky = false }), used: used},

@@ -25,6 +25,9 @@ func reachScenarios() []scenario {
 func endsAreTold(t *trial) {
 	need[provider.Cleaner](t)
 	need[provider.Opener](t)
+	need[provider.Asker](t)  // a client asks a node to reset
+	need[provider.Keeper](t) // and the level of the store must allow it,
+	need[provider.Lister](t) // which that of a new store does
 	reg, here := runtime.NewRegistry(), make(chan none, 10)
 	addActivity(t, reg, "here", func(context.Context, none) (none, error) {
 		here <- none{}
