@@ -152,7 +152,7 @@ func TestMigrationNamesItsBlocker(t *testing.T) {
 	url, o := oldStore(t)
 	open := func(wants ...string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 		defer cancel()
 		_, err := OpenWith(ctx, url, o)
 		if !errors.Is(err, context.DeadlineExceeded) {
