@@ -21,7 +21,8 @@ const (
 	FROM (SELECT key, NULL::text AS id FROM unnest($1::uuid[]) k (key)
 		UNION ALL SELECT f.key, n.id FROM unnest($2::text[]) n (id)
 		CROSS JOIN LATERAL (SELECT key FROM perdure.instance WHERE id = n.id AND current OFFSET 0) f ORDER BY key) w` + sqlEachLocked
-	sqlThere      = `i.key IS NOT NULL OR EXISTS (SELECT 1 FROM perdure.instance x WHERE x.key = w.key)`
+	// Not EXISTS, which the planner may look up in a hash of the whole table where it has no statistics.
+	sqlThere      = `i.key IS NOT NULL OR coalesce((SELECT true FROM perdure.instance x WHERE x.key = w.key), false)`
 	sqlEachLocked = ` LEFT JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key FOR UPDATE`
 	sqlLocked     = `) i ON true`
 	sqlSkip       = ` SKIP LOCKED`
