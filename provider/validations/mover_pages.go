@@ -22,6 +22,7 @@ func carryCases() []testCase {
 		{name: "export-pages", run: exportPages, rule: "A page ends once its payloads reach MaxBytes."},
 		{name: "carry", run: carryAll, rule: same, lacks: lacking[provider.Redriver]},
 		{name: "carry-continues", run: carryContinues, rule: same},
+		{name: "carry-executions", run: carryExecutions, rule: same, lacks: lacking[provider.Trimmer]},
 		{name: "carry-tasks", run: carryTasks, rule: same},
 		{name: "carry-ended", run: carryEnded, rule: "If it had ended before its move, it is free."},
 		{name: "carry-remembers", run: carryRemembers, rule: same},
@@ -154,6 +155,19 @@ func carryContinues(t *trial) {
 	res := t.send(i.Key, text("m3"))
 	t.checkf(res.MessageID > last, "the next message has ID %d, want more than %d", res.MessageID, last)
 	t.end(t.get(i.Key))
+}
+
+// carryExecutions checks that Trim sees the same ages on both sides of a move.
+func carryExecutions(t *trial) {
+	i := t.renewed("i", 2)
+	l := t.away(i.Key, 0)
+	left := l.pages[0].Parcel.Head.Executions
+	t.mustf(len(left) == 2, "the export has %d executions that are over, want 2", len(left))
+	t.checkf(left[0].EndedAt >= i.CreatedAt && left[0].EndedAt <= left[1].EndedAt && left[1].EndedAt <= i.UpdatedAt,
+		"the executions ended at %d and %d, want them in order, from %d to %d", left[0].EndedAt, left[1].EndedAt, i.CreatedAt, i.UpdatedAt)
+	t.arrive(l)
+	again := t.away(i.Key, 0)
+	is(t, "the executions after the move", fmt.Sprint(again.pages[0].Parcel.Head.Executions), fmt.Sprint(left))
 }
 
 func ids(list []provider.Message) (ids []int64) {

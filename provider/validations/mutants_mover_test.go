@@ -48,6 +48,7 @@ func brokenMovers() []brokenRule {
 		{name: "an import loses values", caught: "mover/carry", breaks: func(m *mutant) {
 			m.imports.before(func(req *provider.ImportRequest) { req.Parcel.Values = nil })
 		}},
+		{name: "an import forgets when executions ended", caught: "mover/carry-executions", breaks: forgetsExecutionEnds},
 		{name: "an ended instance arrives with another status", caught: "mover/carry-ended", breaks: endsOtherwise},
 		{name: "an arriving instance shows as closed", caught: "mover/import-arrives", breaks: importsEnd(func(res *provider.ImportResult) {
 			res.Seal.State = provider.SealClosed
@@ -259,6 +260,19 @@ func staysClosed(m *mutant) {
 func exportWrites(m *mutant) {
 	m.export.before(func(*provider.ExportRequest) {
 		_, _ = m.Provider.Send(context.Background(), provider.SendRequest{ID: "parent", Message: text("noise")})
+	})
+}
+
+func forgetsExecutionEnds(m *mutant) {
+	m.imports.before(func(req *provider.ImportRequest) {
+		if head := req.Parcel.Head; head != nil {
+			other := *head
+			other.Executions = slices.Clone(head.Executions)
+			for n := range other.Executions {
+				other.Executions[n].EndedAt = 0
+			}
+			req.Parcel.Head = &other
+		}
 	})
 }
 

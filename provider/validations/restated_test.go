@@ -28,6 +28,7 @@ func restated() map[string][]string {
 		},
 		"mover/carry-continues":             {"MovedHead.NextMessage", "MovedHead.NotBefore"},
 		"mover/carry-ended":                 {"MovedHead.ReadyAt", "MovedHead.Replaced"},
+		"mover/carry-executions":            {"MovedExecution.EndedAt"},
 		"mover/carry-tasks":                 {"MovedTask.Token", "MovedTask.Rank", "It is queued or parked"},
 		"mover/carry-remembers":             {"MovedHead.Acts", "MovedHead.Requests", "ActBytes"},
 		"opener/reset":                      {"ResetRequest.Commit"},
