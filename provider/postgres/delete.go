@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -20,10 +21,13 @@ const (
 	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT $1::uuid UNION SELECT c.key FROM tree, LATERAL (SELECT i.key FROM perdure.instance i
 	WHERE i.parent_key = tree.key OFFSET 0) c) SELECT r.id FROM tree, LATERAL (SELECT i.id FROM perdure.instance i
 	WHERE i.key = tree.key AND i.status < 3 OFFSET 0) r LIMIT 1`
-	sqlChildren      = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND NOT deleting LIMIT $2`
-	sqlOneChild      = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT 1`
-	sqlDropLettersOf = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter WHERE key = $1 ORDER BY id FOR UPDATE)`
-	sqlDropAsksOf    = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT ask_id FROM perdure.ask WHERE key = $1 ORDER BY ask_id FOR UPDATE)`
+	sqlChildren = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT $2`
+	// Those of some instances that have children.
+	sqlParents       = `SELECT w.key FROM unnest($1::uuid[]) w (key), LATERAL (SELECT 1 FROM perdure.instance i WHERE i.parent_key = w.key LIMIT 1) c`
+	sqlDropLettersOf = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter WHERE key = ANY($1::uuid[])
+	ORDER BY id FOR UPDATE)`
+	sqlDropAsksOf = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT ask_id FROM perdure.ask WHERE key = ANY($1::uuid[])
+	ORDER BY ask_id FOR UPDATE)`
 	// The ended instances to look at, oldest end first.
 	sqlLooked = `SELECT l.ended_at, l.key FROM perdure.instance l WHERE l.ended_at > 0 AND l.ended_at >= $2 AND l.ended_at <= $1
 	AND (l.ended_at > $2 OR l.key > $3) ORDER BY l.ended_at, l.key LIMIT `
@@ -41,7 +45,7 @@ const (
 	sqlPruneTime  = `SELECT ` + sqlNow + ` - $1::bigint`
 )
 
-// deleteBatch is how many children one transaction of a deletion marks.
+// deleteBatch is how many children one transaction of a deletion marks or removes.
 const deleteBatch = 100
 
 // deleter removes instances with everything below them.
@@ -52,7 +56,7 @@ func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provid
 	if err := req.Validate(); err != nil {
 		return provider.DeleteResult{}, err
 	}
-	key, err := write(ctx, d.group, "delete", 0, relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, key *provider.UUID) error {
+	begun, err := apart(ctx, d.group, "delete", relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, r *removal) error {
 		h, err := t.Find(req.ID, req.Key)
 		if err != nil {
 			return err
@@ -60,7 +64,6 @@ func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provid
 		if h == nil {
 			return relational.NotFound(req.ID, req.Key)
 		}
-		*key = h.Key
 		if !req.Force {
 			if err := t.CheckFree(h); err != nil {
 				return err
@@ -71,12 +74,12 @@ func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provid
 				return err
 			}
 		}
-		return t.MarkDeleting(h, nobodysVersion())
+		return removeLeaves(t, []*relational.Head{h}, r)
 	})
 	if err != nil {
 		return provider.DeleteResult{}, err
 	}
-	n, err := d.remove(ctx, key)
+	n, err := d.remove(ctx, begun)
 	return provider.DeleteResult{Instances: n}, err
 }
 
@@ -102,98 +105,114 @@ func checkEnded(t *relational.Tx, h *relational.Head) error {
 	return err
 }
 
-// remove removes the tree below a marked instance in short transactions. Each pass goes down to a leaf, marks on the
-// way, and removes the leaf. If it is stopped, everything left is marked or below something marked, so that a repeated
-// call can continue.
-func (d deleter) remove(ctx context.Context, root provider.UUID) (total int64, err error) {
-	for path := []provider.UUID{root}; len(path) > 0; {
+// A removal is what one transaction of a deletion did.
+type removal struct {
+	removed int64
+	left    []provider.UUID // marked, and with children
+	whole   bool            // nothing below the instance is left, and itself neither
+}
+
+// remove goes on removing trees in short transactions. Each removes the children of an instance that are leaves, and marks the others, to
+// which it then goes down. If it is stopped, everything left is marked or below something marked, so that a repeated call can continue.
+func (d deleter) remove(ctx context.Context, begun removal) (total int64, err error) {
+	total = begun.removed
+	for path := begun.left; len(path) > 0; {
 		key := path[len(path)-1]
-		child, err := d.markChildren(ctx, key)
+		r, err := apart(ctx, d.group, "delete", relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, r *removal) error {
+			return removeBelow(t, key, r)
+		})
 		if err != nil {
 			return total, err
 		}
-		if !child.IsZero() {
-			path = append(path, child)
-			continue
+		total += r.removed
+		if r.whole {
+			path = path[:len(path)-1]
 		}
-		n, err := d.erase(ctx, key)
-		if err != nil {
-			return total, err
-		}
-		total += n
-		path = path[:len(path)-1]
+		path = append(path, r.left...)
 	}
 	return total, nil
 }
 
-// markChildren marks some children and returns one that is left, zero for none.
-func (d deleter) markChildren(ctx context.Context, parent provider.UUID) (provider.UUID, error) {
-	return write(ctx, d.group, "delete", 0, relational.Needs{}, func(t *relational.Tx, child *provider.UUID) error {
-		u := unitOf(t)
-		keys, err := u.keys(sqlChildren, uuid(parent), deleteBatch)
+// removeBelow removes some children of an instance. It leaves those with children, and the instance if it may have more. It removes the
+// instance if it has none.
+func removeBelow(t *relational.Tx, key provider.UUID, r *removal) error {
+	u := unitOf(t)
+	keys, err := u.keys(sqlChildren, uuid(key), deleteBatch)
+	if err != nil {
+		return err
+	}
+	if r.whole = len(keys) == 0; r.whole {
+		keys = []provider.UUID{key}
+	}
+	var unknown []provider.UUID
+	for _, key := range keys {
+		if _, known := u.rows[key]; !known {
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) > 0 {
+		return &needError{needs: relational.Needs{Keys: unknown}}
+	}
+	var heads []*relational.Head
+	for _, key := range keys {
+		h, err := t.Head(key)
 		if err != nil {
 			return err
 		}
-		if len(keys) == 0 {
-			left, err := u.keys(sqlOneChild, uuid(parent))
-			if len(left) > 0 {
-				*child = left[0]
-			}
-			return err
+		if h != nil {
+			heads = append(heads, h)
 		}
-		var unknown []provider.UUID
-		for _, key := range keys {
-			if _, known := u.rows[key]; !known {
-				unknown = append(unknown, key)
-			}
-		}
-		if len(unknown) > 0 {
-			return &needError{needs: relational.Needs{Keys: unknown}}
-		}
-		for _, key := range keys {
-			h, err := t.Head(key)
-			if err != nil {
-				return err
-			}
-			if h != nil {
-				if err := t.MarkDeleting(h, nobodysVersion()); err != nil {
-					return err
-				}
-			}
-		}
-		*child = keys[0]
-		return nil
-	})
+	}
+	return removeLeaves(t, heads, r)
 }
 
-// erase removes all rows of one marked instance without children. It returns 0 if there was none.
-func (d deleter) erase(ctx context.Context, key provider.UUID) (int64, error) {
-	return write(ctx, d.group, "delete", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, n *int64) error {
-		h, err := t.Head(key)
-		if err != nil || h == nil {
-			return err
-		}
-		u := unitOf(t)
-		if err := u.send(); err != nil {
-			return err
-		}
-		b := &pgx.Batch{}
-		u.queueTasksOff(b, u.db.names.sql(sqlEraseTasks), uuid(key))
-		for _, table := range []string{"outcome", "execution", "history", "inbox", "attribute", "value", "request", "listener", "seal"} {
-			b.Queue(u.db.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
-		}
-		for _, sql := range []string{sqlDropLettersOf, sqlDropAsksOf, `DELETE FROM perdure.instance WHERE key = $1`} {
-			b.Queue(u.db.names.sql(sql), uuid(key))
-		}
-		if err := u.exchange(b); err != nil {
-			return err
-		}
-		t.Changes++
-		t.Effects.Changed = append(t.Effects.Changed, key)
-		delete(t.Heads, key)
-		*n = 1
+// removeLeaves marks instances, and removes those without children.
+func removeLeaves(t *relational.Tx, heads []*relational.Head, r *removal) error {
+	if len(heads) == 0 {
 		return nil
-	})
+	}
+	var keys []provider.UUID
+	for _, h := range heads {
+		if err := t.MarkDeleting(h, nobodysVersion()); err != nil {
+			return err
+		}
+		keys = append(keys, h.Key)
+	}
+	var err error
+	if r.left, err = unitOf(t).keys(sqlParents, uuids(keys)); err != nil {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(key provider.UUID) bool { return slices.Contains(r.left, key) })
+	r.removed = int64(len(keys))
+	return erase(t, keys)
+}
+
+// erase removes all rows of marked instances without children.
+func erase(t *relational.Tx, keys []provider.UUID) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	u := unitOf(t)
+	if err := u.send(); err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	u.queueTasksOff(b, u.db.names.sql(sqlEraseTasks), uuids(keys))
+	for _, table := range []string{"outcome", "execution", "history", "inbox", "attribute", "value", "request", "listener", "seal"} {
+		b.Queue(u.db.names.sql(`DELETE FROM perdure.`+table+` WHERE key = ANY($1::uuid[])`), uuids(keys))
+	}
+	for _, sql := range []string{sqlDropLettersOf, sqlDropAsksOf, `DELETE FROM perdure.instance WHERE key = ANY($1::uuid[])`} {
+		b.Queue(u.db.names.sql(sql), uuids(keys))
+	}
+	if err := u.exchange(b); err != nil {
+		return err
+	}
+	t.Changes++
+	t.Effects.Changed = append(t.Effects.Changed, keys...)
+	for _, key := range keys {
+		delete(t.Heads, key)
+	}
+	return nil
 }
 
 // prune removes trees that ended long ago.
@@ -261,7 +280,7 @@ func positionOf(row pgx.CollectableRow) (p relational.Position, err error) {
 
 // pruneOne removes one ended instance, unless it was reset meanwhile or one below it runs.
 func (d deleter) pruneOne(ctx context.Context, key provider.UUID) (int64, error) {
-	marked, err := write(ctx, d.group, "prune", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, ok *bool) error {
+	begun, err := apart(ctx, d.group, "prune", relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, r *removal) error {
 		h, err := t.Head(key)
 		if err != nil || h == nil {
 			return err
@@ -274,11 +293,10 @@ func (d deleter) pruneOne(ctx context.Context, key provider.UUID) (int64, error)
 				return err
 			}
 		}
-		*ok = true
-		return t.MarkDeleting(h, nobodysVersion())
+		return removeLeaves(t, []*relational.Head{h}, r)
 	})
-	if err != nil || !marked {
+	if err != nil {
 		return 0, err
 	}
-	return d.remove(ctx, key)
+	return d.remove(ctx, begun)
 }

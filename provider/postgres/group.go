@@ -107,13 +107,6 @@ func (g *group) again(queue *relational.Queue, m *relational.Member) bool {
 	return queue.Return(m)
 }
 
-// write runs fn in a group and waits for its commit.
-func write[T any](
-	ctx context.Context, g *group, op string, bytes int, needs relational.Needs, fn func(*relational.Tx, *T) error,
-) (T, error) {
-	return relational.Do(ctx, g.enqueue, &relational.Member{Op: op, Bytes: bytes, Needs: needs}, false, fn)
-}
-
 // enqueue queues a call and waits for its commit. Renewals have a queue of their own.
 func (g *group) enqueue(ctx context.Context, m *relational.Member, renewal bool) error {
 	if err := g.db.door.Enter(ctx); err != nil {
@@ -130,6 +123,25 @@ func (g *group) enqueue(ctx context.Context, m *relational.Member, renewal bool)
 		queue = g.renewals
 	}
 	return queue.Await(ctx, g.db.door.Closing, m, false)
+}
+
+// apart runs fn in a transaction of its own, for a call that reads what its request does not name. In a group it would make all
+// others of the group read and lock first, in place of one round trip. A bulk delete of 100 a second cost 29 % of the throughput so.
+func apart[T any](
+	ctx context.Context, g *group, op string, needs relational.Needs, fn func(*relational.Tx, *T) error,
+) (T, error) {
+	return relational.Do(ctx, g.aside, &relational.Member{Op: op, Needs: needs}, false, fn)
+}
+
+// aside runs a call outside the queue and waits for its commit.
+func (g *group) aside(ctx context.Context, m *relational.Member, _ bool) error {
+	if err := g.db.door.Enter(ctx); err != nil {
+		return err
+	}
+	defer g.db.door.Leave()
+	g.queue.Withdraw(m)                             // no group takes it
+	g.ended.Go(func() { g.byItself(g.db.pool, m) }) //nolint:contextcheck // it ends in any case, although its caller may go
+	return g.queue.Wait(ctx, g.db.door.Closing, m)
 }
 
 // later runs fn in a group that nobody waits for.
