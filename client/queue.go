@@ -45,7 +45,7 @@ func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
 	if err != nil {
 		return nil, explain(doing, 0, err)
 	}
-	stats, err := read(ctx, c.store, doing, c.store.Stats, provider.StatsRequest{})
+	stats, err := read(ctx, c.store, doing, c.store.Stats, provider.StatsRequest{Waiting: true})
 	if err != nil {
 		return nil, explain(doing, 0, err)
 	}

@@ -43,7 +43,10 @@ func (c *call) may(a client.Act) bool {
 }
 
 // isAPI reports whether a program asks, which gets errors as JSON.
-func (c *call) isAPI() bool { return strings.HasPrefix(c.r.URL.Path, c.s.o.Prefix+"/api/") }
+func (c *call) isAPI() bool {
+	path := strings.TrimPrefix(c.r.URL.Path, c.s.o.Prefix)
+	return strings.HasPrefix(path, "/api/") || path == "/metrics"
+}
 
 func (c *call) notFound() error {
 	return refuse(http.StatusNotFound, "not-found", "there is no page at %q", c.r.URL.Path)

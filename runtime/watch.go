@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
@@ -58,9 +58,6 @@ const (
 	storeLease = 3 * readStore
 	// storeLeaseName names it.
 	storeLeaseName = "perdure/metrics"
-	// maxCounted bounds counts of instances, and maxDeadLetters that of dead letters, which are read with their payloads.
-	maxCounted     = 10_001
-	maxDeadLetters = 100
 )
 
 // observeStore lets the node read the state of the store for the Observer, as long as it runs and holds the lease.
@@ -142,54 +139,18 @@ func (f *figures) release(working context.Context) {
 	})
 }
 
-// storeFigures reads the state of the store. No part of it looks at more rows than there are waiting, running or 10,001.
+// storeFigures reads the state of the store, and what this node cannot run.
 func (rt *Runtime) storeFigures(ctx context.Context, full *provider.Full) (*observe.Store, error) {
-	s := &observe.Store{At: time.Now(), Instances: map[string]int64{}, Unserved: map[string]int64{"orchestration": 0, "activity": 0}}
-	for status := provider.StatusRunning; status <= provider.StatusTerminated; status++ {
-		res, err := full.Count(ctx, provider.CountRequest{Filter: provider.Filter{Statuses: []provider.Status{status}}, Max: maxCounted})
-		if err != nil {
-			return nil, err
-		}
-		s.Instances[strings.ToLower(status.String())] = res.Count
-	}
-	blocked, err := full.Count(ctx, provider.CountRequest{Filter: provider.Filter{Blocked: true}, Max: maxCounted})
+	s, stats, err := observing.ReadStore(ctx, full)
 	if err != nil {
 		return nil, err
 	}
-	s.Blocked = blocked.Count
-	dead, err := full.DeadLetters(ctx, provider.DeadLettersRequest{Action: provider.DeadLettersList, Max: maxDeadLetters})
-	if err != nil {
-		return nil, err
-	}
-	s.DeadLetters = int64(len(dead.Letters))
-	stats, err := full.Stats(ctx, provider.StatsRequest{Waiting: true, Running: true})
-	if err != nil {
-		return nil, err
-	}
-	return s, rt.addWaiting(ctx, s, &stats)
-}
-
-// addWaiting adds what waits, by name, and what this node cannot run.
-func (rt *Runtime) addWaiting(ctx context.Context, s *observe.Store, stats *provider.StatsResult) error {
-	turns, tasks := map[string]observe.Waiting{}, map[activityName]observe.Waiting{}
-	for _, w := range stats.Turns {
-		one := turns[w.Name]
-		one.Name, one.Count, one.Oldest = w.Name, one.Count+w.Count, max(one.Oldest, stats.Now.Sub(w.Oldest))
-		turns[w.Name] = one
-	}
-	for _, w := range stats.Tasks {
-		key := activityName{w.Queue, w.Name}
-		one := tasks[key]
-		one.Name, one.Queue, one.Count, one.Oldest = w.Name, w.Queue, one.Count+w.Count, max(one.Oldest, stats.Now.Sub(w.Oldest))
-		tasks[key] = one
-	}
-	s.Turns, s.Tasks = slices.AppendSeq(s.Turns, maps.Values(turns)), slices.AppendSeq(s.Tasks, maps.Values(tasks))
 	var h Health
 	if err := rt.unserved(ctx, &h, stats); err != nil {
-		return err
+		return nil, err
 	}
 	for _, w := range h.Unserved {
 		s.Unserved[w.Kind] += w.Count
 	}
-	return nil
+	return s, nil
 }

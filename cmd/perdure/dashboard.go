@@ -54,6 +54,7 @@ func newDashboard(a *app) *cobra.Command {
 		Long: "Dashboard serves a database in the browser, with an HTTP API under /api/v1. It prints a URL that logs in once, within\n" +
 			"ten minutes, and the token for later. With --token-file it reads the token from a file. Everybody with the token acts as\n" +
 			"the user who runs this command, with the role of --role.\n\n" +
+			"Prometheus scrapes /metrics with the token: what waits, is blocked or unserved, and dead letters. Counters come from nodes.\n\n" +
 			"Behind a proxy that has authenticated the user, give --trust-header and --trusted-proxy, and the users with --user or\n" +
 			"--other-users. The dashboard itself speaks plain HTTP: let a proxy add TLS where it is reached from other machines.",
 		Example: "  perdure dashboard --db app.db\n" +
@@ -66,7 +67,7 @@ func newDashboard(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.serve(ctx, cmd, c, &f)
+				return a.serve(ctx, cmd, c, newStoreMetrics(c, a.logger), &f)
 			})
 		},
 	}
@@ -161,8 +162,8 @@ type served struct {
 	Token string `json:"token,omitempty"` // if it is random
 }
 
-// serve serves the dashboard until the context ends.
-func (a *app) serve(ctx context.Context, cmd *cobra.Command, c *client.Client, f *siteFlags) error {
+// serve serves the dashboard, with metrics, until the context ends.
+func (a *app) serve(ctx context.Context, cmd *cobra.Command, c *client.Client, metrics http.Handler, f *siteFlags) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return badUsage("flag --listen: %w", err)
@@ -171,6 +172,7 @@ func (a *app) serve(ctx context.Context, cmd *cobra.Command, c *client.Client, f
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	o.Metrics = metrics
 	h, err := dashboard.Handler(c, o)
 	if err != nil {
 		return errors.Join(badUsage("%w", err), listener.Close())

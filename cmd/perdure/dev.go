@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/metrics/prometheus"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -22,7 +23,7 @@ func newDev(a *app) *cobra.Command {
 		Use:   "dev",
 		Short: "Run a sample shop and the dashboard in one process, to play with",
 		Long: "Dev runs a worker with the orchestrations of a small shop and the dashboard in one process. It starts some instances of\n" +
-			"each kind: one waits for an event, one is blocked, one is tried again. It prints a URL that logs in.\n\n" +
+			"each kind: one waits for an event, one is blocked, one is tried again. It prints a URL that logs in. Prometheus scrapes /metrics.\n\n" +
 			"The SQLite file of the flag --db is kept, and must be new or made by this command. Without the flag the file is temporary.",
 		Example: "  perdure dev\n  perdure dev --db shop.db --listen 127.0.0.1:0",
 		Args:    arguments,
@@ -72,7 +73,8 @@ func (a *app) shop(ctx context.Context, cmd *cobra.Command, store provider.Provi
 	if err := sample.Register(reg); err != nil { //nolint:contextcheck // registering calls nothing
 		return err
 	}
-	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: a.shopLogger()})
+	observer := prometheus.New(prometheus.Options{Logger: a.shopLogger()})
+	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: a.shopLogger(), Observer: observer})
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func (a *app) shop(ctx context.Context, cmd *cobra.Command, store provider.Provi
 	if err := sample.Seed(ctx, c); err != nil {
 		return err
 	}
-	return a.serve(ctx, cmd, c, f)
+	return a.serve(ctx, cmd, c, scraped(observer), f)
 }
 
 // shopLogger returns the logger of the shop's worker. The bill that cannot count fills it with errors, so it is silent unless somebody asks.

@@ -30,14 +30,16 @@ func (o *Observer) Collect(to chan<- prom.Metric) {
 		v.Collect(to)
 	}
 	o.mu.Lock()
-	g, store := o.gone, o.store
+	g, store, began := o.gone, o.store, o.began
 	nodes := make([]*observe.Node, 0, len(o.nodes))
 	for n := range o.nodes {
 		nodes = append(nodes, n)
 	}
 	o.mu.Unlock()
 	s := scrape{o: o, to: to}
-	s.nodes(g, nodes)
+	if began {
+		s.nodes(g, nodes)
+	}
 	if store != nil {
 		s.store(store)
 	}

@@ -6,7 +6,7 @@
 //	registry.MustRegister(o)
 //
 // The page docs/reference/metrics.md lists the metrics. A scrape reads memory only. The gauges of the store are refreshed every
-// 15 seconds by one node of all that share it, so that their sum over nodes is right.
+// 15 seconds by one node of all that share it, so that their sum over nodes is right. A process without a node has none of the gauges of nodes.
 //
 // Labels have few values: names that are registered on a node of the process, and words of a fixed list. All other names are "_other".
 package prometheus

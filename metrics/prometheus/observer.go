@@ -31,6 +31,7 @@ type Observer struct {
 
 	mu    sync.Mutex
 	nodes map[*observe.Node]struct{}
+	began bool           // there was a node: without one, its gauges would say that nothing runs
 	gone  observe.Gauges // totals of nodes that have shut down
 	store *observe.Store // nil: another node has it
 }
@@ -69,7 +70,7 @@ func (o *Observer) Watch(n observe.Node) (stop func()) {
 	o.allowed()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.nodes[&n] = struct{}{}
+	o.nodes[&n], o.began = struct{}{}, true
 	return func() {
 		last := n.Gauges()
 		o.mu.Lock()
