@@ -26,6 +26,7 @@ var (
 	ofActivity  = subject{name: "activity", path: "/instances/{key}/activities/{event}", page: "/instances/{key}"}
 	ofQueue     = subject{name: "queue", path: "/queues", params: []field{{name: "name", required: true, help: "Of the queue."}}}
 	ofNode      = subject{name: "node", path: "/nodes", params: []field{{name: "owner", required: true, help: "Of the node."}}}
+	ofRetention = subject{name: "retention", path: "/retention"}
 	ofJobs      = subject{name: "bulk job", path: "/jobs"}
 	ofJob       = subject{name: "job", path: "/jobs", params: []field{{name: "id", required: true, help: "Of the job."}}}
 	ofSchedules = subject{name: "new schedule", path: "/schedules"}
@@ -45,6 +46,10 @@ type act struct {
 	when   func(*client.Description) bool // whether the page of an instance offers it; nil: always
 	do     func(context.Context, *call, input) (outcome, error)
 
+	filled  func(context.Context, *call) (input, error) // values that the form begins with; nil: those of its fields
+	preview bool                                        // the page shows due times before the act
+	chosen  bool                                        // the field keys names the instances that it is about
+
 	answers reflect.Type // what outcome.value is; nil: nothing
 }
 
@@ -57,7 +62,7 @@ type outcome struct {
 // acts returns all acts.
 func acts() []act {
 	return slices.Concat(instanceActs(), steerActs(), openingActs(), activityActs(), orderActs(), letterActs(),
-		deletionActs(), jobActs(), creationActs(), scheduleActs())
+		deletionActs(), manyActs(), jobActs(), creationActs(), scheduleActs(), retentionActs())
 }
 
 // path returns the pattern of an act below the prefix.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"strconv"
-	"time"
 
 	"github.com/perdure/perdure/client"
 )
@@ -33,7 +32,29 @@ func deletionActs() []act {
 				{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."},
 			},
 		},
+		{
+			of: &ofStore, name: "trim", right: client.ActPrune, title: "Delete old executions", danger: true, do: trim, answers: reflect.TypeFor[client.Trimmed](),
+			says: "Executions that were left so long ago by instances that continue as new are deleted with their histories. The instances go on.",
+			fields: []field{
+				{name: "age", kind: aSpan, label: "Left at least so long ago", required: true, value: "720h", help: "At least 24h."},
+				{name: "keep", kind: anInt, label: "Keep", value: "1", help: "Executions before the current one, 1 to 1,000. Empty: 1."},
+				{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Executions, 1 to 10,000."},
+				{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."},
+			},
+		},
 	}
+}
+
+func trim(ctx context.Context, c *call, in input) (outcome, error) {
+	t := client.Trimming{Age: in.span("age"), Keep: int(in.int("keep")), Limit: in.int("limit"), Cursor: in["cursor"]}
+	switch {
+	case t.Age < client.MinPruneAge:
+		return outcome{}, badInput("age is %v: give at least %v", t.Age, client.MinPruneAge)
+	case t.Limit < 1 || t.Limit > countLimit:
+		return outcome{}, badInput("limit is %d: give 1 to %d", t.Limit, countLimit)
+	}
+	done, err := c.client.Trim(ctx, t)
+	return outcome{value: done}, err
 }
 
 func remove(ctx context.Context, c *call, in input) (outcome, error) {
@@ -129,102 +150,4 @@ func startJob(ctx context.Context, c *call, in input) (outcome, error) {
 	}
 	d, err := job.Describe(ctx)
 	return outcome{value: d}, err
-}
-
-// scheduleActs are acts on schedules.
-func scheduleActs() []act {
-	on := func(do func(context.Context, client.Schedule, input) (any, error)) func(context.Context, *call, input) (outcome, error) {
-		return func(ctx context.Context, c *call, in input) (outcome, error) {
-			ctx, cancel := context.WithTimeout(ctx, longPoll)
-			defer cancel()
-			v, err := do(ctx, c.client.Schedule(c.param("id")), in)
-			return outcome{value: v}, err
-		}
-	}
-	note := field{name: "note", kind: aNote, label: "Note", help: "For people, at most 4 KiB."}
-	return []act{
-		{
-			of: &ofSchedule, name: "trigger", right: client.ActSchedule, title: "Run now", answers: reflect.TypeFor[client.Triggered](),
-			says: "A run starts at once, unless the policy on overlapping runs forbids it.",
-			do:   on(func(ctx context.Context, s client.Schedule, _ input) (any, error) { return s.Trigger(ctx) }),
-		},
-		{
-			of: &ofSchedule, name: "pause", right: client.ActSchedule, title: "Pause the schedule", fields: []field{note},
-			says: "No run starts until the schedule is resumed. Times that pass meanwhile are not made up for.",
-			do: on(func(ctx context.Context, s client.Schedule, in input) (any, error) {
-				return nil, s.Pause(ctx, in["note"])
-			}),
-		},
-		{
-			of: &ofSchedule, name: "resume", right: client.ActSchedule, title: "Resume the schedule", fields: []field{note},
-			says: "Runs start again at the times to come.",
-			do: on(func(ctx context.Context, s client.Schedule, in input) (any, error) {
-				return nil, s.Resume(ctx, in["note"])
-			}),
-		},
-		{
-			of: &ofSchedule, name: "backfill", right: client.ActSchedule, title: "Backfill", answers: reflect.TypeFor[backfilled](),
-			says: "The runs of a time in the past are started, one after the other.",
-			fields: []field{
-				{name: "from", kind: aTime, label: "From (UTC)", required: true}, {name: "to", kind: aTime, label: "To (UTC)", required: true},
-			},
-			do: on(func(ctx context.Context, s client.Schedule, in input) (any, error) {
-				n, err := s.Backfill(ctx, in.time("from"), in.time("to"))
-				return backfilled{n}, err
-			}),
-		},
-		{
-			of: &ofSchedule, name: "delete", right: client.ActSchedule, title: "Delete the schedule", danger: true,
-			says: "The schedule ends. Its runs go on.",
-			do:   on(func(ctx context.Context, s client.Schedule, _ input) (any, error) { return nil, s.Delete(ctx) }),
-		},
-	}
-}
-
-// backfilled is how many runs a backfill starts.
-type backfilled struct {
-	Runs int `json:"runs"`
-}
-
-// createSchedule stores a new schedule for a program.
-func createSchedule(ctx context.Context, c *call, in input) (outcome, error) {
-	spec := client.ScheduleSpec{
-		Crons: in.list("crons"), Except: in.list("except"), Zone: in["zone"], From: in.time("from"), Until: in.time("until"), Jitter: in.span("jitter"),
-	}
-	for _, text := range in.list("every") {
-		every, err := time.ParseDuration(text)
-		if err != nil {
-			return outcome{}, badInput("every has %q: give a duration such as 90s or 1h30m", text)
-		}
-		spec.Every = append(spec.Every, client.ScheduleInterval{Every: every})
-	}
-	ctx, cancel := context.WithTimeout(ctx, longPoll)
-	defer cancel()
-	var opts []client.ScheduleOption
-	if in["version"] != "" {
-		opts = append(opts, client.RunVersion(in["version"]))
-	}
-	_, err := client.CreateScheduleNamed(ctx, c.client, in["id"], spec, in["orchestration"], in.json("input"), opts...)
-	return outcome{page: "/schedules"}, err
-}
-
-// creationActs make schedules.
-func creationActs() []act {
-	return []act{{
-		of: &ofSchedules, name: "create", right: client.ActSchedule, title: "Create a schedule", do: createSchedule,
-		says: "Runs of an orchestration start at the times of the schedule.",
-		fields: []field{
-			{name: "id", label: "ID", required: true},
-			{name: "orchestration", label: "Orchestration", required: true},
-			{name: "input", kind: aJSON, label: "Input", help: "JSON. Empty: null."},
-			{name: "version", label: "Version", help: "Empty: the newest that a node has."},
-			{name: "crons", kind: aList, label: "Crons", help: "One a line, such as 0 9 * * mon-fri."},
-			{name: "every", kind: aList, label: "Intervals", help: "One a line, such as 15m."},
-			{name: "except", kind: aList, label: "Except", help: "Crons of times that are left out, one a line."},
-			{name: "zone", label: "Time zone", help: "Such as Europe/Berlin. Empty: UTC."},
-			{name: "from", kind: aTime, label: "From (UTC)"},
-			{name: "until", kind: aTime, label: "Until (UTC)"},
-			{name: "jitter", kind: aSpan, label: "Jitter", help: "Such as 30s."},
-		},
-	}}
 }

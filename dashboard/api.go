@@ -138,6 +138,10 @@ func (c *call) page(size int) (client.Page, error) {
 	return client.Page{Size: int(n), Cursor: c.param("cursor")}, nil
 }
 
+func statusNames() []string {
+	return strings.Fields("Running Suspended Completed Failed Cancelled Terminated")
+}
+
 // maxSize bounds the parameter size.
 const maxSize = 1000
 

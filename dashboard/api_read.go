@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
-	"strings"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/provider"
@@ -91,11 +91,16 @@ func endpoints() []route {
 		get("/instances/{key}/result", "Read how an instance has ended.", reflect.TypeFor[result](), (*call).apiResult, waitParam, payloadsParam),
 		get("/instances/{key}/value", "Read a value that the code has set.", reflect.TypeFor[answer](), (*call).apiValue,
 			field{name: "name", required: true}, payloadsParam),
+		get("/instances/{key}/update", "Read the outcome of an update by its ID. An update that failed is an error.", reflect.TypeFor[updateState](),
+			(*call).apiUpdate, field{name: "id", required: true}, waitParam, payloadsParam),
 		get("/instances/{key}/tree", "Read an instance with its children, three levels deep.", reflect.TypeFor[client.TreeNode](), (*call).apiTree, payloadsParam),
 		get("/instances/{key}/waits", "Read what an instance waits for.", reflect.TypeFor[list[client.Wait]](), (*call).apiWaits),
 		get("/schedules", "List schedules.", reflect.TypeFor[client.SchedulePage](), (*call).apiSchedules,
 			field{name: "prefix", help: "Beginning of the ID."}, sizeParam, cursorParam),
 		get("/schedule", "Describe a schedule.", reflect.TypeFor[client.ScheduleDescription](), (*call).apiSchedule, field{name: "id", required: true}),
+		get("/schedules/next", "Preview the due times of a specification, without its jitter.", reflect.TypeFor[dueTimes](), (*call).apiNext,
+			append(specFields(), field{name: "after", kind: aTime, help: "Default: now."}, field{name: "n", kind: anInt, help: "1 to 1,000; default 10."})...),
+		get("/retention", "Read what the store removes by itself.", reflect.TypeFor[client.RetentionInfo](), (*call).apiRetention),
 		get("/jobs", "List bulk jobs, newest first.", reflect.TypeFor[jobPage](), (*call).apiJobs, sizeParam, cursorParam),
 		get("/jobs/preview", "Count the instances that a bulk job would act on.", reflect.TypeFor[client.BulkPreview](), (*call).apiPreview, filterParams()...),
 		get("/jobs/failures", "List instances that a bulk job could not act on, at most 1,000.", reflect.TypeFor[list[client.BulkFailure]](), (*call).apiFailures,
@@ -306,6 +311,53 @@ func (c *call) apiValue() error {
 	return c.answer(answer{name, v})
 }
 
+// updateState is how far an update is, and its output if it has completed.
+type updateState struct {
+	ID     string             `json:"id"`
+	Stage  client.UpdateStage `json:"stage"` // "Unknown": it is not there, or still waits in the inbox
+	Output json.RawMessage    `json:"output,omitempty"`
+}
+
+const (
+	updateCompleted client.UpdateStage = "Completed"
+	updateNotSeen   client.UpdateStage = "Unknown"
+	// soon is how long a request without the parameter wait may take for what it can only learn by waiting.
+	soon = time.Second
+)
+
+func (c *call) apiUpdate() error {
+	h, err := c.handle()
+	if err != nil {
+		return err
+	}
+	d, err := h.Describe(c.r.Context())
+	if err != nil {
+		return err
+	}
+	state, wait := updateState{ID: c.param("id"), Stage: updateNotSeen}, soon
+	if c.flag("wait") {
+		wait = longPoll
+	}
+	for _, u := range d.Updates {
+		if u.ID == state.ID {
+			state.Stage = u.Stage
+		}
+	}
+	if state.Stage != updateNotSeen && !c.flag("wait") {
+		return c.answer(state)
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), wait)
+	defer cancel()
+	out, err := client.UpdateOf[json.RawMessage](h, state.ID).Wait(ctx)
+	switch {
+	case err == nil:
+		state.Stage, state.Output = updateCompleted, out
+	case ctx.Err() == nil || c.r.Context().Err() != nil:
+		return err
+	}
+	return c.answer(state)
+}
+
 func (c *call) apiQueues() error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), countTime)
 	defer cancel()
@@ -402,8 +454,4 @@ func (c *call) lettersPage() (none client.DeadLetterPage, err error) {
 		return none, err
 	}
 	return c.client.DeadLetterPage(c.r.Context(), f, page)
-}
-
-func statusNames() []string {
-	return strings.Fields("Running Suspended Completed Failed Cancelled Terminated")
 }

@@ -30,13 +30,19 @@ func TestAnswersFitTheDocument(t *testing.T) {
 			if strings.HasSuffix(path, "/schedule") || strings.HasSuffix(path, "/jobs/failures") {
 				path += "?id=sweep"
 			}
+			if strings.HasSuffix(rt.pattern, "{key}/update") {
+				path += "?id=none"
+			}
+			if strings.HasSuffix(path, "/schedules/next") {
+				path += "?crons=0+9+*+*+*&every=90m%2B1m&n=3"
+			}
 			sign := "?"
 			if strings.Contains(path, "?") {
 				sign = "&"
 			}
 			r := s.get(path + sign + "payloads=show")
-			if r.StatusCode == http.StatusNotFound && strings.Contains(path, "/value") {
-				continue
+			if r.StatusCode == http.StatusNotFound && strings.Contains(path, "/value") || r.StatusCode == http.StatusConflict && strings.Contains(path, "/update") {
+				continue // it has no such value, or has ended
 			}
 			if r.StatusCode != http.StatusOK {
 				t.Errorf("%s: status %d: %s", path, r.StatusCode, r.body)
@@ -192,6 +198,7 @@ func TestHazard76_RightsAreCheckedAtTheAct(t *testing.T) {
 		in := input{
 			"orchestration": "Refund", "event": "2", "update": "address", "message": "1", "id": "x", "execution": "1", "attempt": "1", "error": "x", "version": "1",
 			"act": "cancel", "max": "1", "limit": "1", "age": "48h", "crons": "0 0 * * *", "from": "2026-01-02T00:00:00Z", "to": "2026-01-03T00:00:00Z",
+			"keys": w.key("order-1006"), "starts": `[{"input": 1}]`, "rules": "48h",
 		}
 		if a.name == "raise" {
 			in["event"] = "approval"

@@ -21,11 +21,15 @@ type meaning struct {
 //nolint:gochecknoglobals // constant table
 var meanings = []meaning{
 	{client.ErrForbidden, http.StatusForbidden, "forbidden"},
+	{client.ErrMoved, http.StatusGone, "moved"}, // it is ErrNotFound, too
 	{client.ErrNotFound, http.StatusNotFound, "not-found"},
 	{client.ErrNotSet, http.StatusNotFound, "not-set"},
 	{client.ErrNotStored, http.StatusConflict, "not-stored"},
 	{client.ErrExists, http.StatusConflict, "exists"},
-	{client.ErrMoved, http.StatusGone, "moved"},
+	{client.ErrDamagedFile, http.StatusBadRequest, "damaged-file"},
+	{client.ErrNewerFile, http.StatusBadRequest, "newer-file"},
+	{client.ErrClockBehind, http.StatusConflict, "clock-behind"},
+	{client.ErrUnsound, http.StatusUnprocessableEntity, "unsound"},
 	{client.ErrNoNode, http.StatusServiceUnavailable, "no-node"},
 	{client.ErrRunning, http.StatusConflict, "running"},
 	{client.ErrEnded, http.StatusConflict, "ended"},

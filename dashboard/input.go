@@ -245,6 +245,14 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%w: %q is no time", client.ErrInvalid, text)
 }
 
+// parseKey returns the key that a text is; zero if it is none.
+func parseKey(text string) (key provider.UUID) {
+	if key.UnmarshalText([]byte(text)) != nil {
+		return provider.UUID{}
+	}
+	return key
+}
+
 // key returns the key of an instance in the path.
 func (c *call) key() (key provider.UUID, err error) {
 	if err := key.UnmarshalText([]byte(c.r.PathValue("key"))); err != nil || key.IsZero() {

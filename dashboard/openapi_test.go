@@ -177,11 +177,17 @@ func operation(rt *route, types schemas) object {
 			body["required"] = required
 		}
 		op["requestBody"] = object{"required": len(required) > 0, "content": object{"application/json": object{"schema": body}}}
+		if rt.api.reads {
+			op["requestBody"] = object{"required": true, "content": object{fileKind: object{"schema": object{"type": "string", "format": "binary"}}}}
+		}
 	}
 	responses := object{"default": object{"$ref": "#/components/responses/Problem"}}
-	if rt.api.answers == nil && rt.method == http.MethodPost {
+	switch {
+	case rt.api.writes:
+		responses["200"] = object{"description": "The file.", "content": object{fileKind: object{"schema": object{"type": "string", "format": "binary"}}}}
+	case rt.api.answers == nil && rt.method == http.MethodPost:
 		responses["204"] = object{"description": "Done."}
-	} else {
+	default:
 		ok := object{"description": "Done."}
 		if rt.api.answers != nil {
 			ok["content"] = object{"application/json": object{"schema": types.of(rt.api.answers)}}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -26,7 +27,11 @@ type actData struct {
 	About             string
 	Error             string
 	Result            *shownPayload
-	Preview           *client.BulkPreview // of a bulk job
+	Preview           *client.BulkPreview  // of a bulk job
+	Chosen            []client.Description // that the act is about
+	Each              []each               // what it has come to on each; nil: it has not been done
+	OfTimes           bool                 // the form can show due times
+	Times             []time.Time          // due times; nil: nobody has asked
 }
 
 // kindNames are the kinds of fields as templates know them.
@@ -58,6 +63,13 @@ func (a *act) form(c *call, values func(string) string) (actData, error) {
 		}
 		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown})
 	}
+	data.OfTimes = a.preview
+	if a.chosen {
+		var err error
+		if data.Chosen, err = c.chosen(strings.Fields(values("keys"))); err != nil {
+			return data, err
+		}
+	}
 	if c.r.PathValue("key") == "" {
 		return data, nil
 	}
@@ -72,7 +84,19 @@ func (a *act) form(c *call, values func(string) string) (actData, error) {
 
 // confirm asks before an act.
 func (a *act) confirm(c *call) error {
-	data, err := a.form(c, c.param)
+	begin, q := input{}, c.r.URL.Query()
+	if a.filled != nil {
+		var err error
+		if begin, err = a.filled(c.r.Context(), c); err != nil {
+			return err
+		}
+	}
+	data, err := a.form(c, func(name string) string {
+		if q.Has(name) {
+			return strings.Join(q[name], "\n")
+		}
+		return begin[name]
+	})
 	if err != nil {
 		return err
 	}
@@ -106,7 +130,12 @@ func (d *actData) preview(c *call) error {
 // perform does an act for a form.
 func (a *act) perform(c *call) error {
 	in, err := readInput(c, a.fields)
-	if err == nil {
+	if err == nil && a.preview && c.r.PostForm.Get("preview") != "" {
+		var times dueTimes
+		if times, err = in.nextTimes(time.Now(), timesShown); err == nil {
+			return a.previewed(c, times)
+		}
+	} else if err == nil {
 		var made outcome
 		if made, err = a.do(c.r.Context(), c, in); err == nil {
 			return a.performed(c, made)
@@ -127,8 +156,24 @@ func (a *act) perform(c *call) error {
 	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
 
+// timesShown is how many due times a page previews.
+const timesShown = 10
+
+// previewed shows the form again, with due times.
+func (a *act) previewed(c *call, times dueTimes) error {
+	data, err := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	if err != nil {
+		return err
+	}
+	data.Times = times.Items
+	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
 // performed shows what an act has returned, or leads to where it can be seen.
 func (a *act) performed(c *call, made outcome) error {
+	if all, ok := made.value.(list[each]); ok {
+		return a.performedOn(c, all.Items)
+	}
 	out, ok := made.value.(answer)
 	if !ok {
 		to := made.page
@@ -155,6 +200,23 @@ func (a *act) performed(c *call, made outcome) error {
 	return c.show(http.StatusOK, "act", v)
 }
 
+// performedOn shows what an act has come to on each of several instances.
+func (a *act) performedOn(c *call, all []each) error {
+	data, err := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	if err != nil {
+		return err
+	}
+	for i := range data.Chosen {
+		for j := range all {
+			if all[j].Key == data.Chosen[i].Key.String() {
+				all[j].ID = data.Chosen[i].ID
+			}
+		}
+	}
+	data.Each = all
+	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
 // call does an act for a program.
 func (a *act) call(c *call) error {
 	in, err := readInput(c, a.fields)
@@ -178,6 +240,8 @@ func (a *act) nav() string {
 		return "jobs"
 	case &ofSchedule, &ofSchedules:
 		return "schedules"
+	case &ofRetention:
+		return "retention"
 	case &ofQueue:
 		return "queues"
 	case &ofNode:

@@ -8,21 +8,12 @@ import (
 	"strconv"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/provider"
 )
 
 // rawJSON is the output type of handles here: they pass outputs on as they are.
 type rawJSON = json.RawMessage
 
 func fmtInt(n int64) string { return strconv.FormatInt(n, 10) }
-
-// parseKey returns the key that a text is; zero if it is none.
-func parseKey(text string) (key provider.UUID) {
-	if key.UnmarshalText([]byte(text)) != nil {
-		return provider.UUID{}
-	}
-	return key
-}
 
 // nodesData is what the page of nodes and versions shows.
 type nodesData struct {

@@ -23,6 +23,8 @@ type endpoint struct {
 	query   []field
 	body    []field
 	answers reflect.Type // nil: nothing
+	reads   bool         // the body is a file
+	writes  bool         // the answer is a file
 }
 
 // pageRoutes is about how many routes serve no act.
@@ -49,6 +51,7 @@ func routes() []route {
 		{method: http.MethodGet, pattern: "/queues", right: client.ActView, serve: (*call).queues},
 		{method: http.MethodGet, pattern: "/nodes", right: client.ActView, serve: (*call).nodes},
 		{method: http.MethodGet, pattern: "/dead-letters", right: client.ActView, serve: (*call).letters},
+		{method: http.MethodGet, pattern: "/retention", right: client.ActView, serve: (*call).retention},
 		{method: http.MethodGet, pattern: "/audit", right: client.ActView, serve: (*call).audit},
 	}...)
 	for i := range all {
@@ -58,5 +61,5 @@ func routes() []route {
 			route{method: http.MethodPost, pattern: a.path(), right: a.right, serve: a.perform},
 		)
 	}
-	return slices.Concat(table, endpoints())
+	return slices.Concat(table, endpoints(), moveEndpoints())
 }

@@ -50,6 +50,7 @@ func functions() template.FuncMap {
 		"bytes":     sizeText,
 		"bytes64":   func(n int) string { return sizeText(int64(n)) },
 		"step":      stepText,
+		"stay":      stayText,
 	}
 }
 
@@ -92,6 +93,18 @@ func spanText(d time.Duration) string {
 		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 	default:
 		return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+	}
+}
+
+// stayText shows how long something stays.
+func stayText(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "for ever"
+	case d%(24*time.Hour) == 0:
+		return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
+	default:
+		return spanText(d)
 	}
 }
 

@@ -20,6 +20,7 @@ func (v *view) Pages() []pageLink {
 		{"queues", "/queues", "Queues"},
 		{"nodes", "/nodes", "Nodes"},
 		{"letters", "/dead-letters", "Dead letters"},
+		{"retention", "/retention", "Retention"},
 		{"audit", "/audit", "Audit"},
 	}
 }

@@ -68,6 +68,30 @@ function showCopies(root = document) {
   for (const button of root.querySelectorAll("button[data-copy]")) button.hidden = false;
 }
 
+/* Choosing rows: boxes belong to a form by its ID, so that the rows of a live page can change around them. */
+const boxes = (form) => [...document.querySelectorAll(`input[type="checkbox"][form="${form}"]`)];
+
+function showChosen() {
+  for (const count of document.querySelectorAll("[data-count]")) {
+    const n = boxes(count.dataset.count).filter((box) => box.checked).length;
+    const text = n ? ` (${n})` : "";
+    if (count.textContent !== text) count.textContent = text;
+  }
+  for (const all of document.querySelectorAll("input[data-all]")) {
+    const rows = boxes(all.dataset.all);
+    const n = rows.filter((box) => box.checked).length;
+    all.hidden = false;
+    all.checked = n > 0 && n === rows.length;
+    all.indeterminate = n > 0 && n < rows.length;
+  }
+}
+
+document.addEventListener("change", (event) => {
+  const all = event.target.closest("input[data-all]");
+  if (all) for (const box of boxes(all.dataset.all)) box.checked = all.checked;
+  showChosen();
+});
+
 /* Live pages: the same address is read again with the ETag of what is shown. */
 const key = "perdure-paused";
 const button = document.getElementById("live");
@@ -82,7 +106,7 @@ const paused = () => button?.getAttribute("aria-pressed") === "false";
 function busy() {
   if (document.hidden || paused()) return true;
   const focus = document.activeElement;
-  if (focus && main().contains(focus) && focus.matches("input, select, textarea")) return true;
+  if (focus && main().contains(focus) && focus.matches("input:not([type=checkbox]), select, textarea")) return true;
   const selection = document.getSelection();
   return Boolean(selection && !selection.isCollapsed && main().contains(selection.anchorNode));
 }
@@ -99,11 +123,13 @@ function morph(text) {
     callbacks: {
       beforeNodeMorphed(from, to) {
         if (from.nodeName === "DETAILS" && to.nodeName === "DETAILS") to.open = from.open;
+        if (from.type === "checkbox" && to.type === "checkbox") to.checked = from.checked;
         if (from.nodeName === "FORM") return false; // what was chosen and not yet sent stays
         return true;
       },
     },
   });
+  showChosen();
   return true;
 }
 
@@ -177,4 +203,5 @@ function startLive() {
 
 showTimes();
 showCopies();
+showChosen();
 startLive();

@@ -1,0 +1,201 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+)
+
+// forever is the age of what stays.
+const forever = "forever"
+
+// retentionActs are acts on what the store removes by itself.
+func retentionActs() []act {
+	return []act{
+		{
+			of: &ofRetention, name: "set", right: client.ActRetention, title: "Set the rules", danger: true, do: setRetention, filled: presentRules,
+			says: "The rules take the place of those before. Once an hour, a node removes what they do not keep, for good.",
+			fields: []field{
+				{
+					name: "rules", kind: aList, label: "Rules",
+					help: "One a line: AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE, such as Checkout:Failed=720h. AGE is at least 24h, or forever. " +
+						"The first one that matches counts. Instances without a rule stay.",
+				},
+				{name: "trim", kind: aSpan, label: "Old executions stay", help: "Of instances that continue as new. At least 24h. Empty: they stay for ever."},
+				{name: "keep", kind: anInt, label: "Executions before the current one that stay", help: "1 to 1,000. Empty: 1."},
+				{name: "audit", kind: aSpan, label: "Records of the audit stay", help: "At least 24h. Empty: they stay for ever."},
+				{name: "batch", kind: anInt, label: "Instances in one step", help: "1 to 1,000. Empty: 100."},
+				{name: "rate", label: "Instances a second", help: "At most 10,000. Empty: 200."},
+				{name: "off", kind: aBool, label: "Remove nothing any more"},
+			},
+		},
+		{
+			of: &ofRetention, name: "run", right: client.ActRetention, title: "Begin a round now", danger: true,
+			says: "A node removes what the rules do not keep, now and not within the hour.",
+			do: func(ctx context.Context, c *call, _ input) (outcome, error) {
+				return outcome{}, c.client.RunRetention(ctx)
+			},
+		},
+	}
+}
+
+// setRetention stores rules. Nothing given is a mistake, since it would switch retention off.
+func setRetention(ctx context.Context, c *call, in input) (outcome, error) {
+	r, err := in.retention()
+	if err != nil {
+		return outcome{}, err
+	}
+	given := len(r.Rules) > 0 || r.Trim != nil || r.Audit != 0
+	switch off := in.bool("off"); {
+	case off && c.isAPI() && given:
+		return outcome{}, badInput("off goes alone: leave out the rules")
+	case off:
+		r = client.Retention{}
+	case !given:
+		return outcome{}, badInput("there are no rules: give rules, trim or audit, or off")
+	}
+	return outcome{}, c.client.SetRetention(ctx, r)
+}
+
+// retention returns what the fields say.
+func (in input) retention() (r client.Retention, err error) {
+	for _, line := range in.list("rules") {
+		rule, err := parseRule(line)
+		if err != nil {
+			return r, err
+		}
+		r.Rules = append(r.Rules, rule)
+	}
+	if in["trim"] != "" {
+		r.Trim = &client.TrimRule{Age: in.span("trim"), Keep: int(in.int("keep"))}
+	}
+	r.Audit, r.Batch = in.span("audit"), int(in.int("batch"))
+	if in["rate"] != "" {
+		if r.Rate, err = strconv.ParseFloat(in["rate"], 64); err != nil {
+			return r, badInput("rate is %q: give a number", in["rate"])
+		}
+	}
+	return r, nil
+}
+
+// parseRule reads a rule in the form of the command line: AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE.
+func parseRule(text string) (rule client.RetentionRule, err error) {
+	age := text
+	if i := strings.LastIndexByte(text, '='); i >= 0 {
+		age = text[i+1:]
+		if err := ruleFor(text[:i], &rule); err != nil {
+			return rule, err
+		}
+	}
+	if age == forever {
+		rule.Age = orchestration.Off
+		return rule, nil
+	}
+	if rule.Age, err = time.ParseDuration(age); err != nil {
+		return rule, badInput("rule %q: give AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE, with an age such as 720h or forever", text)
+	}
+	return rule, nil
+}
+
+// ruleFor reads NAME, NAME:STATUS or :STATUS. A colon at the end belongs to no name.
+func ruleFor(of string, rule *client.RetentionRule) error {
+	name, after := of, ""
+	if i := strings.LastIndexByte(of, ':'); i >= 0 {
+		name, after = of[:i], of[i+1:]
+	}
+	if name != "" {
+		rule.Names = []string{name}
+	}
+	if after == "" {
+		return nil
+	}
+	status, ok := statusOf(after)
+	if !ok {
+		return badInput("rule for %q has no status behind the colon: give %s", of, strings.Join(statusNames()[2:], ", "))
+	}
+	rule.Statuses = []client.Status{status}
+	return nil
+}
+
+// statusOf returns the status of a name in any case.
+func statusOf(name string) (client.Status, bool) {
+	for _, s := range statusNames() {
+		if strings.EqualFold(s, name) {
+			return client.Status(s), true
+		}
+	}
+	return "", false
+}
+
+// presentRules returns the rules as the fields of a form have them.
+func presentRules(ctx context.Context, c *call) (input, error) {
+	info, err := c.client.Retention(ctx)
+	if err != nil || !info.On {
+		return input{}, err
+	}
+	in := input{"rate": strconv.FormatFloat(info.Rate, 'g', -1, 64), "batch": strconv.Itoa(info.Batch)}
+	for i := range info.Rules {
+		in["rules"] += ruleLines(&info.Rules[i])
+	}
+	if info.Trim != nil {
+		in["trim"], in["keep"] = info.Trim.Age.String(), strconv.Itoa(info.Trim.Keep)
+	}
+	if info.Audit != 0 {
+		in["audit"] = info.Audit.String()
+	}
+	return in, nil
+}
+
+// ruleLines returns a rule as lines of a form. A rule of several names and statuses is as many lines.
+func ruleLines(r *client.RetentionRule) string {
+	names, statuses := r.Names, r.Statuses
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	if len(statuses) == 0 {
+		statuses = []client.Status{""}
+	}
+	age := forever
+	if r.Age != orchestration.Off {
+		age = r.Age.String()
+	}
+	var lines strings.Builder
+	for _, name := range names {
+		for _, status := range statuses {
+			of := name
+			if status != "" || strings.Contains(name, ":") {
+				of += ":" + string(status)
+			}
+			if of != "" {
+				of += "="
+			}
+			lines.WriteString(of + age + "\n")
+		}
+	}
+	return lines.String()
+}
+
+// retentionData is what the page of retention shows.
+type retentionData struct{ Info client.RetentionInfo }
+
+// retention shows what the store removes by itself.
+func (c *call) retention() error {
+	info, err := c.client.Retention(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.show(http.StatusOK, "retention", view{Title: "Retention", Nav: "retention", Live: true, Data: &retentionData{info}})
+}
+
+func (c *call) apiRetention() error {
+	info, err := c.client.Retention(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.answer(info)
+}
