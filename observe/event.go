@@ -35,8 +35,9 @@ const (
 	LeaseLost
 	// Dropped are messages of no use to their execution: Reason, Count.
 	Dropped
-	// Scheduled is an instance that a schedule has started: Outcome, and as Took the time from its due time until its first turn was
-	// stored; NoTime for a backfill or a trigger.
+	// Scheduled is what became of due times of a schedule: Outcome and Count. Begun tells of an instance that a schedule has started, with
+	// the time from its due time until its first turn was stored as Took; NoTime for a backfill or a trigger, and with other outcomes.
+	// Those are told by the schedule; the execution is then its own, and Orchestration that of its instances.
 	Scheduled
 )
 
@@ -47,7 +48,7 @@ type Outcome string
 const (
 	Stored     Outcome = "stored"     // turn
 	Conflict   Outcome = "conflict"   // turn: another commit came first
-	Failed     Outcome = "failed"     // turn, execution, attempt for good, query, update, storage call
+	Failed     Outcome = "failed"     // turn, execution, attempt for good, query, update, storage call, action of a schedule
 	Stuck      Outcome = "stuck"      // turn: its code did not return
 	Completed  Outcome = "completed"  // execution, attempt, query, update
 	Cancelled  Outcome = "cancelled"  // execution, attempt
@@ -63,6 +64,9 @@ const (
 	Refused    Outcome = "refused"    // storage call: it changed nothing, by the rules of the contract
 	Unknown    Outcome = "unknown"    // storage call: it may have happened
 	Begun      Outcome = "started"    // action of a schedule
+	Buffered   Outcome = "buffered"   // action of a schedule: it waits for the end of the run before
+	Skipped    Outcome = "skipped"    // action of a schedule: runs before go on, or it waited when the schedule was paused
+	Missed     Outcome = "missed"     // action of a schedule: no node was there in time
 )
 
 // The sources of a turn, and of what was handled.

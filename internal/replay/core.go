@@ -84,6 +84,7 @@ type core struct {
 	lost     lostErrors
 	log      codeLog
 	state    *state // nil: code has set nothing
+	notes    []Note // since the last confirmed commit
 	retained int    // bytes of the start event and of results that code has not read
 }
 

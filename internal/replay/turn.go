@@ -28,12 +28,13 @@ type Turn struct {
 	Repeats  []history.UpdateState // of updates that came again, to store if nothing is
 	State    *State                // that code has set to something else than is stored; nil: none
 	Headers  int                   // of messages, that were left out
+	Notes    []Note                // for the Observer
 }
 
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
-	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Values: x.shown(), Headers: x.events.headers.leftOut}
+	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Values: x.shown(), Headers: x.events.headers.leftOut, Notes: x.notes}
 	t.Updates, t.Repeats = x.updates.turn(x)
 	t.State = x.state.turn(x.events.room() - x.updates.freshBytes() - stateRoom)
 	if x.end != nil {
@@ -45,7 +46,7 @@ func (x *Execution) Turn() Turn {
 // Confirm says that the turn is stored.
 func (x *Execution) Confirm() {
 	x.events.confirm()
-	x.job.failed = 0
+	x.job.failed, x.notes = 0, nil
 	if x.closing != nil {
 		x.closing.stored = x.showClosing()
 	}

@@ -114,7 +114,7 @@ var metrics = []metric{ //nolint:gochecknoglobals // constant table
 	{droppedTotal, counter, []string{reasonLabel}, nil, "Messages of no use to their execution any more."},
 	{querySeconds, histogram, []string{orchestrationLabel, outcomeLabel}, quick, "Queries that this node answered."},
 	{updateSeconds, histogram, []string{orchestrationLabel, outcomeLabel}, work, "Updates, from their arrival to their outcome."},
-	{scheduleTotal, counter, []string{orchestrationLabel, outcomeLabel}, nil, "Instances that schedules have started."},
+	{scheduleTotal, counter, []string{orchestrationLabel, outcomeLabel}, nil, "Due times of schedules, and triggers, by what became of them."},
 	{scheduleLag, histogram, []string{orchestrationLabel}, waits, "From the due time of a schedule until the first turn of its instance was stored."},
 	{operationSeconds, histogram, []string{operationLabel, outcomeLabel}, quick, "Calls of the store, without those that wait for work."},
 

@@ -120,7 +120,7 @@ func (o *Observer) lookUp(key *seriesKey) *series {
 	case observe.Dropped:
 		return &series{count: c(droppedTotal, key.reason), each: true}
 	case observe.Scheduled:
-		return &series{count: c(scheduleTotal, orchestration, outcome), took: h(scheduleLag, orchestration)}
+		return &series{count: c(scheduleTotal, orchestration, outcome), took: h(scheduleLag, orchestration), each: true}
 	case observe.Handled: // of interest to traces
 	}
 	return &series{}

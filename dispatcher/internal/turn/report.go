@@ -103,13 +103,20 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 	re.turn(r, &info, trace, observe.Stored)
 	now := time.Now()
 	for i := range r.anchors {
-		re.Watch.End(observe.Event{At: now}, r.anchors[i].End)
+		if end := r.anchors[i].End; end != nil {
+			re.Watch.End(observe.Event{At: now}, end)
+		}
 	}
 	if info.Execution == 1 && len(turn.Events) > 0 && turn.Events[0].Body.Kind() == history.KindExecutionStarted {
 		re.Watch.Tell(re.event(observe.Started, &info, trace, now))
 		re.scheduled(&info, trace, now, turn.Events[0].Body)
 	}
 	re.handled(&info, trace, now, turn)
+	for _, n := range turn.Notes { // of schedules only, so far
+		e := re.event(observe.Scheduled, &info, trace, now)
+		e.Orchestration, e.Version, e.Outcome, e.Count = n.Name, "", observe.Outcome(n.Outcome), n.Count
+		re.Watch.Tell(e)
+	}
 	for reason, n := range r.dropped {
 		if n > 0 {
 			e := re.event(observe.Dropped, &info, trace, now)
@@ -136,7 +143,7 @@ func (re reporter) scheduled(info *replay.Info, trace string, now time.Time, bod
 		return
 	}
 	e := re.event(observe.Scheduled, info, trace, now)
-	if e.Outcome = observe.Begun; info.ID == reserved.RunID(of, due, "") {
+	if e.Outcome, e.Count = observe.Begun, 1; info.ID == reserved.RunID(of, due, "") {
 		e.Took = max(0, re.Clock.Now().Std().Sub(due))
 	}
 	re.Watch.Tell(e)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/check"
 	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -24,6 +25,7 @@ const (
 type machine struct {
 	st    *form.State
 	key   string
+	tell  func(outcome observe.Outcome, n int64) // tells the Observer of due times, when the turn is stored
 	ended orchestration.Mailbox[orchestration.Ended]
 
 	last    *orchestration.Future[orchestration.None] // of the rounds and updates so far
@@ -88,11 +90,24 @@ func (m *machine) skipMany(s form.Skipped, n int64) {
 		m.st.Counts.Skipped = make(map[string]int64)
 	}
 	m.st.Counts.Skipped[s.Reason] += n
+	m.tell(outcomeOf(s.Reason), n)
 	s.Detail = check.Cut(s.Detail, maxDetail)
 	if n > 1 {
 		s.Count = n
 	}
 	m.st.Skipped = keep(m.st.Skipped, s)
+}
+
+// outcomeOf returns what the Observer is told of a due time that has no run.
+func outcomeOf(reason string) observe.Outcome {
+	switch reason {
+	case form.ReasonMissed:
+		return observe.Missed
+	case form.ReasonInUse, form.ReasonForbidden, form.ReasonRefused:
+		return observe.Failed
+	default:
+		return observe.Skipped
+	}
 }
 
 // keep puts an entry in front and drops the oldest beyond the limit.

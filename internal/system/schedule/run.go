@@ -1,8 +1,11 @@
 package schedule
 
 import (
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -11,6 +14,9 @@ func run(ctx *orchestration.Context, st form.State) (orchestration.None, error) 
 	info := ctx.Info()
 	m := &machine{
 		st: &st, key: info.Key, began: info.Started, ended: orchestration.Events[orchestration.Ended](ctx, form.EndedEvent),
+	}
+	m.tell = func(outcome observe.Outcome, n int64) {
+		bind.Note(ctx, replay.Note{Name: m.st.Action.Orchestration, Outcome: string(outcome), Count: n})
 	}
 	m.handle(ctx)
 	for {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -48,6 +49,7 @@ func (m *machine) due(ctx *orchestration.Context, due time.Time, more string) (f
 			return m.skipped(t, form.ReasonWaiting, before), nil
 		}
 		m.st.Waiting = &form.Pending{Due: due, More: more}
+		m.tell(observe.Buffered, 1)
 	case form.CancelOther:
 		next := &form.Pending{Due: due, More: more, Cancelled: m.now}
 		if waiting != nil { // the newer one counts, and the run before was cancelled already
@@ -55,6 +57,7 @@ func (m *machine) due(ctx *orchestration.Context, due time.Time, more string) (f
 			m.skip(waiting.Due, form.ReasonWaiting, before)
 		}
 		m.st.Waiting = next
+		m.tell(observe.Buffered, 1)
 		if waiting == nil {
 			m.cancelRuns(ctx)
 		}
