@@ -66,4 +66,7 @@ type Trying struct {
 	At            time.Time
 	Parent        string            // context of the anchor of the execution; "": none
 	Header        map[string]string // of the start
+	// Before is the context of the span of the attempt before, which becomes a link; "": there was none, or it is not known: it was lost
+	// with its node, or the store does not allow level 10 yet.
+	Before string
 }

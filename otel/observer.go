@@ -81,14 +81,16 @@ func (o *Observer) Send(ctx context.Context, s observe.Sending) (header map[stri
 }
 
 // Anchor implements [observe.Tracer].
+//
+//nolint:spancheck // whoever stores the turn ends it
 func (o *Observer) Anchor(a observe.Anchoring) observe.Span {
 	opts := []trace.SpanStartOption{
 		trace.WithTimestamp(a.At), trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(execution(a.Instance, a.Key, a.Execution, a.Orchestration, a.Version)...),
 	}
-	ctx := o.parent(context.Background(), a.Parent, a.Header)
+	ctx := o.parent(nowhere(), a.Parent, a.Header)
 	if a.Before != "" {
-		ctx = context.Background()
+		ctx = nowhere()
 		opts = append(opts, trace.WithNewRoot(), trace.WithLinks(trace.Link{SpanContext: read(a.Before)}))
 	}
 	_, span := o.tracer.Start(ctx, "run "+a.Orchestration, opts...)
@@ -96,6 +98,8 @@ func (o *Observer) Anchor(a observe.Anchoring) observe.Span {
 }
 
 // Attempt implements [observe.Tracer].
+//
+//nolint:spancheck // whoever stores the outcome ends it
 func (o *Observer) Attempt(ctx context.Context, a observe.Trying) (context.Context, observe.Span) {
 	attrs := append(execution(a.Instance, a.Key, a.Execution, a.Orchestration, ""),
 		attribute.String("perdure.activity", a.Activity), attribute.String("perdure.queue", a.Queue), attribute.Int64("perdure.attempt", a.Attempt),
@@ -103,8 +107,11 @@ func (o *Observer) Attempt(ctx context.Context, a observe.Trying) (context.Conte
 	if a.EventID != 0 {
 		attrs = append(attrs, attribute.Int64("perdure.event.id", a.EventID))
 	}
-	ctx, span := o.tracer.Start(o.parent(ctx, a.Parent, a.Header), "activity "+a.Activity,
-		trace.WithTimestamp(a.At), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attrs...))
+	opts := []trace.SpanStartOption{trace.WithTimestamp(a.At), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attrs...)}
+	if before := read(a.Before); before.IsValid() {
+		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: before}))
+	}
+	ctx, span := o.tracer.Start(o.parent(ctx, a.Parent, a.Header), "activity "+a.Activity, opts...)
 	return ctx, ends(span, func(e observe.Event) {
 		span.SetAttributes(attribute.String("perdure.outcome", string(e.Outcome)))
 		if e.Outcome == observe.Failed || e.Outcome == observe.TimedOut {
@@ -133,7 +140,7 @@ func (o *Observer) Observe(e observe.Event) {
 		if e.Source == observe.FromCancel {
 			name = "cancel"
 		}
-		from := trace.SpanContextFromContext(o.parent(context.Background(), e.From["perdure.trace"], e.From))
+		from := trace.SpanContextFromContext(o.parent(nowhere(), e.From["perdure.trace"], e.From))
 		o.moment(&e, "handle "+name, nil, from)
 	case observe.Ended:
 		o.moment(&e, "end "+e.Orchestration, func(span trace.Span) {
@@ -144,7 +151,7 @@ func (o *Observer) Observe(e observe.Event) {
 			}
 		})
 	case observe.Blocked:
-		_, span := o.tracer.Start(context.Background(), "blocked "+e.Orchestration, trace.WithNewRoot(), trace.WithTimestamp(e.At),
+		_, span := o.tracer.Start(nowhere(), "blocked "+e.Orchestration, trace.WithNewRoot(), trace.WithTimestamp(e.At),
 			trace.WithAttributes(append(of(&e), attribute.String("perdure.reason", e.Reason))...))
 		span.SetStatus(codes.Error, "")
 		span.End(trace.WithTimestamp(e.At))
@@ -172,7 +179,7 @@ func (o *Observer) moment(e *observe.Event, name string, last func(trace.Span), 
 			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: to}))
 		}
 	}
-	_, span := o.tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parent), name, opts...)
+	_, span := o.tracer.Start(trace.ContextWithRemoteSpanContext(nowhere(), parent), name, opts...)
 	if last != nil {
 		last(span)
 	}

@@ -30,11 +30,13 @@ func attemptsSize(list []Attempt) int64 {
 type Retried struct {
 	Failure  Failure
 	Attempts []Attempt
+	Span     string // context of the span of the last attempt, "" for none; releases before level 10 do not write it
 }
 
 func (r *Retried) fields(c *codec) {
 	r.Failure.fields(c)
 	records(c, 8, &r.Attempts)
+	c.text(9, &r.Span)
 }
 
 // EncodeRetried encodes r with the format's version in front.

@@ -136,7 +136,10 @@ type Event struct {
 	// Newer says, only for messages, that the node which applied it had a newer version of the code. One message of an
 	// execution has it.
 	Newer bool
-	Body  Body
+	// Anchor is, only for messages without a header, the context of a span that takes the place of the execution's anchor; "": none.
+	// Like a header it counts nothing in Size.
+	Anchor string
+	Body   Body
 }
 
 // Body is the content of an event: a pointer to one of the structs of this package.
@@ -148,7 +151,7 @@ type Body interface {
 // Encode appends the event's encoding to dst.
 func Encode(dst []byte, e Event) []byte {
 	dst = append(dst, formatVersion, byte(e.Body.Kind()))
-	return appendRecord(dst, &envelope{at: e.At, more: e.More, newer: e.Newer, body: e.Body})
+	return appendRecord(dst, &envelope{at: e.At, more: e.More, newer: e.Newer, anchor: e.Anchor, body: e.Body})
 }
 
 // Decode reads an encoded event. The event shares data's bytes. Errors wrap ErrNewer or
@@ -171,21 +174,26 @@ func Decode(id int64, data []byte) (Event, error) {
 	if err := decodeRecord(data[2:], &env, 0); err != nil {
 		return Event{}, fmt.Errorf("event %d (%s): %w", id, entry.name, err)
 	}
-	return Event{ID: id, At: env.at, More: env.more, Newer: env.newer, Body: env.body}, nil
+	return Event{ID: id, At: env.at, More: env.more, Newer: env.newer, Anchor: env.anchor, Body: env.body}, nil
 }
+
+// anchorField is the number of the field Anchor. No message has a field of that number in its body.
+const anchorField = maxFields - 5
 
 // envelope is the time, as field 1, and the fields of the body from number 2 on. The last numbers are the flags
 // newer and more.
 type envelope struct {
-	at    int64
-	more  bool
-	newer bool
-	body  Body
+	at     int64
+	more   bool
+	newer  bool
+	anchor string
+	body   Body
 }
 
 func (e *envelope) fields(c *codec) {
 	c.integer(1, &e.at)
 	e.body.fields(c)
+	c.text(anchorField, &e.anchor)
 	c.boolean(maxFields-1, &e.newer)
 	c.boolean(maxFields, &e.more)
 }

@@ -52,6 +52,17 @@ func TestGoldenNewer(t *testing.T) {
 	}
 }
 
+// A message without a header can have an anchor.
+func TestGoldenAnchor(t *testing.T) {
+	want := Event{
+		ID: 7, At: 1767322800000005, Anchor: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 k=v", Body: &TimerFired{Timer: 5},
+	}
+	got, err := Decode(7, golden(t, "Anchor", Encode(nil, want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
 func TestGoldenOutcome(t *testing.T) {
 	want := Outcome{Output: []byte(`"out"`), Failure: &sampleFailure}
 	got, err := DecodeOutcome(golden(t, "Outcome", EncodeOutcome(want)))
@@ -63,6 +74,11 @@ func TestGoldenOutcome(t *testing.T) {
 func TestGoldenRetried(t *testing.T) {
 	want := Retried{Failure: sampleFailure, Attempts: sampleAttempts}
 	got, err := DecodeRetried(golden(t, "Retried", EncodeRetried(want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+	want.Span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	got, err = DecodeRetried(golden(t, "RetriedSpan", EncodeRetried(want)))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v, %v", got, err)
 	}
@@ -120,7 +136,7 @@ func TestGoldenFilesAreAllKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(kinds) + 8; len(files) != want { // Outcome, Failure, Retried, More, Newer, Question, Answer and UpdateState
+	if want := len(kinds) + 10; len(files) != want { // Outcome, Failure, Retried, RetriedSpan, More, Newer, Anchor, Question, Answer and UpdateState
 		t.Errorf("%d golden files, want %d", len(files), want)
 	}
 }

@@ -68,6 +68,9 @@ func (x *Execution) receive(message history.Event) {
 	}
 	x.events.together++
 	message.At, message.More, message.Newer = max(message.At, x.now), false, x.noteNewer()
+	if message.Anchor != "" {
+		message.Anchor = x.events.admitAnchor(message.Anchor)
+	}
 	x.absorb(x.events.receive(message))
 	x.held = true
 }
@@ -144,6 +147,10 @@ func (x *Execution) absorb(e history.Event) {
 	x.events.begin(e)
 	x.state.begin()
 	x.hear(&e)
+	if e.Anchor != "" {
+		x.events.headers.bytes += len(e.Anchor)
+		x.takeAnchor(e.Anchor, e.At)
+	}
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
 		x.begin(b, e.At)
@@ -193,14 +200,14 @@ func (x *Execution) absorb(e history.Event) {
 // takeHeader counts the header of a message, and takes over the anchor that it may name.
 func (x *Execution) takeHeader(header *[]byte, at int64) {
 	x.events.admitHeader(header)
-	x.noteTrace(*header, history.AnchorKey, at)
+	x.takeAnchor(history.HeaderValue(*header, history.AnchorKey), at)
 }
 
 func (x *Execution) begin(b *history.ExecutionStarted, at int64) {
 	x.started = true
 	x.startEvent, x.startedAt = b, at
 	x.events.admitHeader(&b.Header)
-	x.noteTrace(b.Header, history.TraceKey, at)
+	x.noteTrace(b.Header, at)
 	x.retained += int(history.Size(b))
 	x.settings = b.Settings
 	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent

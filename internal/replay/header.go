@@ -28,6 +28,15 @@ func (r *recorder) admitHeader(header *[]byte) {
 	r.headers.bytes += size
 }
 
+// admitAnchor returns the anchor of a live message, or "" if the execution has too many headers.
+func (r *recorder) admitAnchor(anchor string) string {
+	if r.headers.bytes+len(anchor) > MaxHeaders {
+		r.headers.leftOut++
+		return ""
+	}
+	return anchor
+}
+
 // Header returns the header of the start, as it is stored. What the execution sends takes it along.
 func (x *Execution) Header() []byte {
 	if x.startEvent == nil {
@@ -39,17 +48,24 @@ func (x *Execution) Header() []byte {
 	return x.startEvent.Header
 }
 
-// noteTrace takes the context of an anchor over from the header of a message.
-func (x *core) noteTrace(header []byte, key string, at int64) {
-	trace := history.HeaderValue(header, key)
+// noteTrace takes over the first anchor, from the header of the start.
+func (x *core) noteTrace(header []byte, at int64) {
+	trace := history.HeaderValue(header, history.TraceKey)
 	if trace == "" {
 		return
 	}
 	x.trace, x.traceAt = trace, at
 	x.origin, x.log.logger = nil, nil // they have the one before
-	if key == history.AnchorKey {
-		x.header = history.WithHeaderValue(x.startEvent.Header, history.TraceKey, trace)
+}
+
+// takeAnchor takes over an anchor that comes after the first one. Messages that were carried over bring those of the execution before.
+func (x *Execution) takeAnchor(trace string, at int64) {
+	if trace == "" || !x.opened {
+		return
 	}
+	x.trace, x.traceAt = trace, at
+	x.origin, x.log.logger = nil, nil // they have the one before
+	x.header = history.WithHeaderValue(x.startEvent.Header, history.TraceKey, trace)
 }
 
 // Trace returns the context of the anchor, and when that began, microseconds UTC; "" for none.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -240,5 +241,60 @@ func TestContinueAsNewIsSuggested(t *testing.T) {
 	}
 	if seen["e"] != 4_096 || seen["b"] != 5 || seen["bytes"] < 4<<20 {
 		t.Errorf("suggested at %v", seen)
+	}
+}
+
+// Anchors obey the limit of headers, and code sees nothing of them: neither live, nor on a replay.
+func TestHazard63_AnchorsObeyTheLimitOfHeaders(t *testing.T) {
+	t.Parallel()
+	anchor := strings.Repeat("a", 640)
+	const events = 2_000 // more than find room
+	for _, anchors := range []bool{false, true} {
+		var facts []replay.Facts
+		code := program(func(s *replay.Scope) error {
+			for {
+				if _, err := s.Wait(s.Mailbox("go")); err != nil {
+					return err
+				}
+				s.Mailbox("go").Take()
+				facts = append(facts, s.Facts())
+			}
+		})
+		x := newExecution(code)
+		t.Cleanup(x.Close)
+		messages := headed(replay.SettingsAt(replay.EngineLevel), events, 0)
+		for i := range messages {
+			if anchors && i > 0 {
+				messages[i].Anchor = anchor
+			}
+		}
+		deliver(t, x, messages...)
+		turn := x.Turn()
+		kept, level := 0, int64(0)
+		for i := range turn.Events {
+			kept += len(turn.Events[i].Anchor)
+			level = max(level, replay.LevelOfEvent(&turn.Events[i]))
+		}
+		trace, _ := x.Trace()
+		switch {
+		case !anchors && (kept != 0 || turn.Headers != 0 || level >= replay.LevelOfAnchors || trace != ""):
+			t.Errorf("without anchors: %d bytes, %d left out, level %d, trace %q", kept, turn.Headers, level, trace)
+		case anchors && (kept > replay.MaxHeaders || kept < replay.MaxHeaders-len(anchor) || turn.Headers != events-kept/len(anchor) ||
+			level != replay.LevelOfAnchors || trace != anchor):
+			t.Errorf("with anchors: %d bytes, %d left out, level %d, trace %q", kept, turn.Headers, level, trace)
+		}
+		live := facts
+		facts = nil
+		again := newExecution(code)
+		t.Cleanup(again.Close)
+		if err := again.Replay(turn.Events); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(facts, live) || live[len(live)-1].Size != live[0].Size+int64(len(live)-1)*(live[1].Size-live[0].Size) {
+			t.Error("code sees other facts on the replay, or anchors count")
+		}
+		if of, _ := again.Trace(); of != trace {
+			t.Errorf("the replay has the anchor %q, want %q", of, trace)
+		}
 	}
 }

@@ -58,8 +58,8 @@ const (
 // releases must not touch its executions. Level 2: a limit on the bytes of a history. Level 3: what giving up an
 // activity does. Level 4: timeouts and places of activities, and the list of their attempts. Level 5: a delayed start.
 // Level 6: patches. Level 7: the messages of a turn are applied together. Level 8: see LevelOfHandlers. Level 9: see
-// LevelOfReach.
-const EngineLevel = 9
+// LevelOfReach. Level 10: see LevelOfAnchors.
+const EngineLevel = 10
 
 // LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start, and
 // LevelOfPatch that of the marker of a patch.
@@ -77,6 +77,8 @@ const (
 	// LevelOfReach is that of what code starts without being its parent and sends to other instances, of the replies to that, and of
 	// an instance of which another one is told the end.
 	LevelOfReach = 9
+	// LevelOfAnchors is that of a message without a header that has an anchor, and of a task that names the span of the attempt before.
+	LevelOfAnchors = 10
 )
 
 // LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
@@ -118,6 +120,9 @@ func levelOfHeader(header []byte) int64 {
 
 // LevelOfEvent is LevelOf with what the event has besides its body.
 func LevelOfEvent(e *history.Event) int64 {
+	if e.Anchor != "" {
+		return LevelOfAnchors
+	}
 	if e.Newer {
 		return LevelOfHandlers
 	}

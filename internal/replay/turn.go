@@ -117,7 +117,7 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 	events := append([]history.Event{{At: x.now, Body: started}}, carried...)
 	for i := range events {
 		events[i].ID = int64(i) + 1
-		events[i].At, events[i].More, events[i].Newer = x.now, false, false
+		events[i].At, events[i].More, events[i].Newer, events[i].Anchor = x.now, false, false, ""
 	}
 	return events
 }

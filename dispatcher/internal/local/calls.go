@@ -42,6 +42,7 @@ type localCall struct {
 	call    *history.ActivityScheduled
 	running *Attempt // nil: it waits for its next attempt
 	failed  int64    // attempts
+	before  *Attempt // the last one that failed; nil: none
 	asked   provider.Time
 	again   time.Time // when the next one begins
 	answer  history.Body
@@ -170,6 +171,9 @@ func (l *calls) begin(call *localCall) {
 	info := l.x.Info()
 	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.asked)}
 	a.Origin = l.x.Origin()
+	if call.before != nil {
+		a.Follows(call.before.Attempt)
+	}
 	call.running = a
 	l.mu.Lock()
 	l.all = append(l.all, a)
@@ -281,7 +285,7 @@ func (l *calls) ended(call *localCall, e ending) {
 		return
 	}
 	l.note(a, e.cause, observe.Retried)
-	call.failed = a.Number
+	call.failed, call.before = a.Number, a
 	if now := time.Now(); delay < l.until.Sub(now) {
 		call.again = now.Add(delay)
 		return

@@ -46,6 +46,7 @@ type Attempt struct {
 	started time.Time    // for the Observer; zero: there is none
 	stop    atomic.Int64 // when it was asked to stop, Unix nanoseconds; 0: it was not
 	span    observe.Span
+	earlier string // context of the span of the attempt before; "": none, or not known
 
 	began provider.Time     // by the storage's clock
 	past  []history.Attempt // the attempts before this one

@@ -24,6 +24,9 @@ func (w *Worker) NewInTurn(ref provider.TaskRef, instanceID string, call *histor
 	return a
 }
 
+// Follows notes the attempt before, which ran in the same turn.
+func (a *Attempt) Follows(before *Attempt) { a.earlier = before.span.Context }
+
 // ContextInTurn returns the context of the user's function for an attempt inside a turn, which has no task.
 func (w *Worker) ContextInTurn(ctx context.Context, a *Attempt) (context.Context, context.CancelFunc) {
 	a.completion.Refuse(errLocalCompletion)

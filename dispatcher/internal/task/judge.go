@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -109,7 +110,11 @@ func (j *judge) gaveUp(a *Attempt, f history.Failure) *history.ActivityFailed {
 
 // triedAgain returns the data to store with a task that gets another attempt.
 func (j *judge) triedAgain(a *Attempt, f history.Failure) []byte {
-	return history.EncodeRetried(history.Retried{Failure: f, Attempts: j.listed(a, &f)})
+	r := history.Retried{Failure: f, Attempts: j.listed(a, &f)}
+	if j.Watch.Traces() && j.Config.Level.Allowed() >= replay.LevelOfAnchors {
+		r.Span = a.span.Context
+	}
+	return history.EncodeRetried(r)
 }
 
 // recall reads the data that triedAgain made. The attempt runs even if it cannot be read.
@@ -118,7 +123,7 @@ func (a *Attempt) recall(stored []byte) {
 		return
 	}
 	if r, err := history.DecodeRetried(stored); err == nil {
-		a.last, a.past = r.Failure, r.Attempts
+		a.last, a.past, a.earlier = r.Failure, r.Attempts, r.Span
 	}
 }
 

@@ -120,6 +120,7 @@ func (w *Worker) trace(ctx context.Context, a *Attempt) context.Context {
 		Instance: a.instanceID, Key: a.Ref.Key, Execution: a.Ref.Execution, Orchestration: of.Name, Activity: a.Call.Name, Queue: a.Call.Queue,
 		EventID: a.Ref.EventID, Attempt: a.Number, Local: a.user.Info.Local, At: a.started,
 		Parent: history.HeaderValue(of.Header, history.TraceKey), Header: history.DecodeHeader(of.Header),
+		Before: a.earlier,
 	}
 	with, span := w.Watch.Attempt(ctx, t)
 	if bind.AttemptOf(with) != a.user {

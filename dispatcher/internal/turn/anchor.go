@@ -35,12 +35,19 @@ func (an anchorer) next(r *run, info replay.Info, before string, b *history.Exec
 	b.Header = an.anchor(r, info, b, b.Header, history.TraceKey, observe.Anchoring{Before: before})
 }
 
-// message gives an execution another anchor if the last one is old. It changes the message, unless that can have no header.
-func (an anchorer) message(r *run, x *replay.Execution, e history.Event) {
-	before, at := x.Trace()
-	if before == "" || !an.Watch.Traces() || time.Duration(e.At-at)*time.Microsecond < rollover {
+// message gives an execution another anchor if the last one is old. It changes the message: its header or, if it can have none, its
+// anchor, which needs a store that allows the level. The caller then calls keep.
+func (an anchorer) message(r *run, x *replay.Execution, e *history.Event) {
+	if !an.Watch.Traces() {
 		return
 	}
+	before, at := x.Trace()
+	if before == "" || time.Duration(e.At-at)*time.Microsecond < rollover {
+		return
+	}
+	info := x.Info()
+	a := observe.Anchoring{Before: before}
+	of := &history.ExecutionStarted{Name: info.Name, CodeVersion: info.CodeVersion}
 	var h *[]byte
 	switch b := e.Body.(type) {
 	case *history.EventReceived:
@@ -50,11 +57,34 @@ func (an anchorer) message(r *run, x *replay.Execution, e history.Event) {
 	case *history.CancelRequested:
 		h = &b.Header
 	default:
+		if an.Config.Level.Allowed() >= replay.LevelOfAnchors {
+			span := an.begin(info, of, nil, a)
+			if e.Anchor = span.Context; e.Anchor != "" {
+				r.anchors = append(r.anchors, span)
+			}
+		}
 		return
 	}
-	info := x.Info()
-	*h = an.anchor(r, info, &history.ExecutionStarted{Name: info.Name, CodeVersion: info.CodeVersion}, *h, history.AnchorKey,
-		observe.Anchoring{Before: before})
+	*h = an.anchor(r, info, of, *h, history.AnchorKey, a)
+}
+
+// keep drops the last anchor unless the execution has taken it over: its message meant nothing to the execution, or its context found no
+// room.
+func (an anchorer) keep(r *run, x *replay.Execution) {
+	n := len(r.anchors)
+	if n == 0 {
+		return
+	}
+	if last, _ := x.Trace(); r.anchors[n-1].Context != last {
+		r.anchors = r.anchors[:n-1]
+	}
+}
+
+// begin begins the span of an anchor. stored is the header of the message.
+func (an anchorer) begin(info replay.Info, of *history.ExecutionStarted, stored []byte, a observe.Anchoring) observe.Span {
+	a.Instance, a.Key, a.Execution, a.At = info.ID, info.Key, info.Execution, time.Now()
+	a.Orchestration, a.Version, a.Header = of.Name, of.CodeVersion, history.DecodeHeader(stored)
+	return an.Watch.Anchor(a)
 }
 
 // anchor begins an anchor and returns the header with its context, or as it is if there is no anchor or no room for it.
@@ -64,9 +94,7 @@ func (an anchorer) anchor(
 	if an.Config.Level.Allowed() < replay.LevelOfHandlers {
 		return stored
 	}
-	a.Instance, a.Key, a.Execution, a.At = info.ID, info.Key, info.Execution, time.Now()
-	a.Orchestration, a.Version, a.Header = of.Name, of.CodeVersion, history.DecodeHeader(stored)
-	span := an.Watch.Anchor(a)
+	span := an.begin(info, of, stored, a)
 	if span.Context == "" {
 		return stored
 	}
@@ -74,9 +102,7 @@ func (an anchorer) anchor(
 		an.Count.HeadersLeftOut.Add(1)
 		return stored
 	}
-	if span.End != nil {
-		r.anchors = append(r.anchors, span)
-	}
+	r.anchors = append(r.anchors, span)
 	return with
 }
 

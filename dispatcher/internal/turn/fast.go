@@ -28,7 +28,7 @@ func (ts *Turns) fastTurn(working context.Context, a *actor, r *run) (handed *ta
 		r.waited = r.began.Sub(r.results[0].Came)
 	}
 	ts.begin(r, a.x)
-	completes, err := ts.deliverResults(a, r.results)
+	completes, err := ts.deliverResults(a, r)
 	var going map[int64]*local.Attempt
 	if err == nil {
 		going, err = ts.locals.Run(working, a.x, &r.locals)
@@ -63,13 +63,16 @@ func (ts *Turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 }
 
 // deliverResults applies the results and runs the code.
-func (ts *Turns) deliverResults(a *actor, results []*task.Result) ([]provider.TaskCompletion, error) {
+func (ts *Turns) deliverResults(a *actor, r *run) ([]provider.TaskCompletion, error) {
 	now := int64(ts.Clock.Now())
-	completes := make([]provider.TaskCompletion, 0, len(results))
-	for _, res := range results {
-		if _, err := a.x.Absorb(history.Event{At: now, Body: res.Body}); err != nil {
+	completes := make([]provider.TaskCompletion, 0, len(r.results))
+	for _, res := range r.results {
+		e := history.Event{At: now, Body: res.Body}
+		ts.anchorer.message(r, a.x, &e)
+		if _, err := a.x.Absorb(e); err != nil {
 			return nil, err
 		}
+		ts.anchorer.keep(r, a.x)
 		completes = append(completes, provider.TaskCompletion{EventID: res.Attempt.Ref.EventID, Token: res.Attempt.Token})
 	}
 	return completes, a.x.Continue(now)

@@ -285,7 +285,7 @@ func (ts *Turns) deliverMessages(working context.Context, r *run, x *replay.Exec
 			r.dropped[droppedRepeat]++
 			continue
 		}
-		ts.anchorer.message(r, x, e)
+		ts.anchorer.message(r, x, &e)
 		if err := ts.deliver(r, x, &d, m, e, before.apart); err != nil {
 			return d, err
 		}
@@ -313,6 +313,7 @@ func (d *delivered) runBefore(x *replay.Execution, at int64) error {
 // deliver applies one message. If messages go apart, the code runs on it at once.
 func (ts *Turns) deliver(r *run, x *replay.Execution, d *delivered, m *provider.Message, e history.Event, apart bool) error {
 	applied, err := x.Absorb(e)
+	ts.anchorer.keep(r, x)
 	switch {
 	case !applied:
 		ts.Count.MessagesDropped.Add(1)

@@ -130,7 +130,13 @@ func (tr *tracer) Anchor(a observe.Anchoring) observe.Span {
 
 // Attempt implements observe.Tracer.
 func (tr *tracer) Attempt(ctx context.Context, a observe.Trying) (context.Context, observe.Span) {
-	return ctx, tr.span(fmt.Sprintf("activity %s %d", a.Activity, a.Attempt), a.Parent)
+	s := tr.span(fmt.Sprintf("activity %s %d", a.Activity, a.Attempt), a.Parent)
+	if a.Before != "" {
+		tr.mu.Lock()
+		defer tr.mu.Unlock()
+		tr.links[s.Context] = a.Before
+	}
+	return ctx, s
 }
 
 // tree returns the spans that have ended, each as the path of names from its root.
