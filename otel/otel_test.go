@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,15 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	if of := os.Getenv(workerVariable); of != "" {
+		if err := runWorker(of); err != nil {
+			log.Fatal(err)
+		}
+		os.Exit(0)
+	}
+	leaktest.Main(m)
+}
 
 type octx = orchestration.Context
 
@@ -50,30 +59,13 @@ func (tr *traced) observer(t testing.TB, turns bool) *otel.Observer {
 	return o
 }
 
-// tree returns the exported spans, each as the path of names from its root. A parent that was not exported is a "?".
-func (tr *traced) tree() (paths []string) {
-	spans := tr.GetSpans()
-	byID := map[api.SpanID]tracetest.SpanStub{}
-	for _, s := range spans {
-		byID[s.SpanContext.SpanID()] = s
+// tree returns the exported spans: see treeOf.
+func (tr *traced) tree() []string {
+	var spans []exported
+	for _, s := range tr.GetSpans().Snapshots() {
+		spans = append(spans, exportedOf(s))
 	}
-	for _, s := range spans {
-		path := "/" + s.Name
-		for at := s; at.Parent.IsValid(); {
-			up, ok := byID[at.Parent.SpanID()]
-			if !ok {
-				path = "/?" + path
-				break
-			}
-			if up.SpanContext.TraceID() != at.SpanContext.TraceID() {
-				path = "!" + path
-			}
-			path, at = "/"+up.Name+path, up
-		}
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	return paths
+	return treeOf(spans)
 }
 
 // span returns the exported span of a name.
