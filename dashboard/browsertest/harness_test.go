@@ -58,7 +58,7 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "starting %s: %v\n", path, err)
 		return 1
 	}
-	browser = ctx
+	browser = ctx //nolint:fatcontext // of all tests of the package, which run inside this function
 	return m.Run()
 }
 
