@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -148,11 +149,37 @@ const maxSize = 1000
 // filter returns the filter that the query describes. Pages and API share it, so that a page's address can be turned into a call.
 func (c *call) filter() (client.Filter, error) { return filterOf(c.r.URL.Query(), c.isAPI()) }
 
-// parseFilter returns the filter that the text of a query describes.
+// filterParams are the parameters that filter instances.
+func filterParams() []field {
+	return []field{
+		{name: "prefix", help: "Beginning of the ID."},
+		{name: "orchestration", help: "Stored name."},
+		{name: "status", kind: aValue, choices: statusNames(), help: "Any of them, if given several times."},
+		{name: "version", help: "Version of the code. Any of them, if given several times. Empty: code without one."},
+		{name: "blocked", kind: aBool},
+		{name: "parent", help: "Key of the instance that started them as children."},
+		{name: "createdAfter", kind: aTime, help: "Inclusive."},
+		{name: "createdBefore", kind: aTime, help: "Exclusive."},
+		{name: "endedAfter", kind: aTime, help: "Inclusive."},
+		{name: "endedBefore", kind: aTime, help: "Exclusive."},
+		{name: "attribute", help: "NAME=TEXT, NAME:int=NUMBER, NAME:bool=true or NAME:time=TIME. All of them, if given several times."},
+		{name: "replaced", kind: aBool, help: "Also instances whose ID now names a newer one."},
+		{name: "system", kind: aBool, help: "Also instances of perdure itself."},
+	}
+}
+
+// parseFilter returns the filter that the text of a query describes. A parameter that is none is refused: what is acted on must not be more than
+// somebody meant.
 func parseFilter(text string) (client.Filter, error) {
 	q, err := url.ParseQuery(text)
 	if err != nil {
 		return client.Filter{}, badInput("filter is %q: give the query of a list, such as status=Running&orchestration=Order", text)
+	}
+	known := filterParams()
+	for name := range q {
+		if !slices.ContainsFunc(known, func(f field) bool { return f.name == name }) {
+			return client.Filter{}, badInput("filter has %q, which is no filter: give the query of a list, such as status=Running&orchestration=Order", name)
+		}
 	}
 	return filterOf(q, false)
 }

@@ -108,6 +108,11 @@ func (a *act) confirm(c *call) error {
 	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
 
+// posted returns a value of the form that was sent. Browsers end lines with CR LF.
+func (c *call) posted(name string) string {
+	return strings.ReplaceAll(c.r.PostForm.Get(name), "\r\n", "\n")
+}
+
 // preview shows what a bulk job would act on. The job stops at this count, and leaves out what is created later.
 func (d *actData) preview(c *call) error {
 	f, err := parseFilter(c.param("filter"))
@@ -145,7 +150,7 @@ func (a *act) perform(c *call) error {
 	if status == http.StatusUnauthorized || status == http.StatusNotFound {
 		return err
 	}
-	data, failed := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	data, failed := a.form(c, c.posted)
 	if failed != nil {
 		return err
 	}
@@ -161,7 +166,7 @@ const timesShown = 10
 
 // previewed shows the form again, with due times.
 func (a *act) previewed(c *call, times dueTimes) error {
-	data, err := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	data, err := a.form(c, c.posted)
 	if err != nil {
 		return err
 	}
@@ -183,7 +188,7 @@ func (a *act) performed(c *call, made outcome) error {
 		c.redirect(to + "?done=" + a.id())
 		return nil
 	}
-	data, err := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	data, err := a.form(c, c.posted)
 	if err != nil {
 		return err
 	}
@@ -202,7 +207,7 @@ func (a *act) performed(c *call, made outcome) error {
 
 // performedOn shows what an act has come to on each of several instances.
 func (a *act) performedOn(c *call, all []each) error {
-	data, err := a.form(c, func(name string) string { return c.r.PostForm.Get(name) })
+	data, err := a.form(c, c.posted)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,10 +20,11 @@ type instancesData struct {
 	List     client.Instances
 	Statuses []string
 	Filtered bool
-	First    string // address of the first page; "": this is it
-	Next     string // address of the next page; "": this is the last one
-	Command  string // that lists the same
-	Query    string // of the API
+	First    string       // address of the first page; "": this is it
+	Next     string       // address of the next page; "": this is the last one
+	Command  string       // that lists the same
+	Query    template.URL // the filters, for an address
+	Filter   string       // the same, for the field of a form
 }
 
 // instances lists the instances that the query selects.
@@ -53,8 +55,9 @@ func (c *call) instances() error {
 	for _, name := range []string{"cursor", "size", "done", "payloads"} {
 		q.Del(name)
 	}
-	data.Query = q.Encode()
-	data.Filtered = strings.Trim(data.Query, "=&abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || slices.ContainsFunc(mapValues(q), notEmpty)
+	data.Filter = q.Encode()
+	data.Query = template.URL(data.Filter) //nolint:gosec // Encode has escaped it
+	data.Filtered = strings.Trim(data.Filter, "=&abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || slices.ContainsFunc(mapValues(q), notEmpty)
 	data.Command = listCommand(q)
 	return c.show(http.StatusOK, "instances", v)
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"html/template"
 	"net/http"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 // statusCount is how many instances have a status.
 type statusCount struct {
-	Status  string // of client, or "Blocked"
-	Link    string // query of the page of instances
+	Status  string       // of client, or "Blocked"
+	Link    template.URL // query of the page of instances
 	Counted client.Counted
 }
 
@@ -21,7 +22,7 @@ func (c *call) statusCounts(ctx context.Context) ([]statusCount, error) {
 	return c.s.counts.get(ctx, func(ctx context.Context) ([]statusCount, error) {
 		counts := make([]statusCount, 0, len(statusNames())+1)
 		for _, name := range append([]string{"Blocked"}, statusNames()...) {
-			f, link := client.Filter{Statuses: []client.Status{client.Status(name)}}, "status="+name
+			f, link := client.Filter{Statuses: []client.Status{client.Status(name)}}, template.URL("status="+name) //nolint:gosec // a word
 			if name == "Blocked" {
 				f, link = client.Filter{Blocked: true}, "blocked=true"
 			}

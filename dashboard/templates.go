@@ -42,7 +42,7 @@ func loadTemplates() (templates, error) {
 
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"when": when, "span": spanText, "lower": strings.ToLower, "clip": clip, "line": firstLine, "query": escapeQuery,
+		"when": when, "span": spanText, "lower": strings.ToLower, "clip": clip, "line": firstLine,
 		"attribute": func(v any) string { return attributeOf(v).Value },
 		"dict":      dict,
 		"join":      strings.Join,

@@ -24,6 +24,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/dashboard"
 	"github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
@@ -79,6 +80,7 @@ func chromium() (string, error) {
 // site is a shop with its dashboard.
 type site struct {
 	t        *testing.T
+	store    provider.Provider
 	client   *client.Client
 	url      string
 	sessions *dashboard.Sessions
@@ -119,7 +121,7 @@ func newSite(t *testing.T) *site {
 	}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return &site{t, c, server.URL + "/ops", sessions}
+	return &site{t, store, c, server.URL + "/ops", sessions}
 }
 
 // key returns the key of the instance with an ID.
