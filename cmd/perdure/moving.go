@@ -178,33 +178,3 @@ func newUnseal(a *app) *cobra.Command {
 	}
 	return cmd
 }
-
-// backedUp is the output of backup.
-type backedUp struct {
-	File  string `json:"file"`
-	Bytes int64  `json:"bytes"`
-}
-
-func newBackup(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "backup FILE",
-		Short: "Copy a SQLite database to a new file while workers use it",
-		Long: "Backup writes a copy of the database to the new file FILE. Workers go on meanwhile. The copy is a database of its\n" +
-			"own: put it in place of the lost one while no process uses that. For Postgres use pg_dump, or archive its log.",
-		Example: "  perdure backup orders-backup.db --db orders.db",
-		Args:    arguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.Backup(ctx, args[0]); err != nil {
-					return err
-				}
-				info, err := os.Stat(args[0])
-				if err != nil {
-					return fmt.Errorf("backup: %w", err)
-				}
-				out := backedUp{File: args[0], Bytes: info.Size()}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "copied %d bytes to %s\n", out.Bytes, plain(out.File)) })
-			})
-		},
-	}
-}

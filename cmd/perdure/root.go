@@ -79,7 +79,7 @@ func newRoot(a *app) *cobra.Command {
 		newDelete(a), newPrune(a), newTrim(a), newCompact(a), newRetention(a), newBulk(a),
 		newSchedule(a),
 		newReset(a), newFork(a),
-		newExport(a), newImport(a), newUnseal(a), newBackup(a),
+		newExport(a), newImport(a), newUnseal(a), newBackup(a), newRestore(a),
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
 	root.SetHelpCommand(newHelp())

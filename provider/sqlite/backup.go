@@ -65,6 +65,9 @@ func (sv *saver) save(ctx context.Context, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if _, err := c.exec(ctx, "PRAGMA query_only = 0"); err != nil { // the copy of a store that is open for reading is written, too
+		return err
+	}
 	_, err = c.exec(ctx, `VACUUM INTO ?`, to)
 	return err
 }

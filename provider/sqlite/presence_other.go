@@ -11,6 +11,8 @@ func watchPresence(string) *presence { return nil }
 
 func (*presence) alone() bool { return false }
 
+func (*presence) others() bool { return false }
+
 func (*presence) gone(int64) bool { return false }
 
 func (*presence) close() {}

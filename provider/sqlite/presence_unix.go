@@ -70,6 +70,9 @@ func (p *presence) free(start, n int64) bool {
 // alone reports whether no other process has the store open.
 func (p *presence) alone() bool { return p.free(0, 0) }
 
+// others reports whether another process is known to have the store open.
+func (p *presence) others() bool { return !p.alone() }
+
 // gone reports whether a process is known to have closed the store, or to be dead.
 func (p *presence) gone(process int64) bool {
 	return p != nil && process != p.process && p.free(process, 1)
