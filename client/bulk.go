@@ -87,11 +87,14 @@ type BulkJob struct {
 	Max  int64
 	Rate float64 // instances a second, at most MaxBulkRate; 0: as fast as they go
 
-	Reason  string // cancel, terminate, restart
-	Event   string // raise
-	Payload any    // raise
-	Version string // move
-	Force   bool   // delete: also those that run
+	Reason    string // cancel, terminate, restart, reset, fork
+	Event     string // raise
+	Payload   any    // raise
+	Version   string // move
+	Force     bool   // delete: also those that run
+	Point     int64  // reset, fork: the event of each history to go back to, as Reset takes it; 1 is the beginning
+	DropLater bool   // reset: forget the events that came after the point
+	Prefix    string // fork: the ID of each new instance is that of its origin behind this
 }
 
 // Bulk is a bulk job. It is a plain value: many goroutines may copy, compare and use it at once.
@@ -146,7 +149,10 @@ type BulkFailure struct {
 
 // StartBulk begins a job that does an act on all instances that match a filter, one after the other. The job is stored: it goes on after
 // crashes, on any node. It acts on instances by key, checks the filter again before each, and acts on each once, however often it
-// is interrupted. After a crash it may count an instance as skipped on which it has acted.
+// is interrupted.
+//
+// Its counts are exact after a crash, too. Two things are told by what is left: an instance that is gone counts as deleted by the job, and
+// one without dead letters as redriven, if somebody else did that just when the job was interrupted.
 //
 // The job stores the principal of the client and acts with its rights: ErrForbidden says that it lacks ActBulk or the act itself. The audit
 // has the job, and not each instance. Other errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOutcomeUnknown, or the error of ctx.
@@ -198,7 +204,9 @@ func (j *BulkJob) stored(ctx context.Context, c *Client) (bulk.Job, error) {
 	case !(j.Rate >= 0 && j.Rate <= MaxBulkRate):
 		return job, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for no limit", ErrInvalid, j.Rate, MaxBulkRate)
 	}
-	job.Args = bulk.Args{Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force}
+	job.Args = bulk.Args{
+		Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force, Point: j.Point, Drop: j.DropLater, Prefix: j.Prefix,
+	}
 	if j.Payload != nil {
 		if job.Args.Payload, err = encodePayload("event", j.Payload); err != nil {
 			return job, err

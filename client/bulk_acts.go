@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -21,21 +22,25 @@ var errNoEffect = errors.New("the act has no effect on the instance")
 type bulkAct struct {
 	check func(args *bulk.Args) error // nil: it takes a reason only
 	do    func(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error
+	did   func(ctx context.Context, c *Client, r *didRequest) (bool, error)
+	due   func(ctx context.Context, c *Client, key provider.UUID) (bool, error) // sets Planned.Due; nil: did does not need it
 }
 
 // bulkActs returns the acts that jobs can do.
 func bulkActs() map[Act]bulkAct {
 	return map[Act]bulkAct{
-		ActCancel:    {do: bulkCancel},
-		ActTerminate: {do: bulkTerminate},
-		ActSuspend:   {do: bulkSteer(provider.SteerSuspend)},
-		ActResume:    {do: bulkSteer(provider.SteerResume)},
-		ActUnblock:   {do: bulkSteer(provider.SteerUnblock)},
-		ActRaise:     {check: checkBulkRaise, do: bulkRaise},
-		ActRestart:   {do: bulkRestart},
-		ActMove:      {check: checkBulkMove, do: bulkMove},
-		ActDelete:    {do: bulkDelete},
-		ActRedrive:   {do: bulkRedrive},
+		ActCancel:    {do: bulkCancel, did: didSend},
+		ActTerminate: {do: bulkTerminate, did: didSteer},
+		ActSuspend:   {do: bulkSteer(provider.SteerSuspend), did: didSteer},
+		ActResume:    {do: bulkSteer(provider.SteerResume), did: didSteer},
+		ActUnblock:   {do: bulkSteer(provider.SteerUnblock), did: didSteer},
+		ActRaise:     {check: checkBulkRaise, do: bulkRaise, did: didSend},
+		ActRestart:   {do: bulkRestart, did: didRestart},
+		ActReset:     {check: checkBulkReset, do: bulkReset, did: didSteer},
+		ActFork:      {check: checkBulkFork, do: bulkFork, did: didFork},
+		ActMove:      {check: checkBulkMove, do: bulkMove, did: didSteer},
+		ActDelete:    {do: bulkDelete, did: didDelete},
+		ActRedrive:   {do: bulkRedrive, did: didRedrive, due: dueRedrive},
 	}
 }
 
@@ -114,7 +119,46 @@ func bulkMove(ctx context.Context, c *Client, a *act, i *provider.Instance, args
 	if i.Status.Ended() || i.CodeVersion == args.Version {
 		return errNoEffect
 	}
-	return c.move(ctx, a.on, args.Version, nil)
+	return c.move(ctx, a.on, args.Version, []MoveOption{moveFunc(func(o *moveOptions) { o.requestID = a.requestID })})
+}
+
+func checkBulkReset(args *bulk.Args) error {
+	if args.Point < 1 {
+		return fmt.Errorf("%w: the point is %d: give the event to go back to, 1 for the beginning", ErrInvalid, args.Point)
+	}
+	return nil
+}
+
+// bulkReset takes an instance back in its current execution. An instance that remembers the request ID was taken back before.
+func bulkReset(ctx context.Context, c *Client, a *act, _ *provider.Instance, args *bulk.Args) error {
+	_, err := c.openNow(ctx, a, history.Opening{Event: args.Point, RequestID: a.requestID, DropLater: args.Drop, Reason: args.Reason})
+	return err
+}
+
+func checkBulkFork(args *bulk.Args) error {
+	if args.Prefix == "" {
+		return fmt.Errorf("%w: a fork has no prefix: give what the IDs of the new instances begin with", ErrInvalid)
+	}
+	if err := checkName("prefix of IDs", args.Prefix); err != nil {
+		return err
+	}
+	if reserved.ID(args.Prefix) {
+		return fmt.Errorf("%w: IDs that begin with %s belong to perdure itself: give another prefix", ErrInvalid, reserved.IDPrefix)
+	}
+	return checkBulkReset(args)
+}
+
+// bulkFork starts an instance from a point of the history of another one. Its ID is the other one's with a prefix, so that a job forks none
+// twice.
+func bulkFork(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
+	id := args.Prefix + i.ID
+	if err := checkName("instance ID", id); err != nil {
+		return err
+	}
+	_, err := c.openNow(ctx, a, history.Opening{
+		Event: args.Point, RequestID: a.requestID, Reason: args.Reason, ForkID: id, ForkKey: provider.NewKey(id),
+	})
+	return err
 }
 
 func bulkDelete(ctx context.Context, c *Client, a *act, _ *provider.Instance, args *bulk.Args) error {

@@ -13,21 +13,27 @@ import (
 )
 
 // StepBulk acts on the next instances of a bulk job. It is for perdure's own activity, whose forms it takes as JSON. from is how far an
-// attempt before has come, nil for the first. beat is called after each instance.
-func (c *Client) StepBulk(ctx context.Context, request, from []byte, beat func(done []byte)) ([]byte, error) {
-	return stepOf(request, from, beat, func(req bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped)) (bulk.Stepped, error) {
+// attempt before has come, nil for the first. beat is called with the plan of the step, which it must store before it returns, and after
+// each instance.
+func (c *Client) StepBulk(ctx context.Context, request, from []byte, beat func(done []byte, store bool) error) ([]byte, error) {
+	return stepOf(request, from, beat, func(req bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
 		return c.stepBulk(ctx, &req, from, beat)
 	})
 }
 
-func (c *Client) stepBulk(ctx context.Context, req *bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped)) (bulk.Stepped, error) {
-	s := bulkStep{c: c, req: req, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
+func (c *Client) stepBulk(
+	ctx context.Context, req *bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped, bool) error,
+) (bulk.Stepped, error) {
+	s := bulkStep{c: c, req: req, beat: beat, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
 	if from != nil {
 		s.done = *from
 	}
 	if refused := s.allowed(); refused != nil {
 		s.done.Refused = refused.Error()
 		return s.done, nil //nolint:nilerr // the job ends with it
+	}
+	if s.again = len(s.done.Plan) > 0; s.again {
+		return s.done, s.follow(ctx)
 	}
 	doing := fmt.Sprintf("bulk job %q", req.Job.ID)
 	for s.done.More && !s.over() {
@@ -38,11 +44,34 @@ func (c *Client) stepBulk(ctx context.Context, req *bulk.StepRequest, from *bulk
 		if err != nil {
 			return s.done, explain(doing, 0, err)
 		}
-		if err := s.page(ctx, &page, beat); err != nil {
+		rest, err := s.plan(ctx, &page)
+		if err != nil {
 			return s.done, err
 		}
+		planned := len(s.done.Plan) > 0
+		if err := s.follow(ctx); err != nil {
+			return s.done, err
+		}
+		if len(s.done.Plan) == 0 && !rest {
+			s.done.To, s.done.More = bulk.Position{Cursor: page.Cursor}, page.Cursor != ""
+		}
+		if planned {
+			break // a later plan could be overwritten in the store by a heartbeat of this one
+		}
 	}
+	s.done.Plan = nil
 	return s.done, nil
+}
+
+// A bulkStep is one step of a job.
+type bulkStep struct {
+	c     *Client
+	req   *bulk.StepRequest
+	beat  func(done bulk.Stepped, store bool) error
+	act   bulkAct
+	done  bulk.Stepped
+	again bool // an attempt before had the same plan, and was lost
+	until time.Time
 }
 
 // over reports whether the step has done enough.
@@ -50,33 +79,47 @@ func (s *bulkStep) over() bool {
 	return s.done.Total() >= int64(s.req.Max) || time.Now().After(s.until)
 }
 
-// page acts on the instances of a page, behind the position.
-func (s *bulkStep) page(ctx context.Context, page *provider.ListResult, beat func(bulk.Stepped)) error {
+// plan stores on which instances of a page the step acts, so that no attempt loses count of them. rest reports that the page has others.
+func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bool, err error) {
 	for n := range page.Instances {
 		i := &page.Instances[n]
 		if s.done.To.Passed(i) || reserved.ID(i.ID) {
 			continue
 		}
-		if s.over() {
-			return nil
+		if s.done.Total()+int64(len(s.done.Plan)) >= int64(s.req.Max) {
+			rest = true
+			break
 		}
-		if err := s.one(ctx, i); err != nil {
-			return err
+		p := bulk.Planned{Key: i.Key, At: i.CreatedAt}
+		if s.act.due != nil {
+			if p.Due, err = s.act.due(ctx, s.c, i.Key); err != nil {
+				return rest, err
+			}
 		}
-		s.done.To.At, s.done.To.Key = i.CreatedAt, i.Key
-		beat(s.done)
+		s.done.Plan = append(s.done.Plan, p)
 	}
-	s.done.To, s.done.More = bulk.Position{Cursor: page.Cursor}, page.Cursor != ""
-	return nil
+	if len(s.done.Plan) > 0 {
+		err = s.beat(s.done, true)
+	}
+	return rest, err
 }
 
-// A bulkStep is one step of a job.
-type bulkStep struct {
-	c     *Client
-	req   *bulk.StepRequest
-	act   bulkAct
-	done  bulk.Stepped
-	until time.Time
+// follow acts on the instances of the plan. A plan of a lost attempt is followed to its end, because only this attempt can count it.
+func (s *bulkStep) follow(ctx context.Context) error {
+	for len(s.done.Plan) > 0 && (s.again || !s.over()) {
+		p := s.done.Plan[0]
+		if err := s.one(ctx, p); err != nil {
+			if !s.again {
+				s.done.Plan = s.done.Plan[:1] // nothing was done on the others
+			}
+			return errors.Join(err, s.beat(s.done, false))
+		}
+		s.done.To.At, s.done.To.Key, s.done.Plan = p.At, p.Key, s.done.Plan[1:]
+		if err := s.beat(s.done, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // allowed finds the act and checks the right of the job's principal to it.
@@ -96,36 +139,62 @@ func (s *bulkStep) allowed() (err error) {
 }
 
 // one acts on an instance if the filter still matches it. An error means that the storage or ctx ended the step.
-func (s *bulkStep) one(ctx context.Context, listed *provider.Instance) error {
+func (s *bulkStep) one(ctx context.Context, p bulk.Planned) error {
 	job := &s.req.Job
 	a := act{
-		kind: Act(job.Act), doing: fmt.Sprintf("%s of %q", job.Act, listed.ID), on: target{id: listed.ID, key: listed.Key},
-		requestID: bulk.RequestID(s.req.Key, listed.Key, job.Act),
+		kind: Act(job.Act), doing: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), on: target{key: p.Key},
+		requestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
 	}
 	res, err := s.c.store.instance(ctx, a.on, a.doing, false)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		s.done.Skipped++
-		return nil
-	case err != nil:
-		return err
-	case !bulk.Matches(&job.Filter, &res.Instance):
-		s.done.Skipped++
-		return nil
+	if errors.Is(err, ErrNotFound) {
+		return s.skip(ctx, &a, p, nil)
 	}
-	err = s.act.do(ctx, s.c, &a, &res.Instance, &job.Args)
+	if err != nil {
+		return err
+	}
+	i := &res.Instance
+	if a.doing, a.on.id = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
+		return s.skip(ctx, &a, p, i)
+	}
+	err = s.act.do(ctx, s.c, &a, i, &job.Args)
 	switch {
 	case err == nil:
 		s.done.Done++
-	case errors.Is(err, errNoEffect), errors.Is(err, ErrNotFound), errors.Is(err, ErrEnded):
-		s.done.Skipped++
+	case errors.Is(err, ErrNotFound):
+		return s.skip(ctx, &a, p, nil)
+	case errors.Is(err, errNoEffect), errors.Is(err, ErrEnded):
+		return s.skip(ctx, &a, p, i)
 	case ctx.Err() != nil:
 		return why(ctx)
+	case errors.Is(err, ErrUnserved): // it may never be served, and holds the job up
+		s.fail(i, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrOutcomeUnknown), provider.Retryable(err):
 		return err // the step is repeated, under the same request ID
 	default:
-		s.done.Failed++
-		s.done.Failures = append(s.done.Failures, bulk.Failure{ID: listed.ID, Key: listed.Key, Error: err.Error()})
+		s.fail(i, err)
+	}
+	return nil
+}
+
+// fail counts an instance on which the act failed.
+func (s *bulkStep) fail(i *provider.Instance, err error) {
+	s.done.Failed++
+	s.done.Failures = append(s.done.Failures, bulk.Failure{ID: i.ID, Key: i.Key, Error: err.Error()}.Cut())
+}
+
+// skip counts an instance on which there was nothing to do, nil for one that is gone. It is done if the lost attempt has done it.
+func (s *bulkStep) skip(ctx context.Context, a *act, p bulk.Planned, i *provider.Instance) error {
+	did := false
+	if s.again {
+		var err error
+		if did, err = s.act.did(ctx, s.c, &didRequest{act: a, planned: p, now: i, args: &s.req.Job.Args}); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	if did {
+		s.done.Done++
+	} else {
+		s.done.Skipped++
 	}
 	return nil
 }

@@ -35,7 +35,10 @@ type MoveOption interface {
 	applyMove(o *moveOptions) error
 }
 
-type moveOptions struct{ suspend bool }
+type moveOptions struct {
+	suspend   bool
+	requestID string // "": a random one
+}
 
 type moveFunc func(o *moveOptions)
 
@@ -103,7 +106,7 @@ func (c *Client) moveNow(ctx context.Context, a *act, version string, o moveOpti
 		return err
 	}
 	a.on = t
-	err = c.tryMove(ctx, t, doing, version)
+	err = c.tryMove(ctx, t, doing, version, o.requestID)
 	if !errors.Is(err, ErrBusy) || !o.suspend {
 		return err
 	}
@@ -121,11 +124,11 @@ func (c *Client) moveNow(ctx context.Context, a *act, version string, o moveOpti
 			err = cmp.Or(err, c.steer(ctx, t, doing+": resuming it", provider.SteerRequest{Action: provider.SteerResume}))
 		}()
 	}
-	return c.tryMove(ctx, t, doing, version)
+	return c.tryMove(ctx, t, doing, version, o.requestID)
 }
 
 // tryMove checks and writes until nothing came in between.
-func (c *Client) tryMove(ctx context.Context, t target, doing, version string) error {
+func (c *Client) tryMove(ctx context.Context, t target, doing, version, requestID string) error {
 	for range moveTries {
 		row, err := c.store.instance(ctx, t, doing, false)
 		switch {
@@ -142,6 +145,7 @@ func (c *Client) tryMove(ctx context.Context, t target, doing, version string) e
 		}
 		err = c.steer(ctx, t, doing, provider.SteerRequest{
 			Action: provider.SteerMove, CodeVersion: version, Expected: at, EngineLevel: replay.LevelOfHandlers,
+			RequestID: requestID,
 		})
 		if !errors.Is(err, provider.ErrConflict) {
 			return err

@@ -33,7 +33,6 @@ type Pruning struct {
 	Progress    func(instances int64)
 
 	system bool // of perdure itself
-	once   bool // make one call of the store
 }
 
 // Pruned says how many instances Prune has deleted. Cursor is "" unless the limit was reached.
@@ -83,7 +82,7 @@ func (c *Client) prune(ctx context.Context, doing string, req provider.PruneRequ
 		if p.Progress != nil && res.Instances > 0 {
 			p.Progress(done.Instances)
 		}
-		if done.Cursor == "" || p.once || p.Limit > 0 && done.Instances >= p.Limit {
+		if done.Cursor == "" || p.Limit > 0 && done.Instances >= p.Limit {
 			return nil
 		}
 	}

@@ -60,10 +60,10 @@ type RetentionInfo struct {
 	Rounds     int64     `json:"rounds"`
 	BeganAt    time.Time `json:"beganAt,omitzero"` // the last round
 	EndedAt    time.Time `json:"endedAt,omitzero"` // zero while it goes on
-	Instances  int64     `json:"instances"`        // that it removed
+	Instances  int64     `json:"instances"`        // that it removed; exact after a crash, too, see Retention
 	Executions int64     `json:"executions"`
 	Records    int64     `json:"records"` // of the audit
-	Freed      int64     `json:"freed"`   // bytes given back to the disk
+	Freed      int64     `json:"freed"`   // bytes given back to the disk; those of a step that was interrupted are missing
 	Problem    string    `json:"problem,omitempty"`
 }
 
@@ -120,7 +120,8 @@ func (c *Client) RunRetention(ctx context.Context) error {
 	})
 }
 
-// Retention returns what the store removes by itself, and what the last round did.
+// Retention returns what the store removes by itself, and what the last round did. Its counts are exact, although nodes may have crashed
+// meanwhile. What somebody else deleted just when a node crashed may be among them.
 func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
 	const doing = "reading the retention"
 	if err := c.usable(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/retention"
+	"github.com/perdure/perdure/provider"
 )
 
 const (
@@ -22,20 +23,23 @@ const (
 )
 
 // StepRetention removes a part of what the rules do not keep. It is for perdure's own activity, whose forms it takes as JSON. from is how far
-// an attempt before has come, nil for the first. beat is called after each small step.
-func (c *Client) StepRetention(ctx context.Context, request, from []byte, beat func(done []byte)) ([]byte, error) {
+// an attempt before has come, nil for the first. beat is called before each removal, and must store what it is given before it returns.
+func (c *Client) StepRetention(ctx context.Context, request, from []byte, beat func(done []byte, store bool) error) ([]byte, error) {
 	return stepOf(request, from, beat,
-		func(req retention.StepRequest, from *retention.Stepped, beat func(retention.Stepped)) (retention.Stepped, error) {
+		func(req retention.StepRequest, from *retention.Stepped, beat func(retention.Stepped, bool) error) (retention.Stepped, error) {
 			return c.stepRetention(ctx, req, from, beat)
 		})
 }
 
 func (c *Client) stepRetention(
-	ctx context.Context, req retention.StepRequest, from *retention.Stepped, beat func(retention.Stepped),
+	ctx context.Context, req retention.StepRequest, from *retention.Stepped, beat func(retention.Stepped, bool) error,
 ) (retention.Stepped, error) {
-	s := retentionStep{c: c, done: retention.Stepped{To: req.From}, until: time.Now().Add(retention.StepTime)}
+	s := retentionStep{c: c, done: retention.Stepped{To: req.From}, until: time.Now().Add(retention.StepTime), beat: beat}
 	if from != nil {
 		s.done = *from
+	}
+	if err := s.settle(ctx); err != nil {
+		return s.done, err
 	}
 	rules, _, err := c.rules(ctx, "reading the retention rules")
 	if err != nil {
@@ -52,7 +56,6 @@ func (c *Client) stepRetention(
 		if err != nil {
 			return s.done, err
 		}
-		beat(s.done)
 		if !s.done.Over && !sleep(ctx, s.rest(n, time.Since(began))) {
 			return s.done, why(ctx)
 		}
@@ -67,6 +70,7 @@ type retentionStep struct {
 	cuts  []retention.Cut
 	done  retention.Stepped
 	until time.Time
+	beat  func(done retention.Stepped, store bool) error
 }
 
 // rest returns how long to leave the store alone after n removals took a time.
@@ -105,45 +109,79 @@ func (s *retentionStep) finish(cursor string) {
 }
 
 func (s *retentionStep) prune(ctx context.Context, cut retention.Cut) (int64, error) {
-	p := Pruning{Age: cut.Age, Names: cut.Names, ExceptNames: cut.Except, Limit: int64(s.rules.Batch), Cursor: s.done.To.Cursor}
+	p := Pruning{Age: cut.Age, Names: cut.Names, ExceptNames: cut.Except}
 	for _, status := range cut.Statuses {
 		p.Statuses = append(p.Statuses, Status(status.String()))
 	}
-	return s.pruned(ctx, p)
+	return s.pruned(ctx, &p)
 }
 
 // pruneOwn removes schedules and bulk jobs that ended long ago.
 func (s *retentionStep) pruneOwn(ctx context.Context) (int64, error) {
-	return s.pruned(ctx, Pruning{Age: systemAge, Limit: int64(s.rules.Batch), Cursor: s.done.To.Cursor, system: true})
+	return s.pruned(ctx, &Pruning{Age: systemAge, system: true})
 }
 
-func (s *retentionStep) pruned(ctx context.Context, p Pruning) (int64, error) {
-	p.once = true
-	gone, err := s.c.Prune(ctx, p)
-	s.done.Instances += gone.Instances
-	if err == nil {
-		s.finish(gone.Cursor)
+// pruned plans and makes one call of the store.
+func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
+	const doing = "pruning instances"
+	req, err := p.request()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
-	return gone.Instances, err
+	if req.Spare, err = s.c.spared(ctx, doing); err != nil {
+		return 0, err
+	}
+	req.Max, req.Cursor, req.Look = min(pruneStep, s.rules.Batch), s.done.To.Cursor, true
+	res, err := read(ctx, s.c.store, doing, s.c.store.Prune, req)
+	if err != nil {
+		return 0, explain(doing, 0, err)
+	}
+	if len(res.Trees) > 0 {
+		plan := retention.Plan{}
+		for _, t := range res.Trees {
+			plan.Trees = append(plan.Trees, retention.Tree(t))
+		}
+		if err := s.planned(&plan); err != nil {
+			return 0, err
+		}
+		req.Look = false
+		if res, err = s.c.store.Prune(ctx, req); err != nil { // a repeat here would lose count of what went: the next attempt settles it
+			return 0, explain(doing, 0, err)
+		}
+	}
+	s.done.Plan, s.done.Instances = nil, s.done.Instances+res.Instances
+	s.finish(res.Cursor)
+	return res.Instances, nil
 }
 
 func (s *retentionStep) trim(ctx context.Context) (int64, error) {
-	if s.rules.Trim == nil {
+	const doing = "trimming executions"
+	trimmer, ok := provider.As[provider.Trimmer](s.c.store.Provider)
+	if s.rules.Trim == nil || !ok {
 		s.finish("")
 		return 0, nil
 	}
-	gone, err := s.c.Trim(ctx, Trimming{
-		Age: s.rules.Trim.Age, Keep: s.rules.Trim.Keep, Limit: int64(s.rules.Batch), Cursor: s.done.To.Cursor, once: true,
-	})
-	s.done.Executions += gone.Executions
-	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		s.finish("")
-		return 0, nil
-	case err == nil:
-		s.finish(gone.Cursor)
+	req := provider.TrimRequest{
+		Age: s.rules.Trim.Age, Keep: s.rules.Trim.Keep, Max: min(pruneStep, s.rules.Batch), Cursor: s.done.To.Cursor, Look: true,
 	}
-	return gone.Executions, err
+	res, err := read(ctx, s.c.store, doing, trimmer.Trim, req)
+	if err != nil {
+		return 0, explain(doing, 0, err)
+	}
+	plan := retention.Plan{}
+	for _, e := range res.Found {
+		plan.Executions = append(plan.Executions, retention.Execution(e))
+	}
+	if err := s.planned(&plan); err != nil {
+		return 0, err
+	}
+	req.Look = false // it also notes ends that an older release has not noted
+	if res, err = trimmer.Trim(ctx, req); err != nil {
+		return 0, explain(doing, 0, err)
+	}
+	s.done.Plan, s.done.Executions = nil, s.done.Executions+res.Executions
+	s.finish(res.Cursor)
+	return res.Executions, nil
 }
 
 func (s *retentionStep) audit(ctx context.Context) (n int64, err error) {
@@ -151,15 +189,26 @@ func (s *retentionStep) audit(ctx context.Context) (n int64, err error) {
 		s.finish("")
 		return 0, nil
 	}
-	gone, err := audit.Prune(ctx, s.c.store, s.rules.Audit, auditBatch)
-	s.done.Audit += int64(gone)
-	if err == nil && gone < auditBatch {
+	old, err := audit.Old(ctx, s.c.store, s.rules.Audit, auditBatch)
+	if err != nil {
+		return 0, err
+	}
+	plan := retention.Plan{}
+	for i := range old {
+		plan.Records = append(plan.Records, old[i].Key)
+	}
+	if err := s.planned(&plan); err != nil {
+		return 0, err
+	}
+	if err := audit.Remove(ctx, s.c.store, old); err != nil {
+		return 0, err
+	}
+	n = int64(len(old))
+	s.done.Plan, s.done.Audit = nil, s.done.Audit+n
+	if n < auditBatch {
 		s.finish("")
 	}
-	if err != nil {
-		err = fmt.Errorf("pruning the audit: %w", err)
-	}
-	return int64(gone), err
+	return n, nil
 }
 
 // space gives free space back. Removals make it, so that a round without any has nothing to do.

@@ -18,8 +18,6 @@ type Trimming struct {
 	Limit    int64         // stop after so many; 0: trim all
 	Cursor   string        // "" to begin, else Trimmed.Cursor
 	Progress func(executions int64)
-
-	once bool // make one call of the store
 }
 
 // Trimmed says how many executions were removed. Cursor is "" unless the limit was reached.
@@ -70,7 +68,7 @@ func (c *Client) trim(ctx context.Context, doing string, trimmer provider.Trimme
 		if t.Progress != nil && res.Executions > 0 {
 			t.Progress(done.Executions)
 		}
-		if done.Cursor == "" || t.once || t.Limit > 0 && done.Executions >= t.Limit {
+		if done.Cursor == "" || t.Limit > 0 && done.Executions >= t.Limit {
 			return nil
 		}
 	}

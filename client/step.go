@@ -5,9 +5,10 @@ import (
 	"fmt"
 )
 
-// stepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first.
+// stepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first. beat takes
+// the progress of the attempt, and returns once it is stored if store is set.
 func stepOf[Request, Done any](
-	request, from []byte, beat func(done []byte), step func(req Request, from *Done, beat func(Done)) (Done, error),
+	request, from []byte, beat func(done []byte, store bool) error, step func(req Request, from *Done, beat func(done Done, store bool) error) (Done, error),
 ) ([]byte, error) {
 	var req Request
 	if err := json.Unmarshal(request, &req); err != nil {
@@ -20,10 +21,12 @@ func stepOf[Request, Done any](
 			return nil, fmt.Errorf("reading the progress of a step: %w", err)
 		}
 	}
-	done, err := step(req, before, func(done Done) {
-		if text, err := json.Marshal(done); err == nil {
-			beat(text)
+	done, err := step(req, before, func(done Done, store bool) error {
+		text, err := json.Marshal(done)
+		if err != nil {
+			return fmt.Errorf("writing the progress of a step: %w", err)
 		}
+		return beat(text, store)
 	})
 	if err != nil {
 		return nil, err

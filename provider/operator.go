@@ -42,6 +42,8 @@ type Cleaner interface {
 	// in Spare stays, and so does what it is below.
 	//
 	// Prune may also stop once it has looked at [MinRows] ended instances. Its Cursor then continues after the last one.
+	//
+	// With Look, Prune removes nothing. Trees has those that it would remove, Instances counts them, and Cursor continues behind them.
 	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
 }
 

@@ -161,10 +161,18 @@ type PruneRequest struct {
 	Statuses    []Status // any of them; empty: all
 	Spare       []UUID   // at most MaxSpared keys
 	Cursor      string   // "" to begin with the oldest, else PruneResult.Cursor
+	Look        bool     // remove nothing
 }
 
 // PruneResult says how many instances were removed. Cursor is "" once all that ended before the age were looked at.
 type PruneResult struct {
 	Instances int64
 	Cursor    string
+	Trees     []PrunableTree // with Look
+}
+
+// PrunableTree is an instance that may be pruned.
+type PrunableTree struct {
+	Key       UUID
+	Instances int64 // that go with it, itself included, without those of the other Trees
 }

@@ -12,6 +12,8 @@ type Trimmer interface {
 	// older one of its instance. A removed execution reads as one that never existed.
 	//
 	// Trim may also stop once it has looked at [MinRows] executions. A call with its Cursor continues there.
+	//
+	// With Look, Trim removes no execution. Found has those that it would remove, Executions counts them, and Cursor continues behind them.
 	Trim(ctx context.Context, req TrimRequest) (TrimResult, error)
 }
 
@@ -22,12 +24,20 @@ type TrimRequest struct {
 	Keep   int    // executions before the current one that stay, at most MaxBatch; 0: one
 	Max    int    // of executions
 	Cursor string // "" to begin, else TrimResult.Cursor
+	Look   bool   // remove nothing
 }
 
 // TrimResult says how many executions were removed. Cursor is "" once all executions were looked at.
 type TrimResult struct {
 	Executions int64
 	Cursor     string
+	Found      []OldExecution // with Look
+}
+
+// OldExecution names an execution that is not the current one of its instance.
+type OldExecution struct {
+	Key       UUID
+	Execution int64
 }
 
 // Compactor is implemented by providers whose files do not shrink by themselves.

@@ -62,8 +62,8 @@ func newBulkStart(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start ACT",
 		Short: "Start a job",
-		Long: "Start previews the job, asks, and starts it. ACT is cancel, terminate, suspend, resume, unblock, raise, restart, move,\n" +
-			"delete or redrive. The job acts on no more instances than the preview counted, or than --max.",
+		Long: "Start previews the job, asks, and starts it. ACT is cancel, terminate, suspend, resume, unblock, raise, restart, reset,\n" +
+			"fork, move, delete or redrive. The job acts on no more instances than the preview counted, or than --max.",
 		Example: "  perdure bulk start cancel --name Checkout --created-before 24h --reason 'old version' --yes --db orders.db",
 		Args:    arguments,
 	}
@@ -73,11 +73,14 @@ func newBulkStart(a *app) *cobra.Command {
 	flags.StringVar(&job.ID, "job", "", "ID of the job; default a random one")
 	flags.Int64Var(&job.Max, "max", 0, "most instances to act on; default: as many as match now")
 	flags.Float64Var(&job.Rate, "rate", 0, "instances a second; 0 is no limit")
-	flags.StringVar(&job.Reason, "reason", "", "cancel, terminate, restart: reason for people to read")
+	flags.StringVar(&job.Reason, "reason", "", "cancel, terminate, restart, reset, fork: reason for people to read")
 	flags.StringVar(&job.Event, "event", "", "raise: name of the event")
 	flags.StringVar(&payload, "payload", "null", "raise: payload as JSON, @file, or - for standard input")
 	flags.StringVar(&job.Version, "to", "", "move: version of the code")
 	flags.BoolVar(&job.Force, "force", false, "delete: also those that run")
+	flags.Int64Var(&job.Point, "at", 0, "reset, fork: event before which each new history begins to differ; 1 is the beginning")
+	flags.BoolVar(&job.DropLater, "drop-later", false, "reset: forget the events that were received after the point")
+	flags.StringVar(&job.Prefix, "fork-prefix", "", "fork: the ID of each new instance is that of its origin behind this text")
 	flags.BoolVar(&wait, "wait", false, "wait for the end of the job, and show how far it is")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job.Act = client.Act(args[0])

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,27 +73,45 @@ func (q *Query) matches(e *Entry) bool {
 		(q.From == 0 || e.At >= q.From) && (q.To == 0 || e.At < q.To)
 }
 
-// Prune removes at most limit records that are older than an age by the storage's clock, and returns how many it removed.
-func Prune(ctx context.Context, store provider.Keeper, age time.Duration, limit int) (removed int, err error) {
+// Old returns at most limit records that are older than an age by the storage's clock, for Remove.
+func Old(ctx context.Context, store provider.Keeper, age time.Duration, limit int) ([]provider.Record, error) {
 	first, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Max: 1})
 	if err != nil {
-		return 0, fmt.Errorf("pruning the audit records: %w", err)
+		return nil, fmt.Errorf("pruning the audit records: %w", err)
 	}
 	scan := provider.RecordRequest{
 		Action: provider.RecordScan, Namespace: space, Key: before(first.Now.Add(-age)), Max: min(limit, provider.MaxPage),
 	}
 	res, err := store.Record(ctx, scan)
 	if err != nil {
-		return 0, fmt.Errorf("pruning the audit records: %w", err)
+		return nil, fmt.Errorf("pruning the audit records: %w", err)
 	}
-	for _, r := range res.Records {
+	return res.Records, nil
+}
+
+// Remove removes records.
+func Remove(ctx context.Context, store provider.Keeper, records []provider.Record) error {
+	for _, r := range records {
 		_, err := store.Record(ctx, provider.RecordRequest{
 			Action: provider.RecordDelete, Namespace: space, Key: r.Key, Expect: r.Version,
 		})
 		if err != nil {
-			return removed, fmt.Errorf("pruning the audit records: %w", err)
+			return fmt.Errorf("pruning the audit records: %w", err)
 		}
-		removed++
 	}
-	return removed, nil
+	return nil
+}
+
+// Gone returns how many of the records with some keys are not there any more.
+func Gone(ctx context.Context, store provider.Keeper, keys []string) (gone int64, err error) {
+	for _, key := range keys {
+		_, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordGet, Namespace: space, Key: key})
+		switch {
+		case errors.Is(err, provider.ErrNotFound):
+			gone++
+		case err != nil:
+			return gone, fmt.Errorf("looking for audit records: %w", err)
+		}
+	}
+	return gone, nil
 }

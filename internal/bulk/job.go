@@ -40,6 +40,9 @@ type Args struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Version string          `json:"version,omitempty"`
 	Force   bool            `json:"force,omitempty"`
+	Point   int64           `json:"point,omitempty"` // the event to reset to or to fork at
+	Drop    bool            `json:"drop,omitempty"`  // the events after the point
+	Prefix  string          `json:"prefix,omitempty"`
 }
 
 // Principal is whoever began the job: see client.Principal. Nil is the service itself.
@@ -125,6 +128,16 @@ type Stepped struct {
 	More     bool      `json:"more,omitempty"` // there may be others
 	Failures []Failure `json:"failures,omitempty"`
 	Refused  string    `json:"refused,omitempty"` // why the job cannot go on, such as a missing right
+	// Plan are the instances behind To on which the step acts next. It is stored before the first act. An attempt that finds a plan counts
+	// what the lost attempt has done of it, although such an instance may be gone or match no more.
+	Plan []Planned `json:"plan,omitempty"`
+}
+
+// Planned is an instance on which a step is about to act.
+type Planned struct {
+	Key provider.UUID `json:"key"`
+	At  provider.Time `json:"at"`            // when it was created
+	Due bool          `json:"due,omitempty"` // there was something to do, of an act that leaves no trace
 }
 
 // State is the input of an execution: all that a job carries over continue-as-new.

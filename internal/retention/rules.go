@@ -140,6 +140,28 @@ type Stepped struct {
 	To   Position `json:"to"`
 	Over bool     `json:"over,omitempty"` // the round is
 	Off  bool     `json:"off,omitempty"`  // there are no rules
+	// Plan is what the step removes next. It is stored before that, so that an attempt that finds a plan counts what the lost one has
+	// removed of it.
+	Plan *Plan `json:"plan,omitempty"`
+}
+
+// Plan is what one call of the store removes. It has only one of the lists.
+type Plan struct {
+	Trees      []Tree      `json:"trees,omitempty"`
+	Executions []Execution `json:"executions,omitempty"`
+	Records    []string    `json:"records,omitempty"` // keys of the audit
+}
+
+// Tree is an instance, and how many instances go with it.
+type Tree struct {
+	Key       provider.UUID `json:"key"`
+	Instances int64         `json:"instances"`
+}
+
+// Execution is an old execution of an instance.
+type Execution struct {
+	Key       provider.UUID `json:"key"`
+	Execution int64         `json:"execution"`
 }
 
 // State is the input of an execution.

@@ -4,9 +4,11 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/bind"
 	bulkform "github.com/perdure/perdure/internal/bulk"
@@ -29,14 +31,26 @@ type Code struct {
 // New returns the code. Its activities use the client, which has all rights.
 func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
-	act(code, bulkform.Step, bulk.Activities{Client: c}.Step)
-	act(code, retentionform.Step, retention.Activities{Client: c}.Step)
+	beat := beatOf(c)
+	act(code, bulkform.Step, bulk.Activities{Client: c, Beat: beat}.Step)
+	act(code, retentionform.Step, retention.Activities{Client: c, Beat: beat}.Step)
 	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, retention.V1())); err != nil {
 		return nil, err
 	}
 	s := schedule.Activities{Client: c, Newest: "1"}
 	act(code, schedule.Look, s.Look)
 	return code, orchestrate(code, schedule.V1())
+}
+
+// beatOf returns the function by which an activity reports its progress. What is not stored at once is stored from time to time.
+func beatOf(c *client.Client) func(ctx context.Context, done []byte, store bool) error {
+	return func(ctx context.Context, done []byte, store bool) error {
+		if store {
+			return client.HeartbeatActivity(ctx, c, activity.Token(ctx), json.RawMessage(done))
+		}
+		_ = activity.Heartbeat(ctx, json.RawMessage(done)) // the end of ctx is for the next call of the store to notice
+		return nil
+	}
 }
 
 type extraKey struct{}

@@ -89,20 +89,47 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 		}
 		slices.SortFunc(old, func(a, b *instance) int { return byEnd(&a.row, b.row.EndedAt, b.row.Key) })
 		trees := 0
+		var found []*instance
 		for n, i := range old {
 			// It may be gone with its parent.
 			if cl.instances.byKey[i.row.Key] == i && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.stays(i, req.Spare) {
 				trees++
-				res.Instances += cl.erase(i, now)
+				if req.Look {
+					found = append(found, i)
+				} else {
+					res.Instances += cl.erase(i, now)
+				}
 			}
 			if n+1 < len(old) && (trees == cmp.Or(req.Max, provider.MaxBatch) || n+1 == provider.MinRows) {
 				res.Cursor = fmt.Sprintf("%d/%s", i.row.EndedAt, i.row.Key)
 				break
 			}
 		}
+		res.Trees = cl.instances.trees(found)
+		for _, t := range res.Trees {
+			res.Instances += t.Instances
+		}
 		return nil
 	})
 	return res, err
+}
+
+// trees returns how many instances go with each of some.
+func (all *instances) trees(roots []*instance) (trees []provider.PrunableTree) {
+	var size func(i *instance) int64
+	size = func(i *instance) int64 {
+		n := int64(1)
+		for _, child := range all.children[i.row.Key] {
+			if !slices.Contains(roots, child) {
+				n += size(child)
+			}
+		}
+		return n
+	}
+	for _, i := range roots {
+		trees = append(trees, provider.PrunableTree{Key: i.row.Key, Instances: size(i)})
+	}
+	return trees
 }
 
 // byEnd compares a row with a position in the order of ends.

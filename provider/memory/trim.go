@@ -25,9 +25,16 @@ func (cl *cleaner) Trim(ctx context.Context, req provider.TrimRequest) (res prov
 		slices.SortFunc(all, func(a, b *instance) int { return slices.Compare(a.row.Key[:], b.row.Key[:]) })
 		left := int64(cmp.Or(req.Max, provider.MaxBatch))
 		for n, i := range all {
-			gone := i.trim(&req, now, left)
-			if left -= gone; gone > 0 {
-				res.Executions += gone
+			gone := i.trimmable(&req, now, left)
+			for _, n := range gone {
+				if req.Look {
+					res.Found = append(res.Found, provider.OldExecution{Key: i.row.Key, Execution: n})
+				} else {
+					*i.executions[n-1] = execution{}
+				}
+			}
+			left -= int64(len(gone))
+			if res.Executions += int64(len(gone)); len(gone) > 0 && !req.Look {
 				cl.write()
 			}
 			if left == 0 || n == provider.MinRows {
@@ -40,18 +47,17 @@ func (cl *cleaner) Trim(ctx context.Context, req provider.TrimRequest) (res prov
 	return res, err
 }
 
-// trim removes the oldest executions of an instance, and returns how many.
-func (i *instance) trim(req *provider.TrimRequest, now provider.Time, most int64) (gone int64) {
+// trimmable returns the numbers of the oldest executions of an instance that may go.
+func (i *instance) trimmable(req *provider.TrimRequest, now provider.Time, most int64) (gone []int64) {
 	last := len(i.executions) - 1 - cmp.Or(req.Keep, 1)
-	for _, x := range i.executions[:max(last, 0)] {
+	for n, x := range i.executions[:max(last, 0)] {
 		switch {
 		case x.status == 0: // trimmed before
 			continue
-		case gone == most || x.ended.Add(req.Age) > now:
+		case int64(len(gone)) == most || x.ended.Add(req.Age) > now:
 			return gone
 		}
-		*x = execution{}
-		gone++
+		gone = append(gone, int64(n)+1)
 	}
 	return gone
 }

@@ -42,7 +42,9 @@ const (
 	OR cardinality($8::uuid[]) > 0 AND r.key = ANY($8)))
 	ORDER BY i.ended_at, i.key LIMIT $9`
 	sqlLookedLast = sqlLooked + `1 OFFSET $4`
-	sqlPruneTime  = `SELECT ` + sqlNow + ` - $1::bigint`
+	sqlTreeSizes  = `SELECT (WITH RECURSIVE tree (key) AS (SELECT k.key UNION SELECT c.key FROM tree, LATERAL (SELECT i.key FROM perdure.instance i
+	WHERE i.parent_key = tree.key AND i.key <> ALL ($1) OFFSET 0) c) SELECT count(*) FROM tree) FROM unnest($1::uuid[]) WITH ORDINALITY k (key, n) ORDER BY k.n`
+	sqlPruneTime = `SELECT ` + sqlNow + ` - $1::bigint`
 )
 
 // deleteBatch is how many children one transaction of a deletion marks or removes.
@@ -233,6 +235,9 @@ func (d deleter) prune(ctx context.Context, req provider.PruneRequest) (res prov
 	if err != nil {
 		return res, err
 	}
+	if req.Look {
+		return found.Looked(func(keys []provider.UUID) ([]int64, error) { return d.sizes(ctx, keys) })
+	}
 	res.Cursor = found.Cursor
 	res.Instances, err = relational.PruneAll(found.Keys, func(key provider.UUID) (int64, error) { return d.pruneOne(ctx, key) })
 	return res, err
@@ -268,6 +273,23 @@ func (d deleter) prunable(
 		return err
 	})
 	return found, err
+}
+
+// sizes returns how many instances each tree has.
+func (d deleter) sizes(ctx context.Context, keys []provider.UUID) (all []int64, err error) {
+	list := make([]pgtype.UUID, len(keys))
+	for n, key := range keys {
+		list[n] = uuid(key)
+	}
+	err = d.group.db.read(ctx, "prune", func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, d.group.db.names.sql(sqlTreeSizes), list)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
+	return all, err
 }
 
 // positionOf scans a time and a key.

@@ -35,6 +35,8 @@ const (
 		OR ?8 IS NOT NULL AND hex(r.key) IN (SELECT value FROM json_each(?8))))
 		ORDER BY i.ended_at, i.key LIMIT ?9`
 	sqlLookedLast = sqlLooked + `1 OFFSET ?4`
+	sqlTreeSize   = `WITH RECURSIVE tree (key) AS (SELECT ?1 UNION SELECT i.key FROM perdure_instance i JOIN tree
+		ON i.parent_key = tree.key WHERE hex(i.key) NOT IN (SELECT value FROM json_each(?2))) SELECT count(*) FROM tree`
 )
 
 // A cleaner removes instances.
@@ -205,7 +207,7 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 	if req.Max == 0 {
 		req.Max = provider.MaxBatch
 	}
-	if cl.readOnly {
+	if cl.readOnly && !req.Look {
 		return provider.PruneResult{}, refused("prune")
 	}
 	before := cl.store.clock.wall() - provider.Time(req.Age.Microseconds())
@@ -214,6 +216,9 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 	})
 	if err != nil {
 		return provider.PruneResult{}, err
+	}
+	if req.Look {
+		return found.Looked(func(keys []provider.UUID) ([]int64, error) { return cl.sizes(ctx, keys) })
 	}
 	res := provider.PruneResult{Cursor: found.Cursor}
 	res.Instances, err = relational.PruneAll(found.Keys, func(key provider.UUID) (int64, error) { return cl.prune(ctx, key) })
@@ -242,6 +247,26 @@ func (cl *cleaner) prunable(
 		return c.each(ctx, sqlLookedLast, place(&found.Last), before, from.At, from.Key[:], looks-1)
 	})
 	return found, err
+}
+
+// sizes returns how many instances each tree has.
+func (cl *cleaner) sizes(ctx context.Context, keys []provider.UUID) (all []int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	err = cl.read(ctx, "prune", func(c *conn) error {
+		all = make([]int64, 0, len(keys))
+		for _, key := range keys {
+			err := c.each(ctx, sqlTreeSize, func(r *row) error {
+				all = append(all, r.int(0))
+				return nil
+			}, key[:], spared(keys))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return all, err
 }
 
 // spared returns keys as an argument for json_each, null for none.

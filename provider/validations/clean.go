@@ -33,6 +33,7 @@ func cleanCases() []testCase {
 		{name: "prune-except", run: pruneExcept, rule: "ExceptNames leaves out those that it names."},
 		{name: "prune-spares", run: pruneSpared, rule: "An instance in Spare stays, and so does what it is below."},
 		{name: "prune-cursor", run: pruneCursor, rule: "Its Cursor then continues after the last one."},
+		{name: "prune-look", run: pruneLook, rule: "Trees has those that it would remove, Instances counts them, and Cursor continues behind them."},
 		{name: "letters-pages", run: lettersPages, rule: redrive},
 		{name: "letters-of-an-instance", run: lettersOfOne, rule: "DeadLettersRequest.Key: List: only those of this instance; zero: all"},
 		{name: "letters-counted", run: lettersCounted, rule: "GetResult.DeadLetters: WithTasks: how many dead letters the instance has"},

@@ -20,6 +20,19 @@ func prunesWithoutCursor(m *mutant) {
 	m.prune.after(func(_ provider.PruneRequest, res *provider.PruneResult, _ *error) { res.Cursor = "" })
 }
 
+func prunesAtALook(req *provider.PruneRequest) { req.Look = false }
+
+// countsTrees counts each tree once, however many instances it has.
+func countsTrees(m *mutant) {
+	m.prune.after(func(_ provider.PruneRequest, res *provider.PruneResult, _ *error) {
+		for n := range res.Trees {
+			res.Trees[n].Instances = 1
+		}
+	})
+}
+
+func trimsAtALook(req *provider.TrimRequest) { req.Look = false }
+
 // trims changes the requests of Trim.
 func trims(change func(*provider.TrimRequest)) func(*mutant) {
 	return func(m *mutant) { m.trim.before(change) }

@@ -133,3 +133,46 @@ func pruneCursor(t *trial) {
 	_, err := t.Prune(t.ctx, provider.PruneRequest{Cursor: "no cursor"})
 	t.want(err, provider.ErrInvalid)
 }
+
+// pruneLook looks at trees, two of which are below another one, and then removes them.
+func pruneLook(t *trial) {
+	of := func(parent provider.Instance) func(*provider.CreateRequest) {
+		return func(r *provider.CreateRequest) {
+			r.Parent = provider.Parent{Key: parent.Key, ID: parent.ID, Execution: 1, EventID: 1, Close: provider.CloseAbandon}
+		}
+	}
+	root := t.begin("root")
+	left, below := t.create("left", of(root)), t.create("below", of(root))
+	lower, lone := t.create("lower", of(below)), t.create("lone")
+	t.continueAsNew(t.get(root.Key))
+	for _, i := range []provider.Instance{left, lower, below, root, lone} {
+		t.steer(i.Key, provider.SteerTerminate)
+		t.pass(blink)
+	}
+	t.begin("running")
+	tree := func(i provider.Instance, n int64) provider.PrunableTree {
+		return provider.PrunableTree{Key: i.Key, Instances: n}
+	}
+	look := func(req provider.PruneRequest, want ...provider.PrunableTree) (res provider.PruneResult) {
+		req.Look = true
+		res, err := t.Prune(t.ctx, req)
+		t.ok(err)
+		is(t, fmt.Sprintf("trees of %+v", req), fmt.Sprint(res.Trees), fmt.Sprint(want))
+		sum := int64(0)
+		for _, w := range want {
+			sum += w.Instances
+		}
+		is(t, "instances that would go", res.Instances, sum)
+		return res
+	}
+	look(provider.PruneRequest{}, tree(left, 1), tree(below, 2), tree(root, 1), tree(lone, 1))
+	look(provider.PruneRequest{Spare: []provider.UUID{lower.Key}}, tree(left, 1), tree(lone, 1))
+	first := look(provider.PruneRequest{Max: 2}, tree(left, 1), tree(below, 2))
+	checkList(t, provider.Filter{}, "below left lone lower root running")
+	res, err := t.Prune(t.ctx, provider.PruneRequest{Max: 2})
+	t.ok(err)
+	is(t, "instances pruned", res.Instances, first.Instances)
+	is(t, "trees without Look", len(res.Trees), 0)
+	checkList(t, provider.Filter{}, "lone root running")
+	look(provider.PruneRequest{Cursor: first.Cursor}, tree(root, 1), tree(lone, 1))
+}

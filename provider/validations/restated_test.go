@@ -154,6 +154,8 @@ func restated() map[string][]string {
 		"clean/prune-cursor":                {"PruneRequest.Cursor", "PruneResult"},
 		"clean/prune-except":                {"PruneRequest.ExceptNames"},
 		"clean/prune-spares":                {"PruneRequest.Spare", "MaxSpared"},
+		"clean/prune-look":                  {"PruneRequest.Look", "With Look, Prune removes nothing", "PruneResult.Trees", "PrunableTree", "PrunableTree.Instances"},
+		"clean/trim-look":                   {"TrimRequest.Look", "With Look, Trim removes no execution", "TrimResult.Found", "OldExecution"},
 		"clean/trim":                        {"TrimRequest.Max", "TrimResult says how many executions were removed"},
 		"clean/trim-young":                  {"TrimRequest removes executions that ended at least Age ago, at most Max (0: 1,000", "An execution that is not the current one ended when the next one opened"},
 		"clean/trim-keeps":                  {"TrimRequest.Keep"},

@@ -19,6 +19,7 @@ func trimCases() []testCase {
 		{name: "trim-young", run: trimYoung, rule: trims},
 		{name: "trim-order", run: trimOrder, rule: "No execution goes before an older one of its instance."},
 		{name: "trim-gone", run: trimGone, rule: "A removed execution reads as one that never existed."},
+		{name: "trim-look", run: trimLook, rule: "Found has those that it would remove, Executions counts them, and Cursor continues behind them."},
 		{name: "trim-cursor", run: trimCursor, rule: "A call with its Cursor continues there."},
 	})
 }
@@ -151,4 +152,28 @@ func trimCursor(t *trial) {
 	is(t, "executions trimmed", gone, 8)
 	_, err := t.trimOnce(provider.TrimRequest{Cursor: "no cursor"})
 	t.want(err, provider.ErrInvalid)
+}
+
+// trimLook looks at executions and then removes them.
+func trimLook(t *trial) {
+	i := t.renewed("i", 4)
+	of := func(n int64) provider.OldExecution { return provider.OldExecution{Key: i.Key, Execution: n} }
+	look := func(req provider.TrimRequest, want ...provider.OldExecution) provider.TrimResult {
+		req.Look = true
+		res, err := t.trimOnce(req)
+		t.ok(err)
+		is(t, fmt.Sprintf("executions of %+v", req), fmt.Sprint(res.Found), fmt.Sprint(want))
+		is(t, "executions that would go", res.Executions, int64(len(want)))
+		return res
+	}
+	look(provider.TrimRequest{}, of(1), of(2), of(3))
+	look(provider.TrimRequest{Age: long})
+	first := look(provider.TrimRequest{Max: 2}, of(1), of(2))
+	t.executionsAre(i.Key, "1 2 3 4 5 ")
+	res, err := t.trimOnce(provider.TrimRequest{Max: 2})
+	t.ok(err)
+	is(t, "executions trimmed", res.Executions, 2)
+	is(t, "executions found without Look", len(res.Found), 0)
+	t.executionsAre(i.Key, "3 4 5 ")
+	look(provider.TrimRequest{Cursor: first.Cursor}, of(3))
 }

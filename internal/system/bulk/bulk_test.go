@@ -1,6 +1,7 @@
 package bulk_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,6 +89,14 @@ func (w *world) bulk(job client.BulkJob) client.Bulk {
 // step makes one step of a job.
 func (w *world) step(req form.StepRequest, beat func(form.Stepped)) (done form.Stepped, err error) {
 	w.T.Helper()
+	return w.attempt(w.T.Context(), req, nil, func(done form.Stepped, _ bool) { beat(done) })
+}
+
+// attempt makes one attempt of a step, from what an attempt before has stored.
+func (w *world) attempt(
+	ctx context.Context, req form.StepRequest, from *form.Stepped, beat func(done form.Stepped, store bool),
+) (done form.Stepped, err error) {
+	w.T.Helper()
 	read := func(text []byte) (done form.Stepped) {
 		if err := json.Unmarshal(text, &done); err != nil {
 			w.T.Error(err)
@@ -98,7 +107,16 @@ func (w *world) step(req form.StepRequest, beat func(form.Stepped)) (done form.S
 	if err != nil {
 		return done, err
 	}
-	text, err := w.StepBulk(w.T.Context(), request, nil, func(text []byte) { beat(read(text)) })
+	var before []byte
+	if from != nil {
+		if before, err = json.Marshal(from); err != nil {
+			return done, err
+		}
+	}
+	text, err := w.StepBulk(ctx, request, before, func(text []byte, store bool) error {
+		beat(read(text), store)
+		return ctx.Err()
+	})
 	if err != nil {
 		return done, err
 	}

@@ -46,7 +46,8 @@ func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		reg := runtime.NewRegistry()
-		err := errors.Join(runtime.AddOrchestration(reg, Quick), runtime.AddOrchestration(reg, Slow), runtime.AddOrchestration(reg, Eternal))
+		err := errors.Join(runtime.AddOrchestration(reg, Quick), runtime.AddOrchestration(reg, Slow), runtime.AddOrchestration(reg, Eternal),
+			runtime.AddOrchestration(reg, Parent))
 		if err != nil {
 			e.T.Fatal(err)
 		}

@@ -44,6 +44,20 @@ func FindPrunable(req *provider.PruneRequest, find func(from Position, looks int
 	return list, nil
 }
 
+// Looked returns what Prune returns with Look. size returns how many instances each tree has.
+func (list *PruneList) Looked(size func(keys []provider.UUID) ([]int64, error)) (res provider.PruneResult, err error) {
+	res.Cursor = list.Cursor
+	sizes, err := size(list.Keys)
+	if err != nil {
+		return provider.PruneResult{}, err
+	}
+	for n, key := range list.Keys {
+		res.Instances += sizes[n]
+		res.Trees = append(res.Trees, provider.PrunableTree{Key: key, Instances: sizes[n]})
+	}
+	return res, nil
+}
+
 // pruneWidth is how many trees are removed at a time. A store folds their transactions into one, which writes the log less often. Few of
 // them keep that transaction short.
 const pruneWidth = 8

@@ -67,7 +67,9 @@ func (qs Queries) Trim(ctx context.Context, req provider.TrimRequest) (res provi
 		if err != nil {
 			return res, err
 		}
-		res.Executions += gone
+		if res.Executions += gone; gone > 0 && req.Look {
+			res.Found = append(res.Found, provider.OldExecution{Key: list[n].key, Execution: list[n].execution})
+		}
 	}
 	if len(list) == looks {
 		res.Cursor = t.cursor()
@@ -97,6 +99,13 @@ func (t *trim) one(ctx context.Context, s Storage, o *over) (gone int64, err err
 	t.key, t.last = o.key, math.MaxInt64
 	if o.execution >= o.current-int64(t.req.Keep) || o.age >= 0 && o.age < t.req.Age.Microseconds() {
 		return 0, nil
+	}
+	if t.req.Look {
+		if o.age < 0 && t.req.Age > 0 {
+			return 0, nil // a trim notes its end
+		}
+		t.last = o.execution
+		return 1, nil
 	}
 	if o.age < 0 && t.req.Age > 0 {
 		_, err := change(ctx, s, "trim", 0, func(q Queryer, _ *struct{}) error {

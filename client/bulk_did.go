@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/bulk"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// A didRequest asks whether a lost attempt of a step has acted on an instance.
+type didRequest struct {
+	act     *act
+	planned bulk.Planned
+	now     *provider.Instance // nil: it is gone
+	args    *bulk.Args
+}
+
+// didDelete takes an instance that is gone as one that the job has deleted. Nothing is left that could say otherwise.
+func didDelete(_ context.Context, _ *Client, r *didRequest) (bool, error) { return r.now == nil, nil }
+
+// didSteer asks the instance, which remembers the last acts.
+func didSteer(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+	if r.now == nil {
+		return false, nil
+	}
+	_, err := c.store.write(ctx, r.act.doing, func(ctx context.Context) error {
+		// No message has this ID, so the request changes nothing, and succeeds only as a repeat.
+		_, err := c.store.Steer(ctx, provider.SteerRequest{
+			Key: r.now.Key, Action: provider.SteerDrop, MessageID: math.MaxInt64, Reason: "none", Commit: provider.UUID(uuid.New()),
+			RequestID: r.act.requestID,
+		})
+		return err
+	})
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, provider.ErrNotFound), errors.Is(err, provider.ErrEnded), errors.Is(err, errors.ErrUnsupported):
+		return false, nil
+	}
+	return false, explain(r.act.doing, 0, err)
+}
+
+// didSend looks for the message in the histories of the current execution and the one before.
+func didSend(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+	if r.now == nil {
+		return false, nil
+	}
+	for execution := r.now.Execution; execution > 0 && execution > r.now.Execution-2; execution-- {
+		found, err := c.received(ctx, r, execution)
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// received reports whether an execution has received the message of an act.
+func (c *Client) received(ctx context.Context, r *didRequest, execution int64) (bool, error) {
+	for from := int64(1); ; {
+		res, err := read(ctx, c.store, r.act.doing, c.store.ReadHistory, provider.ReadHistoryRequest{Key: r.now.Key, Execution: execution, From: from})
+		if errors.Is(err, provider.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, explain(r.act.doing, 0, err)
+		}
+		for _, stored := range res.Events {
+			event, err := history.Decode(stored.ID, stored.Data)
+			if err != nil {
+				return false, nil //nolint:nilerr // a newer release wrote it
+			}
+			if requestOf(event.Body) == r.act.requestID {
+				return true, nil
+			}
+			from = stored.ID + 1
+		}
+		if !res.More || len(res.Events) == 0 {
+			return false, nil
+		}
+	}
+}
+
+// requestOf returns the request ID of a message that a client has sent, and "" for any other event.
+func requestOf(b history.Body) string {
+	switch b := b.(type) {
+	case *history.EventReceived:
+		return b.RequestID
+	case *history.CancelRequested:
+		return b.RequestID
+	}
+	return ""
+}
+
+// didRestart looks for the new instance.
+func didRestart(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+	return r.now != nil && r.isOf(ctx, c, r.now.ID), nil
+}
+
+// didFork looks for the new instance.
+func didFork(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+	return r.now != nil && r.isOf(ctx, c, r.args.Prefix+r.now.ID), nil
+}
+
+// isOf reports whether the instance that an ID names was started by the act.
+func (r *didRequest) isOf(ctx context.Context, c *Client, id string) bool {
+	res, err := c.store.instance(ctx, target{id: id}, r.act.doing, false)
+	return err == nil && res.Instance.RequestID == r.act.requestID
+}
+
+// didRedrive takes an instance that had dead letters before the act and has none now as one that the job has redriven.
+func didRedrive(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+	if !r.planned.Due || r.now == nil {
+		return false, nil
+	}
+	left, err := dueRedrive(ctx, c, r.now.Key)
+	return !left, err
+}
+
+// dueRedrive reports whether an instance has dead letters.
+func dueRedrive(ctx context.Context, c *Client, key provider.UUID) (bool, error) {
+	letters, err := c.store.letters(ctx, "looking for dead letters", provider.DeadLettersRequest{Key: key, Max: 1})
+	return len(letters) > 0, err
+}
