@@ -58,17 +58,22 @@ func TestHazard68_KilledStepsCountExactly(t *testing.T) {
 		statuses []provider.Status
 		prepare  client.Act // done on all before
 	}{
-		{act: client.ActDelete}, {act: client.ActDelete, statuses: []provider.Status{running}},
-		{act: client.ActTerminate}, {act: client.ActTerminate, statuses: []provider.Status{running}},
-		{act: client.ActCancel, statuses: []provider.Status{running}}, {act: client.ActCancel},
+		{act: client.ActDelete},
+		{act: client.ActDelete, statuses: []provider.Status{running}},
+		{act: client.ActTerminate},
+		{act: client.ActTerminate, statuses: []provider.Status{running}},
+		{act: client.ActCancel, statuses: []provider.Status{running}},
+		{act: client.ActCancel},
 		{act: client.ActSuspend, statuses: []provider.Status{running}},
 		{act: client.ActResume, statuses: []provider.Status{suspended}, prepare: client.ActSuspend},
 		{act: client.ActRaise, statuses: []provider.Status{running}},
 		{act: client.ActRestart, prepare: client.ActTerminate},
-		{act: client.ActReset, statuses: []provider.Status{provider.StatusTerminated}, prepare: client.ActTerminate}, {act: client.ActReset},
-		{act: client.ActFork}, {act: client.ActFork, statuses: []provider.Status{running}},
+		{act: client.ActReset, statuses: []provider.Status{provider.StatusTerminated}, prepare: client.ActTerminate},
+		{act: client.ActReset},
+		{act: client.ActFork},
+		{act: client.ActFork, statuses: []provider.Status{running}},
 	} {
-		t.Run(fmt.Sprint(one.act, one.statuses), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %v", one.act, one.statuses), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 5)
 			w.begun()
