@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-
-	"github.com/perdure/perdure/provider"
 )
 
 const (
@@ -30,7 +27,9 @@ type TreeNode struct {
 }
 
 // Tree returns the instance that the ID names now with its children, their children and so on, level by level. Children of all executions
-// are in it; Description.Parent says which one has started each. It makes a call of the store for each instance.
+// are in it; Description.Parent says which one has started each. Where a level has more than the limit, its newest instances are in it.
+//
+// It makes a call of the store for each level, and some more where it leaves instances out.
 func (c *Client) Tree(ctx context.Context, id string, limits TreeLimits) (*TreeNode, error) {
 	return c.tree(ctx, target{id: id}, limits)
 }
@@ -67,21 +66,15 @@ func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNo
 		root.Blocked.Message = ""
 	}
 	depth, left := cmp.Or(limits.Depth, defaultTreeDepth), cmp.Or(limits.Size, defaultTreeSize)-1
-	level := []*TreeNode{root}
-	for ; len(level) > 0; depth-- {
-		var next []*TreeNode
-		for _, node := range level {
-			most := left
-			if depth == 0 {
-				most = 0
-			}
-			if err := c.addChildren(ctx, doing, node, most); err != nil {
-				return nil, err
-			}
-			left -= len(node.Children)
-			next = append(next, node.Children...)
+	for level := []*TreeNode{root}; len(level) > 0; depth-- {
+		most := left
+		if depth == 0 {
+			most = 0
 		}
-		level = next
+		if level, err = c.branch(ctx, doing, level, most); err != nil {
+			return nil, explain(doing, 0, err)
+		}
+		left -= len(level)
 	}
 	return root, nil
 }
@@ -93,29 +86,5 @@ func (l TreeLimits) check() error {
 	case l.Size < 0 || l.Size > maxTreeSize:
 		return fmt.Errorf("%w: size %d: give 1 to %d, or 0 for %d", ErrInvalid, l.Size, maxTreeSize, defaultTreeSize)
 	}
-	return nil
-}
-
-// addChildren adds at most so many children of a node, the newest if there are more.
-func (c *Client) addChildren(ctx context.Context, doing string, node *TreeNode, most int) error {
-	req := provider.ListRequest{
-		Filter: provider.Filter{ParentKey: node.Key, Replaced: true},
-		Omit:   []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
-	}
-	for more := true; more; {
-		req.Max = min(most-len(node.Children)+1, provider.MaxPage) // one more says that there are more
-		res, err := read(ctx, c.store, doing, c.store.List, req)
-		if err != nil {
-			return explain(doing, 0, err)
-		}
-		for i := range res.Instances {
-			if node.More = len(node.Children) == most; node.More {
-				break
-			}
-			node.Children = append(node.Children, &TreeNode{Description: describeListed(&res.Instances[i], res.Now)})
-		}
-		req.Cursor, more = res.Cursor, res.Cursor != "" && !node.More
-	}
-	slices.Reverse(node.Children)
 	return nil
 }

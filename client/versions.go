@@ -14,15 +14,19 @@ type VersionUse struct {
 	Orchestration string   `json:"orchestration"`
 	Version       string   `json:"version"` // "": code without one
 	Nodes         []string `json:"nodes"`   // owners of the nodes that have registered it: see Nodes
-	Running       int64    `json:"running"` // instances that run it or are suspended
-	// Oldest is when the oldest of them was created. If there are more than 10,000, it is the oldest of the newest 10,000.
-	Oldest time.Time `json:"oldest,omitzero"`
+	Running       int64    `json:"running"` // instances that run it or are suspended, counted up to 1,000
+	// More says that there are more than Running.
+	More   bool      `json:"more,omitempty"`
+	Oldest time.Time `json:"oldest,omitzero"` // when the oldest of them was created
 	// Unserved says that instances run it and no node has registered it, while one has another version of the orchestration.
 	Unserved bool `json:"unserved,omitempty"`
 }
 
-// maxAged bounds the instances of a version that are read to find the oldest.
-const maxAged = 10_000
+// Instances returns Running as a count, which may be a lower bound.
+func (v VersionUse) Instances() Counted { return Counted{Count: v.Running, Exact: !v.More} }
+
+// maxRunning bounds the instances of a version that are counted, so that a store with a million of them shows its versions at once.
+const maxRunning = 1_000
 
 // Versions returns the versions of an orchestration, or of all with an empty name, by name and from old to new. What no instance
 // runs and no listed node has registered is not in it. A node of releases before Nodes is not listed, and of a node with more than 200
@@ -39,7 +43,7 @@ func (c *Client) Versions(ctx context.Context, orchestration string) ([]VersionU
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
-	stats, err := read(ctx, c.store, doing, c.store.Stats, provider.StatsRequest{Running: true})
+	stats, err := read(ctx, c.store, doing, c.store.Stats, provider.StatsRequest{Running: true, Most: maxRunning})
 	if err != nil {
 		return nil, explain(doing, 0, err)
 	}
@@ -55,40 +59,13 @@ func (c *Client) Versions(ctx context.Context, orchestration string) ([]VersionU
 		if orchestration != "" && u.Name != orchestration {
 			continue
 		}
-		v := VersionUse{Orchestration: u.Name, Version: u.CodeVersion, Nodes: u.Nodes, Running: u.Running, Unserved: u.Unserved}
+		v := VersionUse{
+			Orchestration: u.Name, Version: u.CodeVersion, Nodes: u.Nodes, Running: u.Running, More: u.More, Oldest: u.Oldest.Std(), Unserved: u.Unserved,
+		}
 		if v.Nodes == nil {
 			v.Nodes = []string{}
-		}
-		if u.Running > 0 {
-			if v.Oldest, err = c.oldest(ctx, doing, u.Capability); err != nil {
-				return nil, explain(doing, 0, err)
-			}
 		}
 		all = append(all, v)
 	}
 	return all, nil
-}
-
-// oldest returns when the oldest instance that runs a version was created; zero: there is none any more.
-func (c *Client) oldest(ctx context.Context, doing string, of provider.Capability) (at time.Time, err error) {
-	req := provider.ListRequest{
-		Filter: provider.Filter{
-			Name: of.Name, CodeVersions: []string{of.CodeVersion}, Statuses: []provider.Status{provider.StatusRunning, provider.StatusSuspended},
-		},
-		Max: provider.MaxPage, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
-	}
-	for seen := 0; seen < maxAged; {
-		res, err := read(ctx, c.store, doing, c.store.List, req)
-		if err != nil {
-			return at, err
-		}
-		if n := len(res.Instances); n > 0 {
-			at = res.Instances[n-1].CreatedAt.Std()
-			seen += n
-		}
-		if req.Cursor = res.Cursor; req.Cursor == "" {
-			break
-		}
-	}
-	return at, nil
 }

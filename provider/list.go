@@ -22,6 +22,13 @@ func (r ListRequest) Trim(in *Instance) {
 	}
 }
 
+// Limit applies StatsRequest.Most to a count that may be greater. It is for providers.
+func (r *RunningInstances) Limit(most int64) {
+	if most > 0 && r.Count > most {
+		r.Count, r.More = most, true
+	}
+}
+
 // Omits reports whether the list leaves a field out.
 func (r ListRequest) Omits(field ListField) bool { return slices.Contains(r.Omit, field) }
 

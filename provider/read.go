@@ -36,6 +36,7 @@ type Filter struct {
 	Statuses      []Status
 	Blocked       bool // only blocked ones
 	ParentKey     UUID
+	ParentKeys    []UUID           // any of them; at most MaxPage
 	CreatedAfter  Time             // inclusive
 	CreatedBefore Time             // exclusive
 	EndedAfter    Time             // inclusive; only ended ones
@@ -102,15 +103,18 @@ type CountResult struct {
 // StatsRequest asks for all figures or only for some, which cost no more in a store with many ended instances. The
 // other figures may then be zero.
 type StatsRequest struct {
-	Waiting bool // Turns, Tasks and Now
-	Running bool // Running and Now
+	Waiting bool  // Turns, Tasks and Now
+	Running bool  // Running and Now
+	Most    int64 // not 0: count each item of Running no further than this
 }
 
 // RunningInstances is an orchestration, by name and code version, with instances that have not ended.
 type RunningInstances struct {
 	Capability
 
-	Count int64
+	Count  int64
+	More   bool // there are more than Count, which is StatsRequest.Most
+	Oldest Time // when the oldest of them was created
 }
 
 // WaitingTurns is a kind of orchestration with instances ready for a turn.

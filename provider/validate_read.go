@@ -23,6 +23,7 @@ func (f *Filter) check() error {
 			c.item("Statuses", i, one.err)
 		}
 	}
+	c.count("ParentKeys", len(f.ParentKeys), MaxPage)
 	checkAttributes(&c, f.Attributes)
 	c.count("CodeVersions", len(f.CodeVersions), MaxBatch)
 	for i, version := range f.CodeVersions {
@@ -97,8 +98,12 @@ func (r CountRequest) Validate() error {
 	return c.done("count")
 }
 
-// Validate returns nil: there is nothing to check yet.
-func (r StatsRequest) Validate() error { return nil }
+// Validate checks the request before a provider touches its store.
+func (r StatsRequest) Validate() error {
+	var c checker
+	c.least("Most", r.Most, 0)
+	return c.done("stats")
+}
 
 // Validate checks the request before a provider touches its store.
 func (r DeleteRequest) Validate() error {

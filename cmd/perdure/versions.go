@@ -47,7 +47,7 @@ func versionsTable(w *tabwriter.Writer, list []client.VersionUse) {
 		if version == "" {
 			version = "-"
 		}
-		row(w, v.Orchestration, version, nodes, v.Running, instant(v.Oldest))
+		row(w, v.Orchestration, version, nodes, v.Instances(), instant(v.Oldest))
 	}
 }
 

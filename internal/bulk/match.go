@@ -17,6 +17,7 @@ func Matches(f *provider.Filter, i *provider.Instance) bool {
 		len(f.Statuses) > 0 && !slices.Contains(f.Statuses, i.Status),
 		f.Blocked && i.Blocked == nil,
 		!f.ParentKey.IsZero() && f.ParentKey != i.Parent.Key,
+		len(f.ParentKeys) > 0 && !slices.Contains(f.ParentKeys, i.Parent.Key),
 		i.CreatedAt < f.CreatedAfter,
 		f.CreatedBefore != 0 && i.CreatedAt >= f.CreatedBefore,
 		f.EndedAfter != 0 && (i.EndedAt == 0 || i.EndedAt < f.EndedAfter),

@@ -39,7 +39,7 @@ func ReadStore(ctx context.Context, full *provider.Full) (*observe.Store, *provi
 		return nil, nil, fmt.Errorf("counting dead letters: %w", err)
 	}
 	s.DeadLetters = int64(len(dead.Letters))
-	stats, err := full.Stats(ctx, provider.StatsRequest{Waiting: true, Running: true})
+	stats, err := full.Stats(ctx, provider.StatsRequest{Waiting: true, Running: true, Most: maxCounted})
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading what waits: %w", err)
 	}

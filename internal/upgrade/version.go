@@ -14,6 +14,8 @@ type Use struct {
 
 	Nodes   []string // owners, in the order of the list
 	Running int64
+	More    bool          // there are more than Running
+	Oldest  provider.Time // when the oldest of them was created; 0: none runs
 	// Unserved says that instances run the version and no node has it, while one has another version of the orchestration. If no node has
 	// any, the service is down, or its nodes are of releases that are not listed.
 	Unserved bool
@@ -38,7 +40,8 @@ func Uses(nodes []Node, running []provider.RunningInstances) []Use {
 		}
 	}
 	for _, r := range running {
-		use(r.Capability).Running += r.Count
+		u := use(r.Capability)
+		u.Running, u.More, u.Oldest = r.Count, r.More, r.Oldest
 	}
 	all := make([]Use, 0, len(byKind))
 	for _, u := range byKind {

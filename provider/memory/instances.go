@@ -67,6 +67,7 @@ func (i *instance) matches(f *provider.Filter) bool {
 		len(f.Statuses) > 0 && !slices.Contains(f.Statuses, row.Status),
 		f.Blocked && row.Blocked == nil,
 		!f.ParentKey.IsZero() && f.ParentKey != row.Parent.Key,
+		len(f.ParentKeys) > 0 && !slices.Contains(f.ParentKeys, row.Parent.Key),
 		row.CreatedAt < f.CreatedAfter,
 		f.CreatedBefore != 0 && row.CreatedAt >= f.CreatedBefore,
 		f.EndedAfter != 0 && (row.EndedAt == 0 || row.EndedAt < f.EndedAfter),

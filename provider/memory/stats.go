@@ -26,7 +26,8 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 		for _, i := range rd.instances.matching(&provider.Filter{}) {
 			res.Instances[i.row.Status]++
 			if !i.row.Status.Ended() {
-				entry(running, provider.RunningInstances{Capability: provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}}).Count++
+				r := entry(running, provider.RunningInstances{Capability: provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}})
+				r.Count, r.Oldest = r.Count+1, sooner(r.Oldest, i.row.CreatedAt)
 			}
 			if i.row.Blocked != nil {
 				res.Blocked++
@@ -55,6 +56,9 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 		res.Running = sorted(running, func(a, b provider.RunningInstances) int {
 			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CodeVersion, b.CodeVersion))
 		})
+		for n := range res.Running {
+			res.Running[n].Limit(req.Most)
+		}
 		res.Tasks = sorted(tasks, func(a, b provider.WaitingTasks) int {
 			return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Name, b.Name))
 		})

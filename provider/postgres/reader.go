@@ -26,11 +26,15 @@ var dialect = relational.Dialect{
 
 const (
 	sqlStatuses = `SELECT status, count(*) FROM perdure.instance GROUP BY status`
-	// Each kind is looked up by its number and status.
-	sqlRunning = `SELECT k.name, k.code_version, sum(c.n)::bigint FROM perdure.kind k CROSS JOIN LATERAL (SELECT count(*) AS n
-		FROM perdure.instance i WHERE i.kind = ANY(ARRAY[k.id]) AND i.status IN (1, 2)) c
+	// Each kind is looked up by its number and status, up to a limit. The index has the oldest one at an end.
+	sqlRunning = `SELECT k.name, k.code_version, sum(c.n)::bigint, min(c.oldest) FROM perdure.kind k CROSS JOIN (VALUES (1), (2)) s (status)
+	CROSS JOIN LATERAL (SELECT (SELECT count(*) FROM (SELECT 1 FROM perdure.instance i
+			WHERE i.status = s.status AND i.kind = k.id LIMIT $1) l) AS n,
+		(SELECT i.created_at FROM perdure.instance i WHERE i.status = s.status AND i.kind = k.id ORDER BY i.created_at, i.key LIMIT 1) AS oldest) c
 	WHERE c.n > 0 GROUP BY k.name, k.code_version ORDER BY 1, 2`
-	sqlCounts = `SELECT c.now, (SELECT count(*) FROM perdure.instance WHERE blocked),
+	// An index that a limit ends is not read whole first.
+	sqlNoBitmaps = `SELECT set_config('enable_bitmapscan', 'off', true)`
+	sqlCounts    = `SELECT c.now, (SELECT count(*) FROM perdure.instance WHERE blocked),
 	(SELECT count(*) FROM perdure.instance WHERE lease_token IS NOT NULL AND lease_until > c.now),
 	(SELECT count(*) FROM perdure.task WHERE state = 2 AND lease_until > c.now),
 	(SELECT count(*) FROM perdure.dead_letter) FROM (SELECT ` + sqlNow + ` AS now) c`
@@ -70,7 +74,7 @@ func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res prov
 		r.queueWaiting(b, &res)
 	}
 	if all || req.Running {
-		r.queueRunning(b, &res)
+		r.queueRunning(b, req.Most, &res)
 	}
 	err = r.db.snapshotOn(ctx, pool, "stats", func(ctx context.Context, tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() })
 	if err != nil {
@@ -103,14 +107,21 @@ func (r *reader) queueWaiting(b *pgx.Batch, res *provider.StatsResult) {
 	})
 }
 
-// queueRunning queues the counts of instances that have not ended.
-func (r *reader) queueRunning(b *pgx.Batch, res *provider.StatsResult) {
-	b.Queue(r.db.names.sql(sqlRunning)).Query(func(rows pgx.Rows) error {
+// queueRunning queues the counts of instances that have not ended, up to most of each.
+func (r *reader) queueRunning(b *pgx.Batch, most int64, res *provider.StatsResult) {
+	var limit *int64 // none
+	if most > 0 {
+		one := most + 1 // which says that there are more
+		limit = &one
+	}
+	b.Queue(sqlNoBitmaps)
+	b.Queue(r.db.names.sql(sqlRunning), limit).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var n provider.RunningInstances
-			if err := rows.Scan(&n.Name, &n.CodeVersion, &n.Count); err != nil {
+			if err := rows.Scan(&n.Name, &n.CodeVersion, &n.Count, &n.Oldest); err != nil {
 				return err
 			}
+			n.Limit(most)
 			res.Running = append(res.Running, n)
 		}
 		return rows.Err()

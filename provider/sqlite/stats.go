@@ -8,10 +8,12 @@ import (
 
 const (
 	sqlStatuses = `SELECT status, count(*) FROM perdure_instance GROUP BY status`
-	// Each kind is looked up by its number and status.
-	sqlRunning = `SELECT k.name, k.code_version, sum(n) FROM (SELECT k.id, k.name, k.code_version, (SELECT count(*) FROM perdure_instance i
-			WHERE i.kind = k.id AND i.status = s.status) AS n FROM perdure_kind k CROSS JOIN (SELECT 1 AS status UNION ALL SELECT 2) s) k
-		WHERE n > 0 GROUP BY k.name, k.code_version ORDER BY k.name, k.code_version`
+	// Each kind is looked up by its number and status, up to a limit. The index has the oldest one at an end.
+	sqlRunning = `WITH each AS MATERIALIZED (SELECT k.name, k.code_version,
+			(SELECT count(*) FROM (SELECT 1 FROM perdure_instance i WHERE i.kind = k.id AND i.status = s.status LIMIT ?1)) AS n,
+			(SELECT i.created_at FROM perdure_instance i WHERE i.kind = k.id AND i.status = s.status ORDER BY i.created_at LIMIT 1) AS oldest
+			FROM perdure_kind k CROSS JOIN (SELECT 1 AS status UNION ALL SELECT 2) s)
+		SELECT name, code_version, sum(n), min(oldest) FROM each WHERE n > 0 GROUP BY name, code_version ORDER BY name, code_version`
 	sqlBlockedCount = `SELECT count(*) FROM perdure_instance WHERE blocked = 1`
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at)
 		FROM perdure_instance i INDEXED BY perdure_instance_fetch JOIN perdure_kind k ON k.id = i.kind
@@ -62,7 +64,7 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 			err = s.waiting(ctx, c, &res)
 		}
 		if err == nil && (all || req.Running) {
-			err = running(ctx, c, &res)
+			err = running(ctx, c, req.Most, &res)
 		}
 		return err
 	})
@@ -72,14 +74,20 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 	return res, nil
 }
 
-// running reads the instances that have not ended, by index.
-func running(ctx context.Context, c *conn, res *provider.StatsResult) error {
+// running counts the instances that have not ended, up to most of each kind, by index.
+func running(ctx context.Context, c *conn, most int64, res *provider.StatsResult) error {
+	limit := int64(-1) // none
+	if most > 0 {
+		limit = most + 1 // which says that there are more
+	}
 	return c.each(ctx, sqlRunning, func(r *row) error {
-		res.Running = append(res.Running, provider.RunningInstances{
-			Capability: provider.Capability{Name: r.text(0), CodeVersion: r.text(1)}, Count: r.int(2),
-		})
+		n := provider.RunningInstances{
+			Capability: provider.Capability{Name: r.text(0), CodeVersion: r.text(1)}, Count: r.int(2), Oldest: r.time(3),
+		}
+		n.Limit(most)
+		res.Running = append(res.Running, n)
 		return nil
-	})
+	}, limit)
 }
 
 // counts reads large parts of the store.

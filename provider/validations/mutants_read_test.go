@@ -27,6 +27,10 @@ func brokenRead() []brokenRule {
 		{name: "waiting work is counted only with all figures", caught: "read/stats-waiting", breaks: hidesWhatWaits},
 		{name: "running instances are counted once", caught: "read/stats-running", breaks: figures(forgetsRunning)},
 		{name: "running instances are counted only with all figures", caught: "read/stats-only-running", breaks: hidesWhatRuns},
+		{name: "the oldest running instance is another one", caught: "read/stats-oldest-running", breaks: figures(agesRunning)},
+		{name: "a limit of running instances is ignored", caught: "read/stats-most-running", breaks: countsAllRunning},
+		{name: "a limit of running instances hides that there are more", caught: "read/stats-more-running", breaks: figures(saysNoMoreRun)},
+		{name: "only the first of several parents counts", caught: "read/list-of-parents", breaks: filters(keepsOneParent)},
 		{name: "failed instances are not counted", caught: "read/stats-instances", breaks: figures(forgetsFailed)},
 		{name: "transactions are counted once", caught: "read/stats-commits", breaks: counts(countsOneTransaction)},
 		{name: "turn commits are counted twice", caught: "read/stats-turn-commits", breaks: counts(countsCommitsTwice)},
@@ -134,6 +138,25 @@ func forgetsRunning(res *provider.StatsResult) {
 		res.Running[i].Count = 1
 	}
 }
+
+// agesRunning makes the oldest one a little younger.
+func agesRunning(res *provider.StatsResult) {
+	for i := range res.Running {
+		res.Running[i].Oldest++
+	}
+}
+
+func countsAllRunning(m *mutant) {
+	m.stats.before(func(req *provider.StatsRequest) { req.Most = 0 })
+}
+
+func saysNoMoreRun(res *provider.StatsResult) {
+	for i := range res.Running {
+		res.Running[i].More = false
+	}
+}
+
+func keepsOneParent(f *provider.Filter) { f.ParentKeys = f.ParentKeys[:min(len(f.ParentKeys), 1)] }
 
 func forgetsFailed(res *provider.StatsResult) { delete(res.Instances, provider.StatusFailed) }
 

@@ -25,6 +25,7 @@ func readCases() []testCase {
 			rule: "A page continues after Cursor, so that instances created or ended between two pages neither repeat nor hide others.",
 		},
 		{name: "list-filters", run: readFilters, rule: "Zero fields do not restrict."},
+		{name: "list-of-parents", run: readParents, rule: "Filter.ParentKeys: any of them; at most MaxPage"},
 		{name: "list-attributes", run: readAttributes, rule: "Filter.Attributes: all must be equal"},
 		{name: "list-replaced", run: readReplaced, rule: "Filter.Replaced: also instances that another one has replaced, even if that one is deleted"},
 		{name: "count", run: readCount, rule: "Count returns how many instances match the filter."},
@@ -32,6 +33,9 @@ func readCases() []testCase {
 		{name: "stats-waiting", run: readWaiting, rule: onlyNamed},
 		{name: "stats-running", run: readRunning, rule: "StatsResult.Running: Running and Suspended, by name and version"},
 		{name: "stats-only-running", run: readOnlyRunning, rule: onlyNamed},
+		{name: "stats-oldest-running", run: readOldest, rule: "RunningInstances.Oldest: when the oldest of them was created"},
+		{name: "stats-most-running", run: readMost, rule: "StatsRequest.Most: not 0: count each item of Running no further than this"},
+		{name: "stats-more-running", run: readMost, rule: "RunningInstances.More: there are more than Count, which is StatsRequest.Most"},
 		{name: "get-unknown", run: readGetUnknown, rule: "It returns [ErrNotFound] for an unknown instance."},
 		{name: "get-by-key-or-id", run: getNamed, rule: "Get returns one instance, by ID (the current key under it) or by Key."},
 		{name: "get-tasks", run: rowTasks, rule: "GetResult.Tasks: WithTasks: pending activity tasks, by event ID"},
@@ -157,6 +161,35 @@ func readFilters(t *trial) {
 	checkList(t, provider.Filter{CreatedAfter: c.CreatedAt + 1}, "")
 }
 
+func readParents(t *trial) {
+	keys := make([]provider.UUID, 0, 3)
+	for _, id := range []string{"a", "b", "c"} {
+		parent := t.create(id)
+		keys = append(keys, parent.Key)
+		for n := range 2 {
+			t.create(fmt.Sprint(id, n), func(r *provider.CreateRequest) {
+				r.Parent = provider.Parent{Key: parent.Key, ID: id, Execution: 1, EventID: int64(1 + n)}
+			})
+		}
+	}
+	t.steer(t.byID("c0").Key, provider.SteerTerminate)
+	checkParents := func(want string, filter provider.Filter) {
+		checkList(t, filter, want)
+		for _, most := range []int64{0, 1000} {
+			res, err := t.Count(t.ctx, provider.CountRequest{Filter: filter, Max: most})
+			t.ok(err)
+			t.checkf(res.Exact && res.Count == int64(len(strings.Fields(want))), "%+v counts %+v, want exactly %q", filter, res, want)
+		}
+	}
+	checkParents("a0 a1 c0 c1", provider.Filter{ParentKeys: []provider.UUID{keys[2], keys[0]}})
+	checkParents("b0 b1", provider.Filter{ParentKeys: []provider.UUID{unique(), keys[1], keys[1]}})
+	checkParents("", provider.Filter{ParentKeys: []provider.UUID{unique()}})
+	checkParents("c0", provider.Filter{ParentKeys: keys, Statuses: []provider.Status{provider.StatusTerminated}})
+	checkParents("b0 b1", provider.Filter{ParentKeys: keys, ParentKey: keys[1]})
+	list := listPages(t, provider.Filter{ParentKeys: keys[:2]}, 1, func() {})
+	is(t, "the order of pages", idsOf(list), "b1 b0 a1 a0")
+}
+
 func readAttributes(t *trial) {
 	one := provider.Attribute{Name: "n", Kind: provider.AttributeInt, Number: 1}
 	flag := provider.Attribute{Name: "n", Kind: provider.AttributeBool, Number: 1}
@@ -245,19 +278,70 @@ func runningNames(t *trial) (want string) {
 	t.steer(t.byID("i1").Key, provider.SteerSuspend)
 	ended := t.create("ended", func(r *provider.CreateRequest) { r.Name = "b" })
 	t.steer(ended.Key, provider.SteerTerminate)
-	return `[{{a } 1} {{a 2} 2} {{b 1} 1}]`
+	return `a "" 1, a "2" 2, b "1" 1`
+}
+
+// running returns what Stats counts, in words.
+func running(s *provider.StatsResult) string {
+	words := make([]string, 0, len(s.Running))
+	for i := range s.Running {
+		r := &s.Running[i]
+		more := ""
+		if r.More {
+			more = "+"
+		}
+		words = append(words, fmt.Sprintf("%s %q %d%s", r.Name, r.CodeVersion, r.Count, more))
+	}
+	return strings.Join(words, ", ")
 }
 
 func readRunning(t *trial) {
 	want := runningNames(t)
-	checkStats(t, func(s provider.StatsResult) string { return fmt.Sprint(s.Running) }, want)
+	checkStats(t, func(s provider.StatsResult) string { return running(&s) }, want)
+}
+
+// readOldest makes instances whose oldest one has another engine level, is suspended or ends.
+func readOldest(t *trial) {
+	made := make([]provider.Instance, 0, 4)
+	for n := range 4 {
+		made = append(made, t.create(fmt.Sprint("i", n), func(r *provider.CreateRequest) { r.EngineLevel = int64(1 + n%2) }))
+		t.pass(blink)
+	}
+	oldest := func(want provider.Time) {
+		for _, req := range []provider.StatsRequest{{}, {Running: true}, {Running: true, Most: 1}} {
+			checkStatsOf(t, req, func(s provider.StatsResult) string {
+				if len(s.Running) != 1 {
+					return fmt.Sprint(len(s.Running), " kinds")
+				}
+				return fmt.Sprint(s.Running[0].Oldest)
+			}, fmt.Sprint(want))
+		}
+	}
+	oldest(made[0].CreatedAt)
+	t.steer(made[0].Key, provider.SteerTerminate)
+	oldest(made[1].CreatedAt)
+	t.steer(made[1].Key, provider.SteerSuspend)
+	oldest(made[1].CreatedAt)
+}
+
+// readMost counts up to limits below, at and above the numbers.
+func readMost(t *trial) {
+	for n := range 5 {
+		t.create(fmt.Sprint("i", n), func(r *provider.CreateRequest) { r.Name, r.EngineLevel = string("aab"[n/2]), int64(1+n%2) })
+	}
+	t.steer(t.byID("i0").Key, provider.SteerSuspend)
+	const all = `a "v1" 4, b "v1" 1`
+	for most, want := range map[int64]string{0: all, 1: `a "v1" 1+, b "v1" 1`, 3: `a "v1" 3+, b "v1" 1`, 4: all, 5: all} {
+		checkStatsOf(t, provider.StatsRequest{Running: true, Most: most}, func(s provider.StatsResult) string { return running(&s) }, want)
+		checkStatsOf(t, provider.StatsRequest{Most: most}, func(s provider.StatsResult) string { return running(&s) }, want)
+	}
 }
 
 func readOnlyRunning(t *trial) {
 	want := runningNames(t)
 	for _, waiting := range []bool{false, true} {
 		checkStatsOf(t, provider.StatsRequest{Running: true, Waiting: waiting}, func(s provider.StatsResult) string {
-			return fmt.Sprint(s.Running, " now ", s.Now > 0, " turns ", !waiting || len(s.Turns) > 0)
+			return fmt.Sprint(running(&s), " now ", s.Now > 0, " turns ", !waiting || len(s.Turns) > 0)
 		}, want+" now true turns true")
 	}
 }

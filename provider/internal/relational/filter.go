@@ -63,12 +63,21 @@ func (d *Dialect) plain(f *provider.Filter, args ...any) *Clauses {
 	if !f.ParentKey.IsZero() {
 		c.Add("i.parent_key = ?", d.UUID(f.ParentKey))
 	}
+	if len(f.ParentKeys) > 0 {
+		c.addParents("i", f.ParentKeys)
+	}
 	c.addTimes("i.created_at", f.CreatedAfter, f.CreatedBefore)
 	if f.EndedAfter != 0 || f.EndedBefore != 0 {
 		c.Add("i.ended_at > 0") // as the index of ended instances says
 		c.addTimes("i.ended_at", f.EndedAfter, f.EndedBefore)
 	}
 	return c
+}
+
+// addParents restricts a row of instances to children of one of the parents.
+func (c *Clauses) addParents(row string, keys []provider.UUID) {
+	marks, args := list(keys, c.dialect.UUID)
+	c.Add(row+".parent_key IS NOT NULL AND "+row+".parent_key IN ("+marks+")", args...) // as the index of children says
 }
 
 // kinds restricts the instances to the kinds with the name and the code versions of a filter.

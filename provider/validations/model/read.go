@@ -79,7 +79,7 @@ func (s *source) match() provider.AttributeMatch {
 
 func (w *world) filter() (f drawnFilter) {
 	f.Replaced = w.odds(2)
-	switch w.n(12) {
+	switch w.n(13) {
 	case 1:
 		f.IDPrefix = w.id()
 	case 2:
@@ -101,6 +101,8 @@ func (w *world) filter() (f drawnFilter) {
 	case 11:
 		f.Name = w.kind()
 		f.Statuses = some(&w.source, 3, func() provider.Status { return provider.StatusRunning + provider.Status(w.n(6)) })
+	case 12:
+		f.ParentKeys = some(&w.source, 3, w.key)
 	case 7:
 		if w.odds(2) {
 			f.after = w.key()
