@@ -41,6 +41,27 @@ func TestHazard89_ListsAmongMany(t *testing.T) {
 	})
 }
 
+// TestHazard89_RunningAmongMany counts what the figures of running instances read: for each kind and status up to a limit, and the oldest one.
+func TestHazard89_RunningAmongMany(t *testing.T) {
+	const all = 24_000
+	p := plansOnce(t)
+	fill(t, p, all)
+	before := readRows(t, p)
+	for most, rows := range map[int64]int64{5: 31 * 2 * (5 + 2), 0: 31*2*2 + all/50} {
+		listing.CheckRunning(t, p, all, most)
+		sum := int64(0)
+		after := readRows(t, p)
+		for name, n := range after {
+			if !strings.HasPrefix(name, "kind") {
+				sum += n - before[name]
+			}
+		}
+		if before = after; sum > rows {
+			t.Errorf("up to %d: the figures read %d rows, want at most %d", most, sum, rows)
+		}
+	}
+}
+
 func BenchmarkLists(b *testing.B) {
 	url := postgrestest.URL(b)
 	p, err := OpenWith(b.Context(), url, Options{Schema: postgrestest.Schema(b, url), Timeout: provider.MaxWait})

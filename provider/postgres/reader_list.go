@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -13,9 +15,9 @@ import (
 const (
 	// The statements of lists say themselves how rows are found, and in which order. A planner that estimates would now and then read
 	// a whole table or index.
-	sqlListing = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-	set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-	set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
+	sqlListing = `begin read only, isolation level repeatable read; SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off;
+	SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; SET LOCAL max_parallel_workers_per_gather TO 0; SET LOCAL jit TO off;
+	SET LOCAL plan_cache_mode TO force_custom_plan`
 	// The rows of a page by their keys, until they fill it. What a list leaves out is not read.
 	sqlListed = ` FROM (SELECT u.key, u.n, sum($size) OVER (ORDER BY u.n) AS bytes FROM unnest($1::uuid[]) WITH ORDINALITY u (key, n)
 		JOIN perdure.instance i ON i.key = ANY(ARRAY[u.key]) LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[u.key])) p
@@ -73,11 +75,8 @@ func (r *reader) count(ctx context.Context, req provider.CountRequest) (res prov
 
 // listing runs fn in a snapshot in which statements are planned for lists.
 func (r *reader) listing(ctx context.Context, op string, fn func(context.Context, lookup) error) error {
-	return r.db.snapshot(ctx, op, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sqlListing); err != nil {
-			return err
-		}
-		return fn(ctx, lookup{ctx, r.db, tx})
+	return r.db.read(ctx, op, func(ctx context.Context, c *pgxpool.Conn) error {
+		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{BeginQuery: sqlListing}, func(tx pgx.Tx) error { return fn(ctx, lookup{ctx, r.db, tx}) })
 	})
 }
 
@@ -106,6 +105,20 @@ func (l lookup) Places(sql string, args ...any) ([]relational.Position, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p relational.Position, err error) {
 		return p, row.Scan(&p.At, into(&p.Key))
 	})
+}
+
+// Tally implements [relational.Lookup].
+func (l lookup) Tally(sql string, args ...any) (n int64, last *relational.Position, err error) {
+	rows, err := l.query(sql, args)
+	if err != nil {
+		return 0, nil, err
+	}
+	var at *provider.Time
+	var key pgtype.UUID
+	if _, err = pgx.ForEachRow(rows, []any{&n, &at, &key}, func() error { return nil }); err != nil || at == nil {
+		return n, nil, err
+	}
+	return n, &relational.Position{At: *at, Key: key.Bytes}, nil
 }
 
 func (l lookup) query(sql string, args []any) (pgx.Rows, error) {

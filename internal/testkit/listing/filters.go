@@ -67,6 +67,10 @@ func Filters(all int64) []Filter {
 		},
 		{Name: "blocked", Asked: provider.Filter{Blocked: true}, Match: func(r *Row) bool { return r.Blocked }},
 		{Name: "parent", Asked: provider.Filter{ParentKey: Parent()}, Match: func(r *Row) bool { return r.Child }},
+		{
+			Name: "parents", Asked: provider.Filter{ParentKeys: []provider.UUID{key(1), Parent(), key(1 << 41)}},
+			Match: func(r *Row) bool { return r.Child },
+		},
 		{Name: "prefix", Asked: provider.Filter{IDPrefix: "order-"}, Counted: true, Match: func(r *Row) bool { return strings.HasPrefix(r.ID, "order-") }},
 		{Name: "rare prefix", Asked: provider.Filter{IDPrefix: "x-"}, Match: func(r *Row) bool { return strings.HasPrefix(r.ID, "x-") }},
 		{Name: "no such prefix", Asked: provider.Filter{IDPrefix: "y-"}, Match: func(*Row) bool { return false }},

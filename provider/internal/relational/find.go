@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// looks is how many rows a list, or a count with a maximum, looks at. It looks at MinRows first and then at MinRows more at a time. After
-	// quick it looks at no more, because rows that come from a disk take long.
+	// looks is how many rows a list, or a count with a maximum, looks at. It looks at MinRows first and then at MinRows more at a time. It
+	// looks at no more if that would take longer than quick, because rows that come from a disk take long.
 	looks = 5 * provider.MinRows
-	quick = 25 * time.Millisecond
+	quick = 30 * time.Millisecond
 	// few is a number of rows for which no better condition is searched.
 	few = 1_000
 	// clockStep is by how much the end of an instance may be before its creation.
@@ -28,6 +28,8 @@ const (
 type Lookup interface {
 	Numbers(sql string, args ...any) ([]int64, error)
 	Places(sql string, args ...any) ([]Position, error) // rows of created_at and key
+	// Tally returns a number, and a place unless it is null.
+	Tally(sql string, args ...any) (n int64, last *Position, err error)
 }
 
 // Position is where an instance stands in the order of lists.
@@ -46,6 +48,8 @@ type finder struct {
 	filter  *provider.Filter
 	after   *Position // of the cursor, later the last row that was looked at; nil: none
 	ranges  []string  // conditions for each of which an index has the rows in the order of lists, "" for all rows
+	exact   bool      // the ranges have only rows of the filter's names, versions and statuses
+	began   time.Time
 	args    []any
 	sql     string // selects the rows to look at, as i
 	set     bool   // these are all rows that can match
@@ -54,7 +58,7 @@ type finder struct {
 
 // Find returns the places of a page, in order, and the cursor of the next one.
 func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, cursor string, err error) {
-	f := &finder{dialect: d, lookup: q, filter: &req.Filter}
+	f := &finder{dialect: d, lookup: q, filter: &req.Filter, began: time.Now()}
 	if req.Cursor != "" {
 		at, key, err := ReadCursor(req.Cursor)
 		if err != nil {
@@ -65,11 +69,17 @@ func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, 
 	if err := f.choose(); err != nil || f.none {
 		return nil, "", err
 	}
-	more, err := f.look(func(rows string, args []any) (enough bool, err error) {
-		c := d.Where(&req.Filter, args...)
+	more, err := f.look(func(rows string, args []any) (last *Position, err error) {
+		c := f.where(args)
 		found, err := q.Places("SELECT i.created_at, i.key FROM ("+rows+") i"+c.SQL()+d.Order+" LIMIT "+strconv.Itoa(req.Max+1-len(places)), c.Args...)
-		places = append(places, found...)
-		return len(places) > req.Max, err
+		if places = append(places, found...); err != nil || len(places) > req.Max || f.set {
+			return nil, err
+		}
+		found, err = q.Places("SELECT i.created_at, i.key FROM ("+rows+") i"+f.onlyLast(), args...)
+		if len(found) > 0 {
+			last = &found[0]
+		}
+		return last, err
 	})
 	switch {
 	case err != nil:
@@ -92,44 +102,62 @@ func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.Coun
 		res.Exact = err == nil
 		return res, err
 	}
-	f := &finder{dialect: d, lookup: q, filter: &req.Filter}
+	f := &finder{dialect: d, lookup: q, filter: &req.Filter, began: time.Now()}
 	if err := f.choose(); err != nil || f.none {
 		return provider.CountResult{Exact: err == nil}, err
 	}
 	n, most := int64(0), min(req.Max, looks)
-	more, err := f.look(func(rows string, args []any) (enough bool, err error) {
-		c := d.Where(&req.Filter, args...)
+	more, err := f.look(func(rows string, args []any) (last *Position, err error) {
+		c := f.where(args)
 		limit := strconv.FormatInt(most+1-n, 10)
-		found, err := number(q, "SELECT count(*) FROM (SELECT 1 FROM ("+rows+") i"+c.SQL()+" LIMIT "+limit+") m", c.Args...)
-		n += found
-		return n > most, err
+		var found int64
+		if f.set {
+			found, err = number(q, "SELECT count(*) FROM (SELECT 1 FROM ("+rows+") i"+c.SQL()+" LIMIT "+limit+") m", c.Args...)
+		} else { // one statement, because a planner takes long over many ranges
+			found, last, err = q.Tally("WITH r AS MATERIALIZED ("+rows+") SELECT (SELECT count(*) FROM (SELECT 1 FROM r i"+c.SQL()+" LIMIT "+limit+") m), "+
+				"(SELECT i.created_at FROM r i"+f.onlyLast()+"), (SELECT i.key FROM r i"+f.onlyLast()+")", c.Args...)
+		}
+		if n += found; n > most {
+			last = nil
+		}
+		return last, err
 	})
 	return provider.CountResult{Count: min(n, req.Max), Exact: err == nil && n <= req.Max && !more}, err
 }
 
-// look calls fn with a statement that selects rows to look at, and its arguments. It calls again with the next rows until it is enough. The
-// result more reports whether there may be others, after f.after.
-func (f *finder) look(fn func(rows string, args []any) (enough bool, err error)) (more bool, err error) {
+// look calls fn with a statement that selects rows to look at, and its arguments. It calls again with the next rows, after the last one that
+// fn returns, nil if there are no more or enough is found. The result more reports whether there may be others, after f.after.
+func (f *finder) look(fn func(rows string, args []any) (last *Position, err error)) (more bool, err error) {
 	if f.set {
 		_, err := fn(f.sql, f.args)
 		return false, err
 	}
-	began := time.Now()
-	for seen := 0; ; {
+	for rounds := 1; ; rounds++ {
 		f.walk()
-		enough, err := fn(f.sql, f.args)
-		if err != nil || enough {
+		last, err := fn(f.sql, f.args)
+		if err != nil || last == nil {
 			return false, err
 		}
-		last, err := f.lookup.Places("SELECT i.created_at, i.key FROM ("+f.sql+") i"+f.dialect.Order+" LIMIT 1 OFFSET "+strconv.Itoa(provider.MinRows-1), f.args...)
-		if err != nil || len(last) == 0 {
-			return false, err
-		}
-		f.after = &last[0]
-		if seen += provider.MinRows; seen >= looks || time.Since(began) > quick {
+		f.after = last
+		if next := time.Since(f.began) / time.Duration(rounds); rounds == looks/provider.MinRows || time.Since(f.began)+next > quick {
 			return true, nil
 		}
 	}
+}
+
+// onlyLast ends a statement around rows to look at, so that it selects the last one if they are as many as they may be.
+func (f *finder) onlyLast() string {
+	return f.dialect.Order + " LIMIT 1 OFFSET " + strconv.Itoa(provider.MinRows-1)
+}
+
+// where returns the conditions that are checked on each row.
+func (f *finder) where(args []any) *Clauses {
+	if !f.exact {
+		return f.dialect.Where(f.filter, args...)
+	}
+	rest := *f.filter
+	rest.Name, rest.CodeVersions, rest.Statuses = "", nil, nil
+	return f.dialect.Where(&rest, args...)
 }
 
 // number returns the number that a statement selects.
@@ -197,6 +225,9 @@ func (f *finder) sets() (list []set) {
 	if !f.filter.ParentKey.IsZero() {
 		list = append(list, set{"instance", func(c *Clauses) { c.Add("x.parent_key = ?", f.dialect.UUID(f.filter.ParentKey)) }})
 	}
+	if len(f.filter.ParentKeys) > 0 {
+		list = append(list, set{"instance", func(c *Clauses) { c.addParents("x", f.filter.ParentKeys) }})
+	}
 	for _, m := range matches(f.filter) {
 		list = append(list, set{"attribute", func(c *Clauses) { c.match("x", &m) }})
 	}
@@ -262,6 +293,7 @@ func (f *finder) index() (err error) {
 		for _, s := range statuses {
 			f.ranges = append(f.ranges, "i.status = "+strconv.Itoa(int(s))+f.dialect.Rare)
 		}
+		f.exact = true
 		return nil
 	case !named && (len(statuses) == 0 || len(statuses) == int(all)):
 		f.ranges = []string{""}
@@ -290,6 +322,7 @@ func (f *finder) pairs(statuses []provider.Status) ([]string, error) {
 	if err != nil || len(found) > manyKinds {
 		return []string{""}, err
 	}
+	f.exact = true
 	list := make([]string, 0, len(found))
 	for _, n := range found {
 		list = append(list, "i.kind = "+strconv.FormatInt(n/statusBits, 10)+" AND i.status = "+strconv.FormatInt(n%statusBits, 10))
