@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
@@ -128,6 +130,43 @@ func TestRestart(t *testing.T) {
 	}
 	if _, err := w.Restart(ctx, "y", "", client.RestartAs("x")); !errors.Is(err, client.ErrExists) {
 		t.Errorf("an ID in use: %v", err)
+	}
+}
+
+// meddled calls a function before it reads a history: between the look of a restart and its start.
+type meddled struct {
+	hidden
+
+	before func()
+}
+
+func (m *meddled) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
+	m.before()
+	return m.Full.ReadHistory(ctx, req)
+}
+
+// Two people restart an instance at once, and the new one ends before the second of them starts another: that would run it twice.
+func TestHazard88_RestartReplacesWhatWasShown(t *testing.T) {
+	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	h := w.start(client.WithID("x"))
+	w.begin(h, true)
+	store := &meddled{hidden: hidden{provider.FullOf(w.store)}}
+	late := clienttest.New(t, store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	var first client.Handle[receipt]
+	store.before = func() {
+		store.before = func() {}
+		var err error
+		if first, err = h.Restart(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		w.begin(first, true)
+	}
+	_, err := client.HandleOf[receipt](late, "x", h.Key()).Restart(t.Context(), "")
+	if !errors.Is(err, client.ErrSuperseded) || !strings.Contains(err.Error(), first.Key().String()) {
+		t.Errorf("the second restart: %v", err)
+	}
+	if now, err := client.Lookup[receipt](t.Context(), w.Client, "x"); err != nil || now.Key() != first.Key() {
+		t.Errorf("the ID names %v, %v", now, err)
 	}
 }
 

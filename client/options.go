@@ -59,6 +59,7 @@ type startOptions struct {
 
 	id       string
 	policy   provider.IDPolicy
+	replaces provider.UUID // with IDReplaceEnded: only this instance
 	delay    time.Duration
 	overload *OverloadPolicy // nil: that of the client
 

@@ -78,7 +78,7 @@ func (c *Client) restart(ctx context.Context, t target, reason string, opts []Re
 	start := startOptions{version: started.CodeVersion, versioned: true, kind: ActRestart, detail: reason, policy: provider.IDReject}
 	start.id, start.requestID = o.id, o.requestID
 	if o.id == "" || o.id == a.on.id {
-		start.id, start.policy = a.on.id, provider.IDReplaceEnded
+		start.id, start.policy, start.replaces = a.on.id, provider.IDReplaceEnded, a.on.key
 	}
 	if start.requestID == "" {
 		start.requestID = uuid.NewString()
@@ -88,7 +88,16 @@ func (c *Client) restart(ctx context.Context, t target, reason string, opts []Re
 	if len(input) == 0 {
 		input = json.RawMessage("null")
 	}
-	return c.start(ctx, started.Name, start, input, nil)
+	again, err = c.start(ctx, started.Name, start, input, nil)
+	if exists, ok := errors.AsType[*ExistsError](err); ok && !start.replaces.IsZero() && exists.Key != start.replaces {
+		return target{}, superseded(&a, exists.Key) // since it was read
+	}
+	return again, err
+}
+
+// superseded is the error of a restart whose ID was given to another instance.
+func superseded(a *act, key provider.UUID) error {
+	return fmt.Errorf("%s: %w: the ID was given to another one, with the key %s; look at that, or give client.RestartAs", a.doing, ErrSuperseded, key)
 }
 
 // restartable reads the instance and refuses one that cannot be restarted now. done reports that an earlier try has restarted it: again is
@@ -116,8 +125,7 @@ func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (ag
 	case err == nil && now.Instance.Key != old.Key && o.requestID != "" && now.Instance.RequestID == o.requestID:
 		return target{id: now.Instance.ID, key: now.Instance.Key}, true, nil
 	case err == nil && now.Instance.Key != old.Key:
-		return again, false, fmt.Errorf("%s: %w: the ID was given to another one, with the key %s; look at that, or give client.RestartAs",
-			a.doing, ErrSuperseded, now.Instance.Key)
+		return again, false, superseded(a, now.Instance.Key)
 	case !old.Status.Ended():
 		return again, false, fmt.Errorf("%s: %w: end it first, or give client.RestartAs", a.doing,
 			&ExistsError{ID: old.ID, Key: old.Key, Status: old.Status})

@@ -179,7 +179,7 @@ func (o *startOptions) request(
 	o.nameEvents()
 	req = provider.CreateRequest{
 		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),
-		Name: name, CodeVersion: version, EngineLevel: replay.LevelOf(started), Policy: o.policy, RequestID: o.requestID,
+		Name: name, CodeVersion: version, EngineLevel: replay.LevelOf(started), Policy: o.policy, Replaces: o.replaces, RequestID: o.requestID,
 		Message: message(started), Attributes: o.attributes,
 	}
 	for _, b := range o.messages {

@@ -148,6 +148,7 @@ type CreateRequest struct {
 	CodeVersion string
 	EngineLevel int64
 	Policy      IDPolicy
+	Replaces    UUID   // IDReplaceEnded: only the instance with this key; zero: any
 	RequestID   string // unique to the caller's request, "" for none
 	Parent      Parent // zero Key for a root
 	Attributes  []Attribute

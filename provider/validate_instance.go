@@ -20,6 +20,9 @@ func (r CreateRequest) check(c *checker) {
 	if c.err == nil && r.Policy > IDReplaceEnded {
 		c.failf(ErrInvalid, "Policy", "is %d: use one of the IDPolicy constants", r.Policy)
 	}
+	if c.err == nil && !r.Replaces.IsZero() && r.Policy != IDReplaceEnded {
+		c.failf(ErrInvalid, "Replaces", "is %s and the Policy replaces nothing: give IDReplaceEnded", r.Replaces)
+	}
 	c.sub("Parent", r.Parent.check())
 	checkAttributes(c, r.Attributes)
 	c.sub("Message", r.Message.check())

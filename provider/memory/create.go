@@ -45,7 +45,8 @@ func (tn *turns) insert(req *provider.CreateRequest, now provider.Time) (i *inst
 		switch {
 		case req.RequestID != "" && req.RequestID == old.row.RequestID || req.Policy == provider.IDUseExisting && !old.row.Deleting:
 			return old, false, nil
-		case req.Policy != provider.IDReplaceEnded || !old.row.Status.Ended():
+		case req.Policy != provider.IDReplaceEnded || !old.row.Status.Ended(),
+			!req.Replaces.IsZero() && req.Replaces != old.row.Key:
 			return nil, false, exists(old)
 		}
 	}

@@ -15,6 +15,7 @@ func createCases() []testCase {
 		{name: "use-existing", run: createUseExisting, rule: "UseExisting returns the existing instance, with Created false."},
 		{name: "replace-ended", run: createReplace, rule: "ReplaceEnded creates a new key if the old instance has ended"},
 		{name: "replace-running", run: createReplaceRunning, rule: "and otherwise returns ErrExists."},
+		{name: "replace-that-one", run: createReplaceThat, rule: "CreateRequest.Replaces: IDReplaceEnded: only the instance with this key; zero: any"},
 		{name: "replaced-is-readable", run: createReplacedReadable, rule: "The replaced instance stays readable by its key."},
 		{
 			name: "repeated-request", run: createRepeat,
@@ -96,6 +97,27 @@ func createReplaceRunning(t *trial) {
 		_, err := t.Create(t.ctx, req)
 		t.want(err, provider.ErrExists)
 	})
+}
+
+func createReplaceThat(t *trial) {
+	req := createRequest("i")
+	req.Policy, req.Replaces = provider.IDReplaceEnded, unique()
+	res, err := t.Create(t.ctx, req) // the ID names nothing, as after a delete
+	t.ok(err)
+	first := res.Instance
+	t.steer(first.Key, provider.SteerTerminate)
+	second := t.create("i", replace)
+	t.steer(second.Key, provider.SteerTerminate)
+	t.unchanged(second.Key, func() {
+		late := createRequest("i")
+		late.Policy, late.Replaces = provider.IDReplaceEnded, first.Key
+		_, err := t.Create(t.ctx, late)
+		t.want(err, provider.ErrExists)
+		exists, ok := errors.AsType[*provider.ExistsError](err)
+		t.checkf(ok && exists.Key == second.Key, "the error %v names another instance, want %s", err, second.Key)
+	})
+	third := t.create("i", replace, func(r *provider.CreateRequest) { r.Replaces = second.Key })
+	t.checkf(third.Status == provider.StatusRunning, "the third instance is %s", third.Status)
 }
 
 func createReplacedReadable(t *trial) {

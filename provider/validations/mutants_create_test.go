@@ -17,6 +17,7 @@ func brokenCreate() []brokenRule {
 		{name: "using an existing instance returns Created", caught: "create/use-existing", breaks: created(createsWhatExists)},
 		{name: "an ID goes on naming the instance that was replaced", caught: "create/replace-ended", breaks: findsReplaced},
 		{name: "replacing a running instance answers that one", caught: "create/replace-running", breaks: replacesNothing},
+		{name: "a create replaces whichever instance has the ID", caught: "create/replace-that-one", breaks: replacesAny},
 		{name: "the history of a replaced instance is gone", caught: "create/replaced-is-readable", breaks: hidesReplacedHistory},
 		{name: "a create ignores the request ID", caught: "create/repeated-request", breaks: forgetsRequest},
 		{name: "an ID is looked up before the lock", caught: "create/race", racing: true, breaks: looksUpEarly},
@@ -47,6 +48,10 @@ func isReadyAtOnce(_ provider.CreateRequest, res *provider.CreateResult) {
 
 func createsWhatExists(req provider.CreateRequest, res *provider.CreateResult) {
 	res.Created = res.Created || req.Policy == provider.IDUseExisting
+}
+
+func replacesAny(m *mutant) {
+	m.create.before(func(req *provider.CreateRequest) { req.Replaces = provider.UUID{} })
 }
 
 func namesNewKey(m *mutant) {

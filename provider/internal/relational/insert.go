@@ -23,7 +23,8 @@ func (n insertion) admit() (existing *Rival, err error) {
 		switch {
 		case n.repeats(old) || req.Policy == provider.IDUseExisting && !old.Deleting:
 			return old, nil
-		case req.Policy != provider.IDReplaceEnded || old.Deleting || !old.Status.Ended():
+		case req.Policy != provider.IDReplaceEnded || old.Deleting || !old.Status.Ended(),
+			!req.Replaces.IsZero() && req.Replaces != old.Key:
 			return nil, old.exists()
 		}
 	}
