@@ -68,6 +68,8 @@ func (t *thread) compete(ctx *octx, s *Statement) bool {
 		t.await(ctx, s, first)
 		_, err := second.Get(ctx)
 		t.seef(ctx, s, "%s", class(err))
+	case doAway:
+		t.away(ctx, s)
 	default:
 		return false
 	}

@@ -70,7 +70,7 @@ func (g *generator) statement(depth int, dead bool) Statement {
 	}
 	nested := []string{doLoop, doTry, doDetached, doTimeout, doPatient, doScope}
 	if !dead {
-		nested = append(nested, doPar, doPar, doPar, doChild, doChild, doTwice, doRush)
+		nested = append(nested, doPar, doPar, doPar, doChild, doChild, doTwice, doRush, doAway)
 	}
 	switch {
 	case depth < 3 && g.IntN(25) == 0:

@@ -18,6 +18,7 @@ import (
 const (
 	nameExecute = "execute"
 	nameStay    = "stay"
+	nameErrand  = "errand"
 	actEcho     = "echo"
 	actRepeat   = "repeat"
 	actFlaky    = "flaky"
@@ -58,6 +59,7 @@ func (h *house) register(reg *runtime.Registry, patched bool) error {
 		runtime.AddErrorType[*ThrownError](reg, "thrown"), runtime.AddErrorType[*DeniedError](reg, "denied"),
 		runtime.AddOrchestration(reg, orchestration.Define(nameExecute, execute)),
 		runtime.AddOrchestration(reg, orchestration.Define(nameStay, stay)),
+		runtime.AddOrchestration(reg, orchestration.Define(nameErrand, errand)),
 		runtime.AddActivity(reg, activity.Define(actEcho, echo)),
 		runtime.AddActivity(reg, activity.Define(actPatch, echo)),
 		runtime.AddActivity(reg, activity.Define(actRepeat, repeat)),

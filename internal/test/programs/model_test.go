@@ -169,6 +169,8 @@ func (m *model) compete(scope string, s *Statement) bool {
 		if s.Do == doTwice {
 			m.seef(s, "exists")
 		}
+	case doAway:
+		m.away(s)
 	default:
 		return false
 	}

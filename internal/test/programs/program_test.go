@@ -65,6 +65,7 @@ const (
 
 	doChild  = "child"
 	doTwice  = "twice"  // two children that want the same ID
+	doAway   = "away"   // an instance that is no child: an event there and back, a cancellation if N is odd, and its end
 	doRace   = "race"   // an activity against endless things
 	doRush   = "rush"   // a coroutine against endless things
 	doGiveUp = "giveup" // cancels one future

@@ -12,11 +12,11 @@ import (
 )
 
 // resettable reports whether a program may be taken back. What is outside of the instance stays as it is: a child with an ID of its own
-// cannot be started twice, a child that was cancelled has ended, and nobody repeats a cancellation.
+// cannot be started twice, nor can another instance, a child that was cancelled has ended, and nobody repeats a cancellation.
 func resettable(p Program) bool {
 	stays := func(kinds []string) bool { return slices.Contains(kinds, stays) }
 	outside := func(s Statement) bool {
-		return s.Do == doTwice || s.Do == doChild && s.N%3 == 0 || s.Do == doRace || stays(s.Kinds)
+		return s.Do == doTwice || s.Do == doAway || s.Do == doChild && s.N%3 == 0 || s.Do == doRace || stays(s.Kinds)
 	}
 	var has func([]Statement) bool
 	has = func(body []Statement) bool {

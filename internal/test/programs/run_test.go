@@ -77,9 +77,11 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	sender.Go(func() { refused = r.callAll(ctx, handle, p, caller) })
 	taken := make(chan error, 1)
 	taker := rand.New(rand.NewPCG(r.Uint64(), 3))
-	if r.shake || !resettable(p) || r.IntN(3) > 0 {
-		taken <- nil
+	repeatable := !r.shake && resettable(p)
+	if reset := repeatable && r.IntN(3) == 0; !reset {
+		sender.Go(func() { taken <- r.hold(ctx, handle, taker) })
 	} else {
+		repeatable = false
 		sender.Go(func() { taken <- errors.Join(r.reset(ctx, handle, taker), r.callAgain(ctx, handle, p)) })
 	}
 	ended := make(chan struct{})
@@ -99,6 +101,9 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	<-ended
 	sender.Wait()
 	err = errors.Join(err, failed, wrong, refused)
+	if err == nil && repeatable && r.IntN(2) == 0 {
+		err = r.restart(ctx, handle, p, o, taker)
+	}
 	if err == nil {
 		err = r.awaitChildren(ctx)
 	}
