@@ -150,7 +150,7 @@ func TestHazard76_OtherOriginsChangeNothing(t *testing.T) {
 		{"trusted", header("Origin", "https://portal.example.com"), http.StatusSeeOther},
 		{"no browser", func(*http.Request) {}, http.StatusSeeOther},
 	} {
-		if r := s.form(path, url.Values{"event": {"approval"}, "payload": {`{"by":"ann"}`}}, c.change); r.StatusCode != c.want {
+		if r := s.form(path, url.Values{"event": {"other"}, "payload": {"1"}}, c.change); r.StatusCode != c.want {
 			t.Errorf("%s: status %d, want %d: %s", c.name, r.StatusCode, c.want, r.body)
 		}
 	}

@@ -184,6 +184,10 @@ func TestHazard76_RightsAreCheckedAtTheAct(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.planned(w.site(Options{Authorize: as(client.RoleAdmin)}))
+	until(t, func() bool {
+		d, err := w.client.Schedule("sweep").Describe(t.Context())
+		return err == nil && d.Revision > 0
+	})
 	for _, a := range acts() {
 		if reads(a.right) {
 			continue
