@@ -17,7 +17,7 @@ func sections() []section {
 		makingClients(), startingInstances(), steeringInstances(), acting(), moving(), makingSchedules(), endingActivities(), readingInstances(), listingInstances(), followingInstances(),
 		fillingRegistries(), startingRuntimes(),
 		callingActivities(), callingLocals(), callingChildren(), reachingInOrchestrations(), waitingInOrchestrations(), usingActivities(),
-		openingFiles(), restoring(), typingCommands(),
+		openingFiles(), restoring(), typingCommands(), makingDashboards(), askingDashboards(),
 	}
 }
 

@@ -57,11 +57,14 @@ func kinds() []kind {
 		{"activity", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"runtime", "ReplayOptions", "options.md", "runtime.ReplayOptions", "option"},
 		{"orchestration", "ReceiveOption", "options.md", "Receive", "option"},
+		{"dashboard", "Options", "options.md", "dashboard.Options", "option"},
+		{"dashboard", "SessionOptions", "options.md", "dashboard.SessionOptions", "option"},
+		{"dashboard", "TrustedHeader", "options.md", "dashboard.TrustedHeader", "option"},
 	}
 }
 
 // packages are those that users of the engine set something in. Tests of providers have options of their own, in conformance.md.
-var packages = []string{"runtime", "client", "activity", "orchestration", "provider", "provider/sqlite", "provider/postgres", "provider/memory"}
+var packages = []string{"runtime", "client", "activity", "orchestration", "provider", "provider/sqlite", "provider/postgres", "provider/memory", "dashboard"}
 
 // source is what a package declares that may be a setting.
 type source struct {
