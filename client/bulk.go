@@ -71,7 +71,7 @@ func (c *Client) PreviewBulk(ctx context.Context, f Filter) (BulkPreview, error)
 // bulkFilter checks a filter of a job. An empty one would match the whole store, which a job has to say.
 func bulkFilter(f *Filter) (provider.Filter, error) {
 	if f.System || reserved.Named(f.IDPrefix) {
-		return provider.Filter{}, fmt.Errorf("%w: a bulk job leaves the instances of perdure itself alone", ErrInvalid)
+		return provider.Filter{}, fmt.Errorf("%w: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs", ErrInvalid)
 	}
 	return f.stored()
 }

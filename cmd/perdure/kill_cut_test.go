@@ -30,7 +30,7 @@ func (j *jobbing) cut(ctx context.Context, kills int) {
 		}},
 		{name: "raise", step: jobStep, all: jobSize, over: j.bulkOver("tick"), acted: j.raised},
 	}
-	for n := 0; n < kills; n++ {
+	for n := range kills {
 		w := works[n%len(works)]
 		j.ready(0)
 		if !j.midst(ctx, w, w.step*int64(n/len(works))/8) {

@@ -20,19 +20,20 @@ import (
 )
 
 var (
-	notSet         = kind{"client.ErrNotSet", client.ErrNotSet}
-	notEnded       = kind{"client.ErrNotEnded", client.ErrNotEnded}
-	clientInvalid  = kind{"client.ErrInvalid", client.ErrInvalid}
-	clientTooLarge = kind{"client.ErrTooLarge", client.ErrTooLarge}
-	clientNotFound = kind{"client.ErrNotFound", client.ErrNotFound}
-	clientExists   = kind{"client.ErrExists", client.ErrExists}
-	clientEnded    = kind{"client.ErrEnded", client.ErrEnded}
-	overloaded     = kind{"client.ErrOverloaded", client.ErrOverloaded}
-	clientClosed   = kind{"client.ErrClosed", client.ErrClosed}
-	foreignTx      = kind{"client.ErrForeignTx", client.ErrForeignTx}
-	clientFailed   = kind{"client.ErrFailed", client.ErrFailed}
-	payloadError   = kind{"orchestration.ErrPayload", orchestration.ErrPayload}
-	cancelled      = kind{"context.Canceled", context.Canceled}
+	notSet          = kind{"client.ErrNotSet", client.ErrNotSet}
+	notEnded        = kind{"client.ErrNotEnded", client.ErrNotEnded}
+	clientInvalid   = kind{"client.ErrInvalid", client.ErrInvalid}
+	clientTooLarge  = kind{"client.ErrTooLarge", client.ErrTooLarge}
+	clientNotFound  = kind{"client.ErrNotFound", client.ErrNotFound}
+	clientExists    = kind{"client.ErrExists", client.ErrExists}
+	clientForbidden = kind{"client.ErrForbidden", client.ErrForbidden}
+	clientEnded     = kind{"client.ErrEnded", client.ErrEnded}
+	overloaded      = kind{"client.ErrOverloaded", client.ErrOverloaded}
+	clientClosed    = kind{"client.ErrClosed", client.ErrClosed}
+	foreignTx       = kind{"client.ErrForeignTx", client.ErrForeignTx}
+	clientFailed    = kind{"client.ErrFailed", client.ErrFailed}
+	payloadError    = kind{"orchestration.ErrPayload", orchestration.ErrPayload}
+	cancelled       = kind{"context.Canceled", context.Canceled}
 )
 
 // These are values that no door accepts.

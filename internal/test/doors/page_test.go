@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write docs/reference/errors.md")
 // sections returns the doors in the order of the page.
 func sections() []section {
 	return []section{
-		makingClients(), startingInstances(), steeringInstances(), acting(), moving(), makingSchedules(), endingActivities(), readingInstances(), listingInstances(), followingInstances(),
+		makingClients(), startingInstances(), steeringInstances(), acting(), moving(), makingSchedules(), startingBulk(), settingRetention(), endingActivities(), readingInstances(), listingInstances(), followingInstances(),
 		fillingRegistries(), startingRuntimes(),
 		callingActivities(), callingLocals(), callingChildren(), reachingInOrchestrations(), waitingInOrchestrations(), usingActivities(),
 		openingFiles(), restoring(), typingCommands(), makingDashboards(), askingDashboards(),
