@@ -91,6 +91,14 @@ func (v *view) Theme() string {
 	return "auto"
 }
 
+// Every returns after how many seconds a live page is read again. Lists cost the store more than an instance, and change less under one's eyes.
+func (v *view) Every() int {
+	if v.c.r.PathValue("key") != "" {
+		return 3
+	}
+	return 5
+}
+
 // Who returns the principal, if it is not anonymous.
 func (v *view) Who() string {
 	if v.c.s.authorize == nil {
