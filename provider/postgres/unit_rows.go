@@ -88,7 +88,6 @@ const (
 	UPDATE perdure.session s SET lease_until = $2 + $3 FROM w WHERE s.id = w.id AND s.owner = $1 RETURNING 1`
 	sqlOldSessions = `DELETE FROM perdure.session WHERE id IN (SELECT s.id FROM perdure.session s WHERE NOT ` + sqlHeld + `
 	ORDER BY s.id FOR UPDATE SKIP LOCKED)`
-	sqlEraseTasks = `DELETE FROM perdure.task WHERE key = ANY($1::uuid[]) RETURNING kind, lease_until`
 )
 
 // TasksWatched implements [relational.Rows]. A unit knows all tasks that its calls name.

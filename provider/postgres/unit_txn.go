@@ -223,6 +223,9 @@ func (t *txn) queueOps(b *pgx.Batch) {
 	})
 	s.keys(sqlHoldTasks, o.heldTasks)
 	s.heads(o.heads)
+	if len(o.erased) > 0 {
+		t.queueTasksOff(b, t.db.names.sql(sqlErase), uuids(o.erased))
+	}
 	*o = ops{undo: o.undo}
 }
 

@@ -32,6 +32,7 @@ type ops struct {
 	heads      []relational.Head
 	used       []string // sessions
 	listeners  []listenerRow
+	erased     []provider.UUID
 	undo       []func() // rolls back what the running member changed in the unit's memory
 }
 
@@ -123,12 +124,12 @@ func (o *ops) lengths() mark {
 		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
 		len(o.changed), len(o.messages), len(o.noTimers), len(o.letters), len(o.noTasks), len(o.executions), len(o.custom),
 		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
-		len(o.used), len(o.listeners),
+		len(o.used), len(o.listeners), len(o.erased),
 	}
 }
 
 // mark is how many of each there were.
-type mark [23]int
+type mark [24]int
 
 // oneOfEach is how many of each a lone step may have: an instance, a consumed message, an ended task, a row of history,
 // a task, a message, an execution without tasks, a result and a head.
@@ -148,7 +149,7 @@ func (o *ops) rollback(m mark) {
 	o.executions, o.custom, o.results = o.executions[:m[12]], o.custom[:m[13]], o.results[:m[14]]
 	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
 	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
-	o.used, o.listeners = o.used[:m[21]], o.listeners[:m[22]]
+	o.used, o.listeners, o.erased = o.used[:m[21]], o.listeners[:m[22]], o.erased[:m[23]]
 }
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }

@@ -11,7 +11,7 @@ import (
 // Prunable is what a store finds when it looks at ended instances.
 type Prunable struct {
 	Trees []Position // that may go, at most PruneRequest.Max
-	Last  []Position // the last one that was looked at; none: there are no others
+	Last  []Position // if fewer than PruneRequest.Max may go: the last one that was looked at; none: there are no others
 }
 
 // PruneList is what one call of Prune removes, and where the next one continues.
