@@ -286,12 +286,11 @@ func (d deleter) prunable(
 
 // sizes returns how many instances each tree has.
 func (d deleter) sizes(ctx context.Context, keys []provider.UUID) (all []int64, err error) {
-	list := make([]pgtype.UUID, len(keys))
-	for n, key := range keys {
-		list[n] = uuid(key)
-	}
-	err = d.group.db.read(ctx, "prune", func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, d.group.db.names.sql(sqlTreeSizes), list)
+	err = d.group.db.snapshot(ctx, "prune", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlListing); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, d.group.db.names.sql(sqlTreeSizes), uuids(keys))
 		if err != nil {
 			return err
 		}
