@@ -30,16 +30,31 @@ type Hub struct {
 	failed  atomic.Bool // a panic was logged
 
 	mu      sync.Mutex
-	waiting []report
-	spare   []report // the storage of the batch before
+	waiting batch
+	spare   batch // the storage of the batch before
 	running bool
 	idle    chan struct{} // closed when the goroutine has ended; nil: nobody waits
 	hurry   chan struct{} // capacity 1: somebody waits
 }
 
+// batch is what waits for the Observer. Calls of the store stand in a list of their own, since they are many and have a fifth of the
+// size: what passes from one processor to another is what an Observer costs.
+type batch struct {
+	reports []report
+	calls   []call
+}
+
 type report struct {
 	e   observe.Event
 	end func(observe.Event) // of a span; nil: none
+}
+
+// call is a call of the store.
+type call struct {
+	name    string
+	outcome observe.Outcome
+	at      time.Time // of its end
+	took    time.Duration
 }
 
 // New returns a Hub for an Observer, nil for none.
@@ -89,12 +104,29 @@ func (h *Hub) End(e observe.Event, end func(observe.Event)) {
 		e.At = time.Now()
 	}
 	h.mu.Lock()
-	if len(h.waiting) >= maxQueue {
+	if len(h.waiting.reports) >= maxQueue {
 		h.mu.Unlock()
 		h.drop()
 		return
 	}
-	h.waiting = append(h.waiting, report{e, end})
+	h.waiting.reports = append(h.waiting.reports, report{e, end})
+	h.added()
+}
+
+// called reports a call of the store.
+func (h *Hub) called(c call) {
+	h.mu.Lock()
+	if len(h.waiting.calls) >= maxQueue {
+		h.mu.Unlock()
+		h.drop()
+		return
+	}
+	h.waiting.calls = append(h.waiting.calls, c)
+	h.added()
+}
+
+// added starts the goroutine unless it runs. It releases mu.
+func (h *Hub) added() {
 	start := !h.running
 	h.running = true
 	h.mu.Unlock()
@@ -121,8 +153,8 @@ func (h *Hub) run() {
 		}
 		timer.Reset(gather)
 		h.mu.Lock()
-		batch := h.waiting
-		if len(batch) == 0 {
+		next := h.waiting
+		if len(next.reports)+len(next.calls) == 0 {
 			h.running = false
 			if h.idle != nil {
 				close(h.idle)
@@ -135,22 +167,37 @@ func (h *Hub) run() {
 			h.mu.Unlock()
 			return
 		}
-		h.waiting, h.spare = h.spare[:0], nil
+		h.waiting, h.spare = h.spare, batch{}
 		h.mu.Unlock()
-		for i := range batch {
-			h.pass(&batch[i])
-		}
-		clear(batch)
-		if cap(batch) > 4*len(batch)+64 {
-			batch = nil // a burst is over
-		}
+		h.passAll(&next)
 		h.mu.Lock()
-		h.spare = batch
+		h.spare = next
 		if h.idle != nil {
 			h.wake()
 		}
 		h.mu.Unlock()
 	}
+}
+
+// passAll passes on a batch and empties it.
+func (h *Hub) passAll(b *batch) {
+	for i := range b.calls {
+		c := &b.calls[i]
+		h.pass(&report{e: observe.Event{Kind: observe.Storage, At: c.at, Name: c.name, Took: c.took, Outcome: c.outcome}})
+	}
+	for i := range b.reports {
+		h.pass(&b.reports[i])
+	}
+	b.calls, b.reports = emptied(b.calls), emptied(b.reports)
+}
+
+// emptied returns the storage of a list for the next one, unless a burst is over.
+func emptied[T any](list []T) []T {
+	if cap(list) > 8*len(list)+1_024 {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 func (h *Hub) pass(r *report) {

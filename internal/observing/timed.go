@@ -27,15 +27,21 @@ type timed struct {
 // Unwrap returns the provider that it decorates: see provider.As.
 func (t *timed) Unwrap() provider.Provider { return t.Provider }
 
-// call makes a call and reports it.
-func call[Req, Res any](
-	ctx context.Context, t *timed, name string, ask func(context.Context, Req) (Res, error), req Req,
+// ask makes a call and reports it. The calls of each turn do the same by themselves: to pass their requests on once more costs more than
+// the report.
+func ask[Req, Res any](
+	ctx context.Context, t *timed, name string, fn func(context.Context, Req) (Res, error), req Req,
 ) (Res, error) {
 	began := time.Now()
-	res, err := ask(ctx, req)
-	now := time.Now()
-	t.hub.Tell(observe.Event{Kind: observe.Storage, At: now, Name: name, Took: now.Sub(began), Outcome: outcome(err)})
+	res, err := fn(ctx, req)
+	t.done(name, began, err)
 	return res, err
+}
+
+// done reports a call.
+func (t *timed) done(name string, began time.Time, err error) {
+	now := time.Now()
+	t.hub.called(call{name: name, at: now, took: now.Sub(began), outcome: outcome(err)})
 }
 
 func outcome(err error) observe.Outcome {
@@ -52,8 +58,11 @@ func outcome(err error) observe.Outcome {
 }
 
 // Create implements provider.Provider.
-func (t *timed) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	return call(ctx, t, "create", t.Provider.Create, req)
+func (t *timed) Create(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, err error) {
+	began := time.Now()
+	res, err = t.Provider.Create(ctx, req)
+	t.done("create", began, err)
+	return res, err
 }
 
 // Get implements provider.Provider.
@@ -61,12 +70,12 @@ func (t *timed) Get(ctx context.Context, req provider.GetRequest) (provider.GetR
 	if req.Wait > 0 {
 		return t.Provider.Get(ctx, req)
 	}
-	return call(ctx, t, "get", t.Provider.Get, req)
+	return ask(ctx, t, "get", t.Provider.Get, req)
 }
 
 // Steer implements provider.Provider.
 func (t *timed) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
-	return call(ctx, t, "steer", t.Provider.Steer, req)
+	return ask(ctx, t, "steer", t.Provider.Steer, req)
 }
 
 // FetchTurns implements provider.Provider.
@@ -74,17 +83,20 @@ func (t *timed) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) 
 	if req.Wait > 0 {
 		return t.Provider.FetchTurns(ctx, req)
 	}
-	return call(ctx, t, "fetch turns", t.Provider.FetchTurns, req)
+	return ask(ctx, t, "fetch turns", t.Provider.FetchTurns, req)
 }
 
 // CommitTurn implements provider.Provider.
-func (t *timed) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	return call(ctx, t, "commit turn", t.Provider.CommitTurn, req)
+func (t *timed) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (res provider.CommitTurnResult, err error) {
+	began := time.Now()
+	res, err = t.Provider.CommitTurn(ctx, req)
+	t.done("commit turn", began, err)
+	return res, err
 }
 
 // ReleaseTurns implements provider.Provider.
 func (t *timed) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
-	return call(ctx, t, "release turns", t.Provider.ReleaseTurns, req)
+	return ask(ctx, t, "release turns", t.Provider.ReleaseTurns, req)
 }
 
 // FetchTasks implements provider.Provider.
@@ -92,25 +104,25 @@ func (t *timed) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) 
 	if req.Wait > 0 {
 		return t.Provider.FetchTasks(ctx, req)
 	}
-	return call(ctx, t, "fetch tasks", t.Provider.FetchTasks, req)
+	return ask(ctx, t, "fetch tasks", t.Provider.FetchTasks, req)
 }
 
 // ReportTasks implements provider.Provider.
 func (t *timed) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
-	return call(ctx, t, "report tasks", t.Provider.ReportTasks, req)
+	return ask(ctx, t, "report tasks", t.Provider.ReportTasks, req)
 }
 
 // RenewTasks implements provider.Provider.
 func (t *timed) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
-	return call(ctx, t, "renew tasks", t.Provider.RenewTasks, req)
+	return ask(ctx, t, "renew tasks", t.Provider.RenewTasks, req)
 }
 
 // Send implements provider.Provider.
 func (t *timed) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
-	return call(ctx, t, "send", t.Provider.Send, req)
+	return ask(ctx, t, "send", t.Provider.Send, req)
 }
 
 // ReadHistory implements provider.Provider.
 func (t *timed) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
-	return call(ctx, t, "read history", t.Provider.ReadHistory, req)
+	return ask(ctx, t, "read history", t.Provider.ReadHistory, req)
 }

@@ -55,7 +55,7 @@ func (x *core) noteTrace(header []byte, at int64) {
 		return
 	}
 	x.trace, x.traceAt = trace, at
-	x.origin, x.log.logger = nil, nil // they have the one before
+	x.origin, x.from, x.log.logger = nil, nil, nil // they have the one before
 }
 
 // takeAnchor takes over an anchor that comes after the first one. Messages that were carried over bring those of the execution before.
@@ -64,7 +64,7 @@ func (x *Execution) takeAnchor(trace string, at int64) {
 		return
 	}
 	x.trace, x.traceAt = trace, at
-	x.origin, x.log.logger = nil, nil // they have the one before
+	x.origin, x.from, x.log.logger = nil, nil, nil // they have the one before
 	x.header = history.WithHeaderValue(x.startEvent.Header, history.TraceKey, trace)
 }
 
@@ -80,6 +80,14 @@ func (x *Execution) Origin() []byte {
 		x.origin = history.EncodeOrigin(history.Origin{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()})
 	}
 	return x.origin
+}
+
+// From returns what Origin encodes. The caller does not change it.
+func (x *Execution) From() *history.Origin {
+	if x.from == nil {
+		x.from = &history.Origin{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()}
+	}
+	return x.from
 }
 
 // Root returns the topmost ancestor of a child that the execution starts, if that is not the execution's own instance.

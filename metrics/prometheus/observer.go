@@ -48,7 +48,7 @@ func New(opts Options) *Observer {
 		logger = slog.Default()
 	}
 	o := &Observer{
-		vectors: newVectors(), cache: cache{all: make(map[seriesKey]*series)}, nodes: make(map[*observe.Node]struct{}),
+		vectors: newVectors(), cache: cache{all: make(map[seriesKey]*found)}, nodes: make(map[*observe.Node]struct{}),
 		orchestrations: newNames(orchestrationLabel, logger), activities: newNames(activityLabel, logger),
 		queues: newNames(queueLabel, logger), pools: newNames(kindLabel, logger),
 	}

@@ -171,6 +171,9 @@ func (l *calls) begin(call *localCall) {
 	info := l.x.Info()
 	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.asked)}
 	a.Origin = l.x.Origin()
+	if l.w.Watch.On() {
+		a.Of = l.x.From()
+	}
 	if call.before != nil {
 		a.Follows(call.before.Attempt)
 	}

@@ -29,10 +29,11 @@ type Attempt struct {
 	Deliveries int64
 	suspect    bool // it runs alone
 	scheduled  provider.Time
-	deadline   provider.Time // of the call; 0: none
-	expires    time.Time     // when the start-to-close timeout expires; zero: never
-	details    []byte        // heartbeat details of an earlier attempt
-	Origin     []byte        // see history.Origin
+	deadline   provider.Time   // of the call; 0: none
+	expires    time.Time       // when the start-to-close timeout expires; zero: never
+	details    []byte          // heartbeat details of an earlier attempt
+	Origin     []byte          // see history.Origin
+	Of         *history.Origin // the same; nil: see Worker.starts
 	completion provider.Completion
 
 	Cause   func() error  // returns why the context of the user's function has ended, if it has

@@ -93,7 +93,9 @@ func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event
 			scheduled: task.ScheduledAt, deadline: task.Deadline, Origin: call.Origin, instanceID: task.InstanceID,
 		}
 		a.recall(task.Failure)
-		*ended = d.judge.event(a, d.endCall(report, a, passed(task, call, now)))
+		outcome := d.endCall(report, a, passed(task, call, now))
+		*ended = a.event(outcome, time.Now())
+		ended.Total = d.judge.total(a, outcome)
 	}
 	return true
 }

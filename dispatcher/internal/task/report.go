@@ -12,17 +12,31 @@ import (
 	"github.com/perdure/perdure/observe"
 )
 
-// Ended is an attempt that has ended, for the Observer. It is told when its outcome is stored.
+// Ended is an attempt that has ended, for the Observer. It is told when its outcome is stored: until then it is only noted, since the
+// result waits for a commit.
 type Ended struct {
-	observe.Event
+	attempt *Attempt
+	outcome observe.Outcome
+	at      time.Time
+	total   time.Duration
+	cancel  time.Duration
+}
 
-	End func(observe.Event) // of its span; nil: none
+// Tell tells the Observer that the outcome is stored, and ends the span of the attempt.
+func (e *Ended) Tell(to *observing.Hub) {
+	a := e.attempt
+	told := a.event(e.outcome, e.at)
+	told.Total, told.Cancel = e.total, e.cancel
+	if !a.started.IsZero() {
+		told.Took = e.at.Sub(a.started)
+	}
+	to.End(told, a.span.End)
 }
 
 // Stored tells the Observer that the result is stored.
 func (r *Result) Stored(to *observing.Hub) {
 	if r.ended != nil {
-		to.End(r.ended.Event, r.ended.End)
+		r.ended.Tell(to)
 	}
 }
 
@@ -31,14 +45,18 @@ func (r *Result) lost(to *observing.Hub) {
 	if r.ended == nil {
 		return
 	}
-	r.ended.Outcome, r.ended.Total = observe.Lost, observe.NoTime
+	r.ended.outcome, r.ended.total = observe.Lost, observe.NoTime
 	r.Stored(to)
 }
 
-// starts notes when an attempt began, for the Observer.
+// starts notes when an attempt began, for the Observer, and what its task says of the execution.
 func (w *Worker) starts(a *Attempt) {
-	if w.Watch.On() {
-		a.started = time.Now()
+	if !w.Watch.On() {
+		return
+	}
+	a.started = time.Now()
+	if a.Of == nil {
+		a.Of = new(history.DecodeOrigin(a.Origin))
 	}
 }
 
@@ -50,12 +68,9 @@ func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) *Ended 
 	if !w.Watch.On() {
 		return nil
 	}
-	e := &Ended{Event: w.judge.event(a, outcome), End: a.span.End}
-	if !a.started.IsZero() {
-		e.Took = e.At.Sub(a.started)
-	}
+	e := &Ended{attempt: a, outcome: outcome, at: time.Now(), total: w.judge.total(a, outcome), cancel: observe.NoTime}
 	if stop := a.stop.Load(); stop != 0 && errors.Is(cause, activity.ErrCancelled) {
-		e.Cancel = max(0, e.At.Sub(time.Unix(0, stop)))
+		e.cancel = max(0, e.at.Sub(time.Unix(0, stop)))
 	}
 	return e
 }
@@ -63,7 +78,7 @@ func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) *Ended 
 // tell tells the Observer that an attempt has ended.
 func (w *Worker) tell(a *Attempt, cause error, outcome observe.Outcome) {
 	if e := w.Ended(a, cause, outcome); e != nil {
-		w.Watch.End(e.Event, e.End)
+		e.Tell(w.Watch)
 	}
 }
 
@@ -75,11 +90,14 @@ func (w *Worker) reported(a *Attempt, cause error, outcome observe.Outcome, take
 	w.tell(a, cause, outcome)
 }
 
-// event returns the event of an attempt.
-func (j *judge) event(a *Attempt, outcome observe.Outcome) observe.Event {
-	of := history.DecodeOrigin(a.Origin)
+// event returns the event of an attempt that has ended, without durations but Wait.
+func (a *Attempt) event(outcome observe.Outcome, at time.Time) observe.Event {
+	of := a.Of
+	if of == nil { // it has not begun here
+		of = new(history.DecodeOrigin(a.Origin))
+	}
 	e := observe.Event{
-		Kind: observe.Attempt, At: time.Now(), Instance: a.instanceID, Key: a.Ref.Key, Execution: a.Ref.Execution,
+		Kind: observe.Attempt, At: at, Instance: a.instanceID, Key: a.Ref.Key, Execution: a.Ref.Execution,
 		Orchestration: of.Name, Version: of.CodeVersion, Trace: history.HeaderValue(of.Header, history.TraceKey),
 		Activity: a.Call.Name, Queue: a.Call.Queue, EventID: a.Ref.EventID, Attempt: a.Number, Local: a.user != nil && a.user.Info.Local,
 		Outcome: outcome, Took: observe.NoTime, Wait: observe.NoTime, Total: observe.NoTime, Cancel: observe.NoTime,
@@ -87,11 +105,16 @@ func (j *judge) event(a *Attempt, outcome observe.Outcome) observe.Event {
 	if a.Number == 1 && a.began != 0 {
 		e.Wait = max(0, a.began.Sub(a.scheduled)-Span(a.Call.Delay))
 	}
+	return e
+}
+
+// total returns the time since the call if the outcome ends that, and NoTime otherwise.
+func (j *judge) total(a *Attempt, outcome observe.Outcome) time.Duration {
 	switch outcome { //nolint:exhaustive // the others end no call
 	case observe.Completed, observe.Failed, observe.TimedOut, observe.Cancelled:
-		e.Total = max(0, j.Clock.Now().Sub(a.scheduled))
+		return max(0, j.Clock.Now().Sub(a.scheduled))
 	}
-	return e
+	return observe.NoTime
 }
 
 // FailedFor returns the outcome of an attempt that failed for good.
@@ -115,7 +138,7 @@ func (j *judge) poisoned(queue, name string) {
 
 // trace begins the span of an attempt and returns the context of its code.
 func (w *Worker) trace(ctx context.Context, a *Attempt) context.Context {
-	of := history.DecodeOrigin(a.Origin)
+	of := a.Of
 	t := observe.Trying{
 		Instance: a.instanceID, Key: a.Ref.Key, Execution: a.Ref.Execution, Orchestration: of.Name, Activity: a.Call.Name, Queue: a.Call.Queue,
 		EventID: a.Ref.EventID, Attempt: a.Number, Local: a.user.Info.Local, At: a.started,

@@ -57,11 +57,7 @@ func (re reporter) event(kind observe.Kind, info *replay.Info, trace string, at 
 }
 
 // turn tells that a turn ended.
-func (re reporter) turn(r *run, info *replay.Info, trace string, outcome observe.Outcome) {
-	if !re.Watch.On() {
-		return
-	}
-	now := time.Now()
+func (re reporter) turn(r *run, info *replay.Info, trace string, now time.Time, outcome observe.Outcome) {
 	e := re.event(observe.Turn, info, trace, now)
 	e.Outcome, e.Source = outcome, r.source
 	if !r.began.IsZero() {
@@ -79,7 +75,7 @@ func (re reporter) failed(r *run, outcome observe.Outcome) {
 	if r.turn != nil {
 		info = infoOf(&r.turn.Instance)
 	}
-	re.turn(r, &info, "", outcome)
+	re.turn(r, &info, "", time.Now(), outcome)
 }
 
 // replayed tells that an execution was rebuilt.
@@ -100,8 +96,8 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 	}
 	info := x.Info()
 	trace, _ := x.Trace()
-	re.turn(r, &info, trace, observe.Stored)
 	now := time.Now()
+	re.turn(r, &info, trace, now, observe.Stored)
 	for i := range r.anchors {
 		if end := r.anchors[i].End; end != nil {
 			re.Watch.End(observe.Event{At: now}, end)
@@ -125,7 +121,7 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 		}
 	}
 	for _, attempt := range r.locals.Ended() {
-		re.Watch.End(attempt.Event, attempt.End)
+		attempt.Tell(re.Watch)
 	}
 	if turn.End != nil {
 		re.ended(x, &info, trace, now, turn.End)
@@ -152,19 +148,20 @@ func (re reporter) scheduled(info *replay.Info, trace string, now time.Time, bod
 // handled tells of the messages from outside that a commit has stored, and of updates that have their outcome.
 func (re reporter) handled(info *replay.Info, trace string, now time.Time, turn replay.Turn) {
 	for i := range turn.Events {
+		var name, source string
 		var stored []byte
-		e := re.event(observe.Handled, info, trace, now)
 		switch b := turn.Events[i].Body.(type) {
 		case *history.EventReceived:
-			e.Name, e.Source, stored = b.Name, observe.FromEvent, b.Header
+			name, source, stored = b.Name, observe.FromEvent, b.Header
 		case *history.UpdateReceived:
-			e.Name, e.Source, stored = b.Name, observe.FromUpdate, b.Header
+			name, source, stored = b.Name, observe.FromUpdate, b.Header
 		case *history.CancelRequested:
-			e.Source, stored = observe.FromCancel, b.Header
+			source, stored = observe.FromCancel, b.Header
 		default:
 			continue
 		}
-		e.EventID = turn.Events[i].ID
+		e := re.event(observe.Handled, info, trace, now)
+		e.Name, e.Source, e.EventID = name, source, turn.Events[i].ID
 		if re.Watch.Traces() {
 			e.From = history.DecodeHeader(stored)
 		}

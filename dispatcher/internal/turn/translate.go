@@ -187,6 +187,9 @@ func (tr *translator) newTask(
 	if a.Origin = origin; origin == nil {
 		a.Origin = t.added.x.Origin()
 	}
+	if tr.Watch.On() {
+		a.Of = t.added.x.From()
+	}
 	added.Lease = &provider.TaskLease{Token: a.Token, Owner: tr.Config.Owner, Duration: tr.Config.Lease}
 	t.handOffs = append(t.handOffs, a)
 	return added
