@@ -89,7 +89,7 @@ func (c *Client) follow(ctx context.Context, t target, mark string, opts []Follo
 	req := provider.GetRequest{Key: t.key, WithTasks: true, WithValues: true, WithMark: true, Mark: mark}
 	until := time.Now().Add(o.most)
 	for {
-		if req.Wait = waitSlice; o.most > 0 {
+		if req.Wait = provider.MaxWait; o.most > 0 {
 			req.Wait = min(req.Wait, max(0, time.Until(until)))
 		}
 		if mark == "" {

@@ -12,12 +12,13 @@ import (
 
 // Each new version of a row has another xmin. The hash of nothing is 0 for an instance that is gone.
 const (
-	sqlStamps = `SELECT n.nr, coalesce(hashtextextended(
-	(SELECT i.xmin::text FROM perdure.instance i WHERE i.key = n.key) || ' ' ||
-	coalesce((SELECT o.xmin::text FROM perdure.outcome o WHERE o.key = n.key), '') || ' ' ||
-	(SELECT count(*) || ' ' || coalesce(sum(t.xmin::text::numeric * t.event_id), 0) FROM perdure.task t WHERE t.key = n.key) || ' ' ||
-	(SELECT count(*) FROM perdure.dead_letter d WHERE d.key = n.key), 0), 0)
-	FROM unnest($1::uuid[], $2::bigint[]) n (key, nr)`
+	// Most have neither tasks nor dead letters: those of all are sought together.
+	sqlStamps = `WITH t AS MATERIALIZED (SELECT key, count(*) || ' ' || sum(xmin::text::numeric * event_id) AS stamp
+		FROM perdure.task WHERE key = ANY($1) GROUP BY key),
+	d AS MATERIALIZED (SELECT key, count(*) AS stamp FROM perdure.dead_letter WHERE key = ANY($1) GROUP BY key)
+	SELECT n.nr, coalesce(hashtextextended((SELECT i.xmin::text FROM perdure.instance i WHERE i.key = n.key) || ' ' ||
+	coalesce((SELECT o.xmin::text FROM perdure.outcome o WHERE o.key = n.key), '') || ' ' || coalesce(t.stamp, '') || ' ' || coalesce(d.stamp, 0), 0), 0)
+	FROM unnest($1::uuid[], $2::bigint[]) n (key, nr) LEFT JOIN t ON t.key = n.key LEFT JOIN d ON d.key = n.key`
 	sqlValueStamps = `SELECT n.nr, coalesce(hashtextextended(
 	(SELECT i.status || ' ' || i.blocked FROM perdure.instance i WHERE i.key = n.key) || ' ' ||
 	coalesce((SELECT v.xmin::text FROM perdure.value v WHERE v.key = n.key AND v.name = n.name), ''), 0), 0)

@@ -34,8 +34,10 @@ type followers struct {
 	mu     sync.Mutex
 	calls  map[provider.UUID]map[*follower]struct{}
 	stamps map[Followed]uint64
-	next   time.Time // when the scout looks
-	failed bool      // the last look
+	left   map[Followed]bool // what is no longer followed; true: since before the last look. Its stamp stays until then: most calls are repeated
+	next   time.Time         // when the scout looks
+	looked time.Time         // when the last look that succeeded began
+	failed bool              // the last look
 }
 
 // A follower is one call. It holds at most one unread piece of news.
@@ -49,7 +51,7 @@ const (
 	// lookEvery is the shortest time between two looks of the scout.
 	lookEvery = 250 * time.Millisecond
 	// lookShare is the share of the time that looks may take: one part in so many.
-	lookShare = 50
+	lookShare = 100
 	// lookAtMost is the longest time between two looks all the same. Far from its server a look takes long, and changes must be seen within
 	// a second.
 	lookAtMost = 500 * time.Millisecond
@@ -58,6 +60,7 @@ const (
 func newFollowers() *followers {
 	f := &followers{
 		scout: make(chan struct{}, 1), calls: make(map[provider.UUID]map[*follower]struct{}), stamps: make(map[Followed]uint64),
+		left: make(map[Followed]bool),
 	}
 	f.scout <- struct{}{}
 	return f
@@ -74,6 +77,7 @@ func (f *followers) add(what Followed) *follower {
 		f.calls[what.Key] = make(map[*follower]struct{})
 	}
 	f.calls[what.Key][call] = struct{}{}
+	delete(f.left, what)
 	f.count.Add(1)
 	return call
 }
@@ -89,10 +93,21 @@ func (f *followers) remove(call *follower) {
 			return
 		}
 	}
-	delete(f.stamps, call.Followed)
+	f.left[call.Followed] = false
 	if len(same) == 0 {
 		delete(f.calls, call.Key)
 	}
+	if len(f.calls) == 0 { // no look would come
+		clear(f.stamps)
+		clear(f.left)
+	}
+}
+
+// sound reports whether a look has succeeded lately, after a moment. Then no wake-up since that moment is lost.
+func (f *followers) sound(since time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looked.After(since) && time.Since(f.looked) < recheckEvery/3
 }
 
 // tell wakes the calls that follow an instance and for which concerns holds.
@@ -162,8 +177,17 @@ func (f *followers) look(ctx context.Context, from *Source) {
 	if first {
 		from.Failed(err)
 	}
+	if err == nil {
+		f.looked = began
+	}
 	if err != nil || stamps == nil { // the calls meet a lasting error themselves
 		return
+	}
+	for what, long := range f.left {
+		if f.left[what] = true; long {
+			delete(f.stamps, what)
+			delete(f.left, what)
+		}
 	}
 	for i, what := range list {
 		before, known := f.stamps[what]
@@ -195,7 +219,7 @@ func (h *Hub) Await(
 	}
 	call := f.add(what)
 	defer f.remove(call)
-	w := watch{req: req, from: from, until: time.Now().Add(min(req.Wait, provider.MaxWait))}
+	w := watch{req: req, from: from, sound: f.sound, until: time.Now().Add(min(req.Wait, provider.MaxWait))}
 	if req.Mark != "" {
 		w.pace = provider.MarkPace
 	}
@@ -245,7 +269,10 @@ type watch struct {
 	until time.Time     // when the wait has passed
 	next  time.Time     // when the call may read
 	due   bool          // there is something to read
-	again time.Time     // when it reads without news
+	last  time.Time     // when it has read
+	again time.Time     // when it reads without news, unless looks say that there is none
+	lapse bool          // something lapses then, whatever looks say
+	sound func(since time.Time) bool
 }
 
 // read reads the instance if there is news and it is time to, or the wait has passed.
@@ -255,14 +282,19 @@ func (w *watch) read(ctx context.Context) (res provider.GetResult, over bool, er
 	if !passed && now.Before(w.next) || !passed && !w.due && now.Before(w.again) {
 		return res, false, nil
 	}
+	if !passed && !w.due && !w.lapse && w.sound(w.last) {
+		w.again = now.Add(recheckEvery)
+		return res, false, nil
+	}
+	w.last = now
 	res, err = w.from.Get(ctx, w.req)
 	if err != nil || passed || w.req.Ends(&res) {
 		return res, true, err
 	}
 	now = time.Now()
-	w.due, w.next, w.again = false, now.Add(w.pace), now.Add(recheckEvery)
+	w.due, w.lapse, w.next, w.again = false, false, now.Add(w.pace), now.Add(recheckEvery)
 	if at := res.NextLapse(); at != 0 && at.Sub(w.from.Now()) < recheckEvery {
-		w.again = now.Add(at.Sub(w.from.Now()))
+		w.lapse, w.again = true, now.Add(at.Sub(w.from.Now()))
 	}
 	return res, false, nil
 }

@@ -181,7 +181,7 @@ func TestLooksTakeAShare(t *testing.T) {
 	t.Parallel()
 	for slow, want := range map[time.Duration]int64{
 		time.Millisecond:       20_000 / (250 + 1),
-		8 * time.Millisecond:   20_000 / (50*8 + 8),
+		3 * time.Millisecond:   20_000 / (100*3 + 3),
 		100 * time.Millisecond: 20_000 / (500 + 100),
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -194,6 +194,42 @@ func TestLooksTakeAShare(t *testing.T) {
 			}
 			if looks := s.looks.Load(); looks < want-1 || looks > want+1 {
 				t.Errorf("%d looks of %v in 20 s, want %d", looks, s.slow, want)
+			}
+		})
+	}
+}
+
+// Calls that follow what does not change read when they begin and when they end, and once more after the first look. A repeated call is
+// known to the looks. While looks fail, each call reads by itself.
+func TestHazard83_QuietFollowersReadLittle(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			t.Helper()
+			const waiters, calls = 100, 3
+			h, s := NewHub(), newFakeStore()
+			s.broken.Store(broken)
+			var over sync.WaitGroup
+			for n := range waiters {
+				key := provider.UUID{byte(n), 1}
+				s.set(key, "", "seen")
+				over.Go(func() {
+					for range calls {
+						req := provider.GetRequest{Mark: "seen", Wait: time.Minute}
+						if _, err := h.Await(t.Context(), nil, &req, key, s.source()); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(time.Duration(n) * time.Microsecond) //nolint:forbidigo // of a bubble's clock; there is always another one
+					}
+				})
+			}
+			over.Wait()
+			least, most := int64(calls*2*waiters), int64((calls*2+1)*waiters+calls)
+			if broken {
+				least, most = calls*5*waiters, calls*5*waiters // at the beginning, every 15 s and at the end
+			}
+			if reads := s.reads.Load(); reads < least || reads > most {
+				t.Errorf("looks that fail %v: %d calls of a minute read %d times, want %d to %d", broken, calls*waiters, reads, least, most)
 			}
 		})
 	}
