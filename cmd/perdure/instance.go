@@ -10,9 +10,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+const keyUsage = "ID is the key of an instance, which no other instance has later"
+
 // keyFlag adds the flag --key to a command whose argument ID names an instance.
 func keyFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("key", false, "ID is the key of an instance, which no other instance has later")
+	return cmd.Flags().Bool("key", false, keyUsage)
 }
 
 // instanceOf returns a handle of the instance that an argument names: by its ID, or with the flag --key by its key.
@@ -25,6 +27,20 @@ func instanceOf(ctx context.Context, c *client.Client, arg string, byKey bool) (
 		return client.Handle[json.RawMessage]{}, err
 	}
 	return client.LookupKey[json.RawMessage](ctx, c, key)
+}
+
+// actOn acts on the instance that an argument names: by its ID, or with the flag --key by its key. The act by key goes to that instance only.
+func actOn(
+	ctx context.Context, c *client.Client, arg string, byKey bool, byID func(id string) error, one func(h client.Handle[json.RawMessage]) error,
+) (id string, err error) {
+	if !byKey {
+		return arg, byID(arg)
+	}
+	h, err := instanceOf(ctx, c, arg, true)
+	if err != nil {
+		return arg, err
+	}
+	return h.ID(), one(h)
 }
 
 // parseKey parses the key of an instance.

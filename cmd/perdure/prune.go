@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -35,6 +36,7 @@ func newDelete(a *app) *cobra.Command {
 		Args:    arguments,
 	}
 	yes := yesFlag(cmd)
+	byKey := keyFlag(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "delete it also while it, or a child below it, is running")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.confirm(cmd, *yes, fmt.Sprintf("delete %s, its children and their histories for good", args[0])); err != nil {
@@ -45,11 +47,14 @@ func newDelete(a *app) *cobra.Command {
 			opts = append(opts, client.Force())
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			n, err := c.Delete(ctx, args[0], opts...)
+			var n int64
+			id, err := actOn(ctx, c, args[0], *byKey,
+				func(id string) (err error) { n, err = c.Delete(ctx, id, opts...); return err },
+				func(h client.Handle[json.RawMessage]) (err error) { n, err = h.Delete(ctx, opts...); return err })
 			if err != nil {
 				return err
 			}
-			out := deleted{ID: args[0], Action: "delete", Instances: n}
+			out := deleted{ID: id, Action: "delete", Instances: n}
 			return a.show(cmd, out, func(w *tabwriter.Writer) {
 				fmt.Fprintf(w, "deleted %s: %s\n", plain(out.ID), plural(int(n), "instance"))
 			})

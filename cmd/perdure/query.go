@@ -22,7 +22,7 @@ type queried struct {
 
 func newQuery(a *app) *cobra.Command {
 	var input string
-	var evenBlocked bool
+	var evenBlocked, byKey bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "query ID NAME",
@@ -47,7 +47,7 @@ func newQuery(a *app) *cobra.Command {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				ctx, cancel := context.WithTimeout(ctx, timeout)
 				defer cancel()
-				h, err := client.Lookup[json.RawMessage](ctx, c, args[0])
+				h, err := instanceOf(ctx, c, args[0], byKey)
 				if err != nil {
 					return err
 				}
@@ -61,6 +61,7 @@ func newQuery(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&input, "input", "", "input as JSON, @file, or - for standard input (default: none)")
+	cmd.Flags().BoolVar(&byKey, "key", false, keyUsage)
 	cmd.Flags().BoolVar(&evenBlocked, "even-blocked", false, "answer from the stored history of a blocked instance")
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "how long to wait for the answer")
 	return cmd

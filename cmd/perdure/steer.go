@@ -25,31 +25,35 @@ type steered struct {
 }
 
 func newRaise(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "raise ID EVENT [JSON]",
 		Short: "Send an event to an instance",
 		Long: "Raise sends the event EVENT to the instance. Its handler gets it, or its mailbox keeps it until the orchestration\n" +
 			"receives it. The payload is JSON, @file, or - for standard input. The default is null.",
 		Example: "  perdure raise order-42 approval '{\"by\": \"ann\", \"approved\": true}' --db orders.db",
 		Args:    arguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			payload := json.RawMessage("null")
-			if len(args) == 3 {
-				value, err := readJSON(cmd, "payload", args[2])
-				if err != nil {
-					return err
-				}
-				payload = value
-			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.Raise(ctx, args[0], args[1], payload); err != nil {
-					return err
-				}
-				out := steered{ID: args[0], Action: "raise", Event: args[1]}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "raised %s to %s\n", plain(out.Event), plain(out.ID)) })
-			})
-		},
 	}
+	byKey := keyFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		payload := json.RawMessage("null")
+		if len(args) == 3 {
+			value, err := readJSON(cmd, "payload", args[2])
+			if err != nil {
+				return err
+			}
+			payload = value
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			id, err := actOn(ctx, c, args[0], *byKey, func(id string) error { return c.Raise(ctx, id, args[1], payload) },
+				func(h client.Handle[json.RawMessage]) error { return h.Raise(ctx, args[1], payload) })
+			if err != nil {
+				return err
+			}
+			out := steered{ID: id, Action: "raise", Event: args[1]}
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "raised %s to %s\n", plain(out.Event), plain(out.ID)) })
+		})
+	}
+	return cmd
 }
 
 func newCancel(a *app) *cobra.Command {
@@ -58,7 +62,10 @@ func newCancel(a *app) *cobra.Command {
 		Short: "Cancel an instance, so that its code can clean up",
 		Long: "Cancel cancels the orchestration's context, so that its code can clean up and return. The command returns when\n" +
 			"the request is stored. Check the outcome with 'perdure describe'.",
-	}, "cancel", "asked %s to stop\n", func(c *client.Client, ctx context.Context, id, reason string) error { return c.Cancel(ctx, id, reason) })
+	}, "cancel", "asked %s to stop\n", func(c *client.Client, ctx context.Context, id, reason string) error { return c.Cancel(ctx, id, reason) },
+		func(h client.Handle[json.RawMessage], ctx context.Context, reason string) error {
+			return h.Cancel(ctx, reason)
+		})
 }
 
 func newTerminate(a *app) *cobra.Command {
@@ -67,33 +74,45 @@ func newTerminate(a *app) *cobra.Command {
 		Short: "End an instance at once, without running its code",
 		Long: "Terminate ends the instance without running its code again. Nothing is cleaned up, and its waiting messages\n" +
 			"become dead letters. Prefer 'perdure cancel' if the code still responds.",
-	}, "terminate", "terminated %s\n", (*client.Client).Terminate)
+	}, "terminate", "terminated %s\n", (*client.Client).Terminate, client.Handle[json.RawMessage].Terminate)
 }
 
 func newUnblock(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "unblock ID",
 		Short: "Retry a blocked instance at once",
 		Long: "Unblock clears the blocked flag, so that the next turn is tried at once. Fix the cause first. Blocked instances\n" +
 			"are listed by 'perdure list --blocked'. A held instance runs only after unblock; the others retry on their own.",
 		Args: arguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				d, err := c.Describe(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				if d.Blocked == nil && !d.Status.Ended() {
-					return fmt.Errorf("unblocking %q: %w; see 'perdure list --blocked'", args[0], errNotBlocked)
-				}
-				if err := c.Unblock(ctx, args[0]); err != nil {
-					return err
-				}
-				out := steered{ID: args[0], Action: "unblock"}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "unblocked %s\n", plain(out.ID)) })
-			})
-		},
 	}
+	byKey := keyFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			blocked := func(d client.Description, err error) error {
+				if err == nil && d.Blocked == nil && !d.Status.Ended() {
+					err = fmt.Errorf("unblocking %q: %w; see 'perdure list --blocked'", args[0], errNotBlocked)
+				}
+				return err
+			}
+			id, err := actOn(ctx, c, args[0], *byKey, func(id string) error {
+				if err := blocked(c.Describe(ctx, id)); err != nil {
+					return err
+				}
+				return c.Unblock(ctx, id)
+			}, func(h client.Handle[json.RawMessage]) error {
+				if err := blocked(h.Describe(ctx)); err != nil {
+					return err
+				}
+				return h.Unblock(ctx)
+			})
+			if err != nil {
+				return err
+			}
+			out := steered{ID: id, Action: "unblock"}
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "unblocked %s\n", plain(out.ID)) })
+		})
+	}
+	return cmd
 }
 
 func newDropMessage(a *app) *cobra.Command {
@@ -132,15 +151,21 @@ type dropped struct {
 }
 
 // newEnder completes a command that stops one instance with a reason.
-func newEnder(a *app, cmd *cobra.Command, action, done string, stop func(*client.Client, context.Context, string, string) error) *cobra.Command {
+func newEnder(
+	a *app, cmd *cobra.Command, action, done string, stop func(*client.Client, context.Context, string, string) error,
+	one func(client.Handle[json.RawMessage], context.Context, string) error,
+) *cobra.Command {
 	reason := ""
+	byKey := keyFlag(cmd)
 	cmd.Args = arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if err := stop(c, ctx, args[0], reason); err != nil {
+			id, err := actOn(ctx, c, args[0], *byKey, func(id string) error { return stop(c, ctx, id, reason) },
+				func(h client.Handle[json.RawMessage]) error { return one(h, ctx, reason) })
+			if err != nil {
 				return err
 			}
-			out := steered{ID: args[0], Action: action, Reason: reason}
+			out := steered{ID: id, Action: action, Reason: reason}
 			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, plain(out.ID)) })
 		})
 	}

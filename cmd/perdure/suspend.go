@@ -19,7 +19,7 @@ func newSuspend(a *app) *cobra.Command {
 		Short: "Stop an instance until it is resumed",
 		Long: "Suspend stops an instance: its code does not run, and no activity of it begins. Activities that run go on, and their\n" +
 			"results wait, as do events and timers. Children go on. 'perdure resume' ends it.",
-	}, "suspend", "suspended %s\n", (*client.Client).Suspend)
+	}, "suspend", "suspended %s\n", (*client.Client).Suspend, client.Handle[json.RawMessage].Suspend)
 }
 
 func newResume(a *app) *cobra.Command {
@@ -27,14 +27,16 @@ func newResume(a *app) *cobra.Command {
 		Use:   "resume ID",
 		Short: "Let a suspended instance go on",
 		Long:  "Resume lets a suspended instance go on with all that waits. An instance that is not suspended stays as it is.",
-	}, "resume", "resumed %s\n", (*client.Client).Resume)
+	}, "resume", "resumed %s\n", (*client.Client).Resume, client.Handle[json.RawMessage].Resume)
 }
 
 // newPauser completes suspend or resume.
 func newPauser(
 	a *app, cmd *cobra.Command, action, done string, act func(*client.Client, context.Context, string, string, ...client.ActOption) error,
+	one func(client.Handle[json.RawMessage], context.Context, string, ...client.ActOption) error,
 ) *cobra.Command {
 	reason, request := "", ""
+	byKey := keyFlag(cmd)
 	cmd.Args = arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var opts []client.ActOption
@@ -42,10 +44,12 @@ func newPauser(
 			opts = append(opts, client.Repeatable(request))
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if err := act(c, ctx, args[0], reason, opts...); err != nil {
+			id, err := actOn(ctx, c, args[0], *byKey, func(id string) error { return act(c, ctx, id, reason, opts...) },
+				func(h client.Handle[json.RawMessage]) error { return one(h, ctx, reason, opts...) })
+			if err != nil {
 				return err
 			}
-			out := steered{ID: args[0], Action: action, Reason: reason}
+			out := steered{ID: id, Action: action, Reason: reason}
 			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, plain(out.ID)) })
 		})
 	}
@@ -73,6 +77,7 @@ func newRestart(a *app) *cobra.Command {
 		Example: "  perdure restart order-42 --reason 'the bank is back' --db orders.db",
 		Args:    arguments,
 	}
+	byKey := keyFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if request == "" {
 			request = uuid.NewString()
@@ -82,11 +87,17 @@ func newRestart(a *app) *cobra.Command {
 			opts = append(opts, client.RestartAs(id))
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			h, err := c.Restart(ctx, args[0], reason, opts...)
+			var h client.Handle[json.RawMessage]
+			old, err := actOn(ctx, c, args[0], *byKey,
+				func(id string) (err error) { h, err = c.Restart(ctx, id, reason, opts...); return err },
+				func(one client.Handle[json.RawMessage]) (err error) {
+					h, err = one.Restart(ctx, reason, opts...)
+					return err
+				})
 			if err != nil {
 				return fmt.Errorf("%w; to try the same again, add --request-id %s", err, shellWord(request))
 			}
-			out := restarted{ID: args[0], Action: "restart", New: h.ID(), Key: h.Key(), Reason: reason}
+			out := restarted{ID: old, Action: "restart", New: h.ID(), Key: h.Key(), Reason: reason}
 			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "restarted %s as %s\n", plain(out.ID), plain(out.New)) })
 		})
 	}
