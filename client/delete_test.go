@@ -1,14 +1,18 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
@@ -99,6 +103,39 @@ func TestHazard87_PruneSparesSchedules(t *testing.T) {
 		if stays := n < 2; stays != (err == nil) {
 			t.Errorf("run %d: %v, want it there: %v", n, err, stays)
 		}
+	}
+}
+
+// halting is a store whose first prune fails behind the first instance.
+type halting struct {
+	*provider.Full
+
+	failed atomic.Bool
+}
+
+func (h *halting) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
+	if h.failed.Swap(true) {
+		return h.Full.Prune(ctx, req)
+	}
+	req.Max = 1
+	res, err := h.Full.Prune(ctx, req)
+	if err == nil {
+		err = &provider.Error{Op: "prune", Outcome: provider.OutcomeUnknown, Retryable: true, Err: errors.New("the disk is slow")}
+	}
+	return provider.PruneResult{Instances: res.Instances}, err
+}
+
+// A prune that is repeated counts what its first try has removed.
+func TestPruneCountsEachTry(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	for range 3 {
+		if err := w.start().Terminate(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := clienttest.New(t, &halting{Full: provider.FullOf(w.store)}, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	if done, err := c.Prune(t.Context(), client.Pruning{Young: true}); err != nil || done.Instances != 3 {
+		t.Errorf("%+v %v, want 3 pruned", done, err)
 	}
 }
 

@@ -73,11 +73,15 @@ func (c *Client) prune(ctx context.Context, doing string, req provider.PruneRequ
 			req.Max = int(min(pruneStep, p.Limit-done.Instances))
 		}
 		req.Cursor = done.Cursor
-		res, err := read(ctx, c.store, doing, c.store.Prune, req)
+		var res provider.PruneResult
+		_, err := c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+			res, err = c.store.Prune(ctx, req)
+			done.Instances += res.Instances // also of a try that failed in its middle
+			return err
+		})
 		if err != nil {
 			return explain(doing, 0, err)
 		}
-		done.Instances += res.Instances
 		done.Cursor = res.Cursor
 		if p.Progress != nil && res.Instances > 0 {
 			p.Progress(done.Instances)

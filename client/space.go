@@ -59,11 +59,15 @@ func (c *Client) trim(ctx context.Context, doing string, trimmer provider.Trimme
 		if t.Limit > 0 {
 			req.Max = int(min(pruneStep, t.Limit-done.Executions))
 		}
-		res, err := read(ctx, c.store, doing, trimmer.Trim, req)
+		var res provider.TrimResult
+		_, err := c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+			res, err = trimmer.Trim(ctx, req)
+			done.Executions += res.Executions // also of a try that failed in its middle
+			return err
+		})
 		if err != nil {
 			return explain(doing, 0, err)
 		}
-		done.Executions += res.Executions
 		done.Cursor = res.Cursor
 		if t.Progress != nil && res.Executions > 0 {
 			t.Progress(done.Executions)
