@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	form "github.com/perdure/perdure/internal/bulk"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -202,5 +203,66 @@ func TestHazard68_KilledStepsCountOnlyTheirOwn(t *testing.T) {
 		if err != nil || done.Done != 1 || done.Skipped != 1 {
 			t.Errorf("%s: %+v %v, want one done and one skipped", act, done, err)
 		}
+	}
+}
+
+// A redriven dead letter leaves no trace, so the plan says which instances had one.
+func TestHazard68_KilledRedrivesCountExactly(t *testing.T) {
+	w := newWorld(t, 5)
+	w.begun()
+	for _, h := range w.handles {
+		if err := h.Suspend(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		event := &history.EventReceived{Name: "go", Payload: []byte("1"), RequestID: "dropped"}
+		sent, err := w.Store.Send(t.Context(), provider.SendRequest{Key: h.Key(), Message: provider.NewMessage{
+			Kind: provider.MessageKind(event.Kind()), Payload: history.Encode(nil, history.Event{Body: event}),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Store.Steer(t.Context(), provider.SteerRequest{
+			Key: h.Key(), Action: provider.SteerDrop, MessageID: sent.MessageID, Reason: "test", Commit: enginetest.NewID(),
+		})
+		if err == nil {
+			err = h.Resume(t.Context(), "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.killedTwice(w.every(client.ActRedrive, whatever()))
+	if got := w.counted(); got[1] != 5 {
+		t.Errorf("events taken: %v, want one by each of 5", got)
+	}
+}
+
+// An instance that has the version already was moved by the lost attempt, if it remembers that.
+func TestHazard68_KilledMovesCountExactly(t *testing.T) {
+	e := enginetest.Memory(t, runtime.Options{})
+	reg := registry(t)
+	if err := runtime.AddOrchestration(reg, orchestration.Define("Collects", Collects, orchestration.Version("2"))); err != nil {
+		t.Fatal(err)
+	}
+	e.Start(reg)
+	w := &world{Engine: e, Client: e.Client(client.Options{})}
+	for n := range 5 {
+		h, err := client.StartNamed[int](t.Context(), w.Client, "Collects", orchestration.None{}, client.WithID(fmt.Sprint("c-", n)), client.WithVersion(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.handles = append(w.handles, h)
+	}
+	w.begun()
+	if err := w.Move(t.Context(), "c-0", "2"); err != nil { // the oldest, on which the job acts last
+		t.Fatal(err)
+	}
+	args := whatever()
+	args.Version = "2"
+	req := w.every(client.ActMove, args)
+	stored := w.killed(req, nil, 2)
+	done, err := w.attempt(t.Context(), req, stored, func(form.Stepped, bool) {})
+	if err != nil || done.Done != 4 || done.Skipped != 1 {
+		t.Errorf("%+v %v, want 4 done and one skipped", done, err)
 	}
 }
