@@ -113,6 +113,9 @@ func jobActs() []act {
 				{name: "payload", kind: aJSON, label: "Payload", help: "For raise. JSON."},
 				{name: "version", label: "Version", help: "For move."},
 				{name: "force", kind: aBool, label: "Also those that run", help: "For delete."},
+				{name: "point", kind: anInt, label: "Event number", help: "For reset and fork: each new history begins to differ before it. 1 is the beginning."},
+				{name: "dropLater", kind: aBool, label: "Forget later events", help: "For reset."},
+				{name: "prefix", label: "Prefix of the new IDs", help: "For fork."},
 			},
 		},
 		{
@@ -134,7 +137,7 @@ func startJob(ctx context.Context, c *call, in input) (outcome, error) {
 	}
 	j := client.BulkJob{
 		Act: client.Act(in["act"]), Filter: f, Before: in.time("before"), Max: in.int("max"), Reason: in["reason"], Event: in["event"],
-		Version: in["version"], Force: in.bool("force"),
+		Version: in["version"], Force: in.bool("force"), Point: in.int("point"), DropLater: in.bool("dropLater"), Prefix: in["prefix"],
 	}
 	if in["payload"] != "" {
 		j.Payload = in.json("payload")

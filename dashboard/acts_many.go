@@ -136,10 +136,11 @@ func startMany(ctx context.Context, c *call, in input) (outcome, error) {
 	return outcome{value: done}, nil
 }
 
-// chosenActs are the acts on chosen instances by name: those of bulk jobs that are acts on one instance, too.
+// chosenActs are the acts on chosen instances by name: those of bulk jobs that are acts on one instance, too. A reset or fork needs a point of
+// each history.
 func chosenActs() (names []string) {
 	for _, a := range client.BulkActs() {
-		if a != client.ActRedrive {
+		if a != client.ActRedrive && a != client.ActReset && a != client.ActFork {
 			names = append(names, string(a))
 		}
 	}
