@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,8 +25,8 @@ import (
 )
 
 var (
-	dashboardInstances = flag.Int64("dashboard.instances", 500, "TestDashboardPages and TestDashboardTabs: how many instances the stores hold")
-	dashboardStores    = flag.String("dashboard.stores", "sqlite postgres", "TestDashboardPages and TestDashboardTabs: the stores to measure")
+	dashboardInstances = flag.Int64("dashboard.instances", fewInstances, "TestDashboardPages and TestDashboardTabs: how many instances the stores hold")
+	dashboardStores    = flag.String("dashboard.stores", "", "TestDashboardPages and TestDashboardTabs: the stores to measure; default: both, or sqlite for few instances")
 )
 
 // mostCalls bounds how many calls of the store a page makes: the lists of 50 schedules and jobs read one by one.
@@ -53,14 +54,19 @@ func TestDashboardPages(t *testing.T) {
 	}
 }
 
+// fewInstances are too few to measure: they show only that the tests work.
+const fewInstances = 500
+
 // stores returns the kinds of stores to measure.
-func stores() (kinds []string) {
-	for _, kind := range []string{"sqlite", "postgres"} {
-		if slices.Contains(split(*dashboardStores), kind) {
-			kinds = append(kinds, kind)
-		}
+func stores() []string {
+	switch {
+	case *dashboardStores != "":
+		return strings.Fields(*dashboardStores)
+	case *dashboardInstances <= fewInstances:
+		return []string{"sqlite"}
+	default:
+		return []string{"sqlite", "postgres"}
 	}
-	return kinds
 }
 
 // filled returns a function that opens a store with so many instances.

@@ -35,8 +35,6 @@ const openTabs = 10
 // livePage finds in a page how often its script reads it, in seconds.
 var livePage = regexp.MustCompile(`data-live="(\d+)"`)
 
-func split(text string) []string { return strings.Fields(text) }
-
 // TestDashboardTabs prints what the dashboard in ten open tabs costs W1: its rate and the time of the processors, without and with the tabs, in
 // turns, each as the median of all rounds. It is a measurement and fails only if a request does:
 //

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -136,15 +137,24 @@ func startMany(ctx context.Context, c *call, in input) (outcome, error) {
 	return outcome{value: done}, nil
 }
 
-// chosenActs are the acts on chosen instances by name: those of bulk jobs that are acts on one instance, too. A reset or fork needs a point of
-// each history.
+// chosenActs are the acts on chosen instances by name: those of bulk jobs that are the same on each instance.
 func chosenActs() (names []string) {
 	for _, a := range client.BulkActs() {
-		if a != client.ActRedrive && a != client.ActReset && a != client.ActFork {
+		if ofEach(string(a)) != nil {
 			names = append(names, string(a))
 		}
 	}
 	return names
+}
+
+// ofEach returns an act on an instance that can be done on chosen ones; nil: it is none.
+func ofEach(name string) *act {
+	of := slices.Concat(instanceActs(), steerActs(), deletionActs())
+	i := slices.IndexFunc(of, func(a act) bool { return a.of == &ofInstance && a.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &of[i]
 }
 
 // actOnChosen does an act on each of the chosen instances. It ends early only with the request.
@@ -160,12 +170,10 @@ func actOnChosen(ctx context.Context, c *call, in input) (outcome, error) {
 			return outcome{}, badInput("keys has %q: give keys of instances", key)
 		}
 	}
-	of := slices.Concat(instanceActs(), steerActs(), deletionActs())
-	i := slices.IndexFunc(of, func(a act) bool { return a.of == &ofInstance && a.name == in["act"] })
-	if i < 0 {
-		return outcome{}, badInput("act is %q: it is none on chosen instances", in["act"])
+	a := ofEach(in["act"])
+	if a == nil {
+		return outcome{}, badInput("act is %q: give one of %s", in["act"], strings.Join(chosenActs(), ", "))
 	}
-	a := &of[i]
 	if !c.who.May(a.right) {
 		return outcome{}, fmt.Errorf("%s as %v: %w", a.right, c.who.Role, client.ErrForbidden)
 	}

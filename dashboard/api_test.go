@@ -156,6 +156,12 @@ func TestActsOfTheAPI(t *testing.T) {
 	if id, _ := r.json(t)["id"].(string); id == "" {
 		t.Errorf("the job is %s", r.body)
 	}
+	do("/jobs/start", object{"act": "fork", "filter": "prefix=refund-17&orchestration=Refund", "max": 5, "point": 1, "prefix": "again-"}, http.StatusOK)
+	until(t, func() bool {
+		_, err := w.client.Describe(t.Context(), "again-refund-17")
+		return err == nil
+	})
+	do("/jobs/start", object{"act": "reset", "filter": "orchestration=Refund", "max": 5}, http.StatusBadRequest)
 	w.planned(s)
 	do("/schedules/pause?id=sweep", object{"note": "holiday"}, http.StatusNoContent)
 	if r := s.get("/schedules"); !strings.Contains(r.body, "holiday") {

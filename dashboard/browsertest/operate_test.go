@@ -185,7 +185,6 @@ func chooseRows(t *testing.T, s *site, b *tab) {
 	b.leave(chromedp.Click(chromedp.CSS("#choose button")))
 	b.says("2 instances are chosen")
 	b.says("reminder-ann")
-	b.shoot("act-chosen-wide-light")
 	b.fill([2]string{"act", "suspend"}, [2]string{"reason", "stocktaking"})
 	b.says("Done")
 	for _, id := range []string{"order-1006", "reminder-ann"} {
@@ -261,7 +260,7 @@ func TestRetentionInTheBrowser(t *testing.T) {
 	b.follow("Begin a round now")
 	b.fill()
 	b.do(chromedp.WaitReady(`//main[contains(., "Instances removed")]`))
-	b.shoot("retention-set-wide-light")
+	b.shoot("retention-on-wide-light")
 	if r := info(); r.Rounds < 1 {
 		t.Errorf("there were %d rounds", r.Rounds)
 	}
@@ -283,7 +282,7 @@ func TestTimesBeforeASchedule(t *testing.T) {
 		t.Helper()
 		b.leave(chromedp.Click(chromedp.CSS(`main form.card button[name="preview"]`)))
 		b.says("Next due times")
-		if n := eval[int](b, `document.querySelectorAll("#times + ol li time").length`); n != 10 {
+		if n := eval[int](b, `document.querySelectorAll("#times + ol li").length`); n != 10 {
 			t.Errorf("%d times are shown", n)
 		}
 	}
@@ -314,14 +313,16 @@ func TestTimesBeforeASchedule(t *testing.T) {
 func TestStartManyInTheBrowser(t *testing.T) {
 	s := newSite(t)
 	b := s.tab(t)
-	b.open("/instances/start-many")
+	b.open("/instances")
+	b.follow("Start many")
 	b.fill([2]string{"orchestration", "Reminder"}, [2]string{"starts", `[{"id": "many-1", "input": 1}, {"id": "order-1000", "input": 1}]`})
 	b.says("many-1")
 	b.says("already exists")
 	if d := s.describe("many-1"); d.Status != client.StatusRunning {
 		t.Errorf("it is %v", d.Status)
 	}
-	b.open("/instances/trim")
+	b.open("/retention")
+	b.follow("Delete old executions")
 	b.fill()
 	b.says("Delete old executions: done")
 }
