@@ -39,10 +39,10 @@ func didSteer(ctx context.Context, c *Client, r *didRequest) (bool, error) {
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, provider.ErrNotFound), errors.Is(err, provider.ErrEnded), errors.Is(err, errors.ErrUnsupported):
-		return false, nil
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
+		return false, explain(r.act.doing, 0, err)
 	}
-	return false, explain(r.act.doing, 0, err)
+	return false, nil // a refusal, such as that of an instance that was moved away
 }
 
 // didSend looks for the message in the histories of the current execution and the one before.

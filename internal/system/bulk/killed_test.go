@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	form "github.com/perdure/perdure/internal/bulk"
@@ -265,4 +266,26 @@ func TestHazard68_KilledMovesCountExactly(t *testing.T) {
 	if err != nil || done.Done != 4 || done.Skipped != 1 {
 		t.Errorf("%+v %v, want 4 done and one skipped", done, err)
 	}
+}
+
+// A reset of an instance whose code no node has counts as failed, and holds the job up no longer than the client waits for a node.
+func TestResetUnserved(t *testing.T) {
+	e := enginetest.Memory(t, runtime.Options{})
+	e.Start(registry(t))
+	w := &world{Engine: e, Client: e.Client(client.Options{CallTimeout: 300 * time.Millisecond})}
+	w.begin(1)
+	w.begun()
+	if _, err := client.StartNamed[int](t.Context(), w.Client, "Nobody", 1, client.WithID("c-nobody")); err != nil {
+		t.Fatal(err)
+	}
+	req := w.every(client.ActReset, whatever())
+	req.Max = 2
+	done, err := w.step(req, func(form.Stepped) {})
+	if err != nil || done.Done != 1 || done.Failed != 1 || done.Failures[0].ID != "c-nobody" {
+		t.Errorf("%+v %v, want one done and one failed", done, err)
+	}
+	w.Until("it runs in execution 2", func() bool {
+		i := w.Get(w.handles[0].Key())
+		return i.Execution == 2 && i.ReadyAt == 0
+	})
 }
