@@ -15,41 +15,29 @@ type cutting struct {
 	acted func(ctx context.Context) int64 // instances on which it has acted, also in the step that it makes now
 	over  func(ctx context.Context) bool
 	last  int64 // what acted returned at the last kill
-	hits  int
 }
 
-// cut kills the worker some times in the middle of a step, of one work after the other.
-func (j *jobbing) cut(ctx context.Context, kills int) {
+// cut kills the worker some times in the middle of a step, each time later in it, and at least once.
+func (j *jobbing) cut(ctx context.Context, kills int, w *cutting) {
 	j.t.Helper()
-	works := []*cutting{
-		{name: "delete", step: jobStep, all: jobSize, over: j.bulkOver("rid"), acted: func(ctx context.Context) int64 {
-			return jobSize - j.count(ctx, client.Filter{IDPrefix: "gone-"})
-		}},
-		{name: "retention", step: oldBatch, all: jobSize / 2, over: j.roundOver, acted: func(ctx context.Context) int64 {
-			return jobSize/2 - j.count(ctx, client.Filter{IDPrefix: "old-"})
-		}},
-		{name: "raise", step: jobStep, all: jobSize, over: j.bulkOver("tick"), acted: j.raised},
-	}
-	for n := range kills {
-		w := works[n%len(works)]
+	hits := 0
+	for n := 0; n < kills || hits == 0; n++ {
 		j.ready(0)
-		if !j.midst(ctx, w, w.step*int64(n/len(works))/8) {
-			continue
+		if !j.midst(ctx, w, w.step*int64(n)/8) {
+			break
 		}
 		j.kill(0)
 		w.last = w.acted(ctx)
 		inside := w.last%w.step != 0 && w.last < w.all
 		if inside {
-			w.hits++
+			hits++
 		}
 		j.t.Logf("killed when %s had acted on %d, in a step: %v", w.name, w.last, inside)
 		j.spawn(0)
 	}
 	j.ready(0)
-	for _, w := range works {
-		if w.hits == 0 {
-			j.t.Errorf("no kill hit the middle of a step of %s", w.name)
-		}
+	if hits == 0 {
+		j.t.Errorf("no kill hit the middle of a step of %s", w.name)
 	}
 }
 

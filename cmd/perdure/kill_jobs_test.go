@@ -34,9 +34,11 @@ func Counting(ctx *orchestration.Context, _ string) (int, error) {
 func Brief(*orchestration.Context, string) (string, error) { return "", nil }
 
 const (
-	jobSize  = 200 // instances that each job of the test acts on
+	jobSize  = 200 // instances that each bulk job acts on
 	jobStep  = 60  // of them in one step
-	oldBatch = 50  // instances that one call of the store prunes
+	oldSize  = 400 // instances that retention removes
+	oldBatch = 200 // of them in one call of the store
+	newSize  = 50  // instances that it leaves
 )
 
 // jobbing is a store on which jobs run in workers that are killed.
@@ -131,15 +133,18 @@ func finishJobs(t *testing.T, j *jobbing, ageing func(statement string)) {
 	}
 	schedule, err := client.CreateSchedule(ctx, j.client, "s", every, Brief, "")
 	j.must(err)
-	jobs := []client.Bulk{
-		j.bulk(ctx, client.BulkJob{ID: "tick", Act: client.ActRaise, Filter: client.Filter{IDPrefix: "count-"}, Event: "tick", Payload: 1}),
-		j.bulk(ctx, client.BulkJob{ID: "rid", Act: client.ActDelete, Filter: client.Filter{IDPrefix: "gone-"}, Force: true}),
-	}
 	j.must(j.client.SetRetention(ctx, client.Retention{Rules: []client.RetentionRule{{Age: client.MinPruneAge}}, Batch: oldBatch, Rate: oldBatch}))
-
 	j.man(1)
-	j.cut(ctx, kills)
-	for _, b := range jobs {
+	j.cut(ctx, kills/3, &cutting{name: "retention", step: oldBatch, all: oldSize, over: j.roundOver, acted: func(ctx context.Context) int64 {
+		return oldSize - j.count(ctx, client.Filter{IDPrefix: "old-"})
+	}})
+	rid := j.bulk(ctx, client.BulkJob{ID: "rid", Act: client.ActDelete, Filter: client.Filter{IDPrefix: "gone-"}, Force: true})
+	j.cut(ctx, kills/3, &cutting{name: "delete", step: jobStep, all: jobSize, over: j.bulkOver("rid"), acted: func(ctx context.Context) int64 {
+		return jobSize - j.count(ctx, client.Filter{IDPrefix: "gone-"})
+	}})
+	tick := j.bulk(ctx, client.BulkJob{ID: "tick", Act: client.ActRaise, Filter: client.Filter{IDPrefix: "count-"}, Event: "tick", Payload: 1})
+	j.cut(ctx, kills/3, &cutting{name: "raise", step: jobStep, all: jobSize, over: j.bulkOver("tick"), acted: j.raised})
+	for _, b := range []client.Bulk{rid, tick} {
 		j.finished(ctx, b)
 	}
 	j.retained(ctx)
@@ -163,17 +168,21 @@ func finishJobs(t *testing.T, j *jobbing, ageing func(statement string)) {
 	j.sound(ctx)
 }
 
-// age makes ended instances, half of which ended two days ago.
+// age makes ended instances, some of which ended two days ago.
 func (j *jobbing) age(ctx context.Context, alter func(statement string)) {
 	j.t.Helper()
 	j.man(1)
-	for _, prefix := range []string{"old-", "new-"} {
-		for i := range jobSize / 2 {
+	var all []client.Handle[string]
+	for prefix, n := range map[string]int{"old-": oldSize, "new-": newSize} {
+		for i := range n {
 			h, err := client.Start(ctx, j.client, Brief, "", client.WithID(fmt.Sprint(prefix, i)))
 			j.must(err)
-			_, err = h.Wait(ctx)
-			j.must(err)
+			all = append(all, h)
 		}
+	}
+	for _, h := range all {
+		_, err := h.Wait(ctx)
+		j.must(err)
 	}
 	j.dismiss()
 	table := "perdure_instance"
@@ -213,16 +222,16 @@ func (j *jobbing) retained(ctx context.Context) {
 		j.must(err)
 		if !info.EndedAt.IsZero() {
 			j.t.Logf("retention: %d instances in %d rounds", info.Instances, info.Rounds)
-			if info.Problem != "" || info.Instances != jobSize/2 {
-				j.t.Errorf("retention: %+v, must have removed %d", info, jobSize/2)
+			if info.Problem != "" || info.Instances != oldSize {
+				j.t.Errorf("retention: %+v, must have removed %d", info, oldSize)
 			}
 			break
 		}
 		_, mark, err = j.client.Follow(ctx, "perdure/retention", mark)
 		j.must(err)
 	}
-	if old, recent := j.count(ctx, client.Filter{IDPrefix: "old-"}), j.count(ctx, client.Filter{IDPrefix: "new-"}); old != 0 || recent != jobSize/2 {
-		j.t.Errorf("retention left %d old and %d new instances, must leave none and %d", old, recent, jobSize/2)
+	if old, recent := j.count(ctx, client.Filter{IDPrefix: "old-"}), j.count(ctx, client.Filter{IDPrefix: "new-"}); old != 0 || recent != newSize {
+		j.t.Errorf("retention left %d old and %d new instances, must leave none and %d", old, recent, newSize)
 	}
 }
 
