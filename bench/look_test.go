@@ -31,8 +31,8 @@ const (
 	postgresKey = "lpad(to_hex(N), 32, '0')::uuid"
 )
 
-// TestLookTable prints how long it takes to look at a large store: after a fresh open, and warm as the median of 5. It is a measurement
-// and fails only if a call does:
+// TestLookTable prints how long it takes to look at a large store: after a fresh open as the median of 3, and warm as that of 5 more each.
+// It is a measurement and fails only if a call does:
 //
 //	go test ./bench -run TestLookTable -look.instances 1000000 -timeout 1h -v
 func TestLookTable(t *testing.T) {
@@ -48,7 +48,14 @@ func TestLookTable(t *testing.T) {
 		worst := [2]time.Duration{}
 		t.Logf("| %s, %d instances | fresh, ms | warm, ms |", kind, *lookInstances)
 		for _, l := range looks(*lookInstances) {
-			fresh, warm := timeLook(t, open, l.do)
+			var opens, calls []time.Duration
+			for range 3 {
+				fresh, warm := timeLook(t, open, l.do)
+				opens, calls = append(opens, fresh), append(calls, warm)
+			}
+			slices.Sort(opens)
+			slices.Sort(calls)
+			fresh, warm := opens[1], calls[1]
 			worst[0], worst[1] = max(worst[0], fresh), max(worst[1], warm)
 			t.Logf("| %s | %.1f | %.1f |", l.name, fresh.Seconds()*1e3, warm.Seconds()*1e3)
 		}

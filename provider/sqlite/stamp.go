@@ -11,12 +11,11 @@ import (
 // A stamp has every column that changes with what Get returns. Each turn and each steering writes a new version. A renewal moves the
 // end of its lease.
 const (
-	sqlStampInstance = `SELECT version, status, deleting, blocked, blocked_count, retry_at, deliveries, ready_at, next_message, inbox_messages
-		FROM perdure_instance WHERE key = ?`
-	sqlStampTasks = `SELECT count(*), sum(event_id * attempt), sum(event_id * deliveries), sum(event_id * state), sum(lease_until),
-		sum(not_before_at), sum(deadline_at) FROM perdure_task WHERE key = ?`
-	sqlStampLetters = `SELECT count(*) FROM perdure_dead_letter WHERE key = ?`
-	sqlStampValue   = `SELECT i.status, i.blocked, v.value FROM perdure_instance i LEFT JOIN perdure_value v ON v.key = i.key AND v.name = ?2
+	sqlStampInstance = `SELECT i.version, i.status, i.deleting, i.blocked, i.blocked_count, i.retry_at, i.deliveries, i.ready_at, i.next_message,
+		i.inbox_messages, l.n, t.* FROM perdure_instance i, (SELECT count(*) AS n FROM perdure_dead_letter WHERE key = ?1) l,
+		(SELECT count(*), sum(event_id * attempt), sum(event_id * deliveries), sum(event_id * state), sum(lease_until), sum(not_before_at),
+			sum(deadline_at) FROM perdure_task WHERE key = ?1) t WHERE i.key = ?1`
+	sqlStampValue = `SELECT i.status, i.blocked, v.value FROM perdure_instance i LEFT JOIN perdure_value v ON v.key = i.key AND v.name = ?2
 		WHERE i.key = ?1`
 )
 
@@ -76,19 +75,7 @@ func stampOf(ctx context.Context, c *conn, what relational.Followed) (uint64, er
 	_, err := c.one(ctx, sqlStampInstance, func(r *row) {
 		version := r.uuid(0)
 		_, _ = h.Write(version[:])
-		for i := 1; i <= 9; i++ {
-			number(r.int(i))
-		}
-	}, what.Key)
-	if err != nil {
-		return 0, err
-	}
-	letters := func(r *row) { number(r.int(0)) }
-	if _, err := c.one(ctx, sqlStampLetters, letters, what.Key); err != nil {
-		return 0, err
-	}
-	_, err = c.one(ctx, sqlStampTasks, func(r *row) {
-		for i := range 7 {
+		for i := 1; i <= 17; i++ {
 			number(r.int(i))
 		}
 	}, what.Key)
