@@ -94,6 +94,25 @@ func TestParentEndedInSilenceInMemory(t *testing.T) {
 	want(t, check(t, e.Store, invariant.Options{Quiet: true}), "parent-child child 0")
 }
 
+// A fork that no node has run yet is ready, without a message.
+func TestForkThatHasNotBegun(t *testing.T) {
+	e := enginetest.Memory(t, runtime.Options{})
+	opener, _ := provider.As[provider.Opener](e.Store)
+	key := provider.NewKey("fork")
+	encode := func(b history.Body) []byte { return history.Encode(nil, history.Event{At: 1, Body: b}) }
+	_, err := opener.Fork(t.Context(), provider.ForkRequest{
+		Create: provider.CreateRequest{ID: "fork", Key: key, Commit: enginetest.NewID(), Name: "Nobody"},
+		Prefix: provider.Prefix{Events: [][]byte{
+			encode(&history.ExecutionStarted{Name: "Nobody", Input: []byte("1")}),
+			encode(&history.ForkPoint{Seed: make([]byte, 32), ID: "origin", Execution: 1, Event: 2}),
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, check(t, e.Store, invariant.Options{}))
+}
+
 // A reset makes an instance ready although no message waits, until its next turn or its end.
 func TestResetInstance(t *testing.T) {
 	for name, engine := range map[string]func(testing.TB, runtime.Options) *enginetest.Engine{

@@ -16,7 +16,7 @@ func (l *look) inbox() {
 	}
 	ready := l.in.ReadyAt == first
 	if l.in.ReadyAt != 0 && (first == 0 || l.in.ReadyAt < first) {
-		ready = l.wasReset()
+		ready = l.wasReset() || l.wasForked()
 	}
 	if l.in.InboxMessages != count || !ready {
 		l.addf(ReadyTime, 0, 0, "the row says %d messages, ready %s; the inbox has %d, ready %s",
@@ -42,6 +42,11 @@ func (l *look) wasReset() bool {
 	}
 	i := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == l.in.Execution-1 })
 	return i >= 0 && l.hang.executions[i].Status != provider.StatusContinuedAsNew
+}
+
+// wasForked reports whether a fork opened the current execution, whose code has not run yet: it is ready as after a reset.
+func (l *look) wasForked() bool {
+	return l.now != nil && l.now.last == history.KindForkPoint && !l.in.Status.Ended()
 }
 
 // leftovers reports tasks, timers and messages that nothing awaits any more. A result that is not awaited is no
