@@ -225,7 +225,7 @@ func (j *BulkJob) stored(ctx context.Context, c *Client) (bulk.Job, error) {
 	}
 	text, err := json.Marshal(job) //nolint:musttag // a filter is stored by the names of its fields
 	if err == nil && len(text) > maxBulkJob {
-		err = fmt.Errorf("%w: the job has %d bytes: shorten filter or payload to %d", ErrTooLarge, len(text), maxBulkJob)
+		err = fmt.Errorf("%w: filter and payload have more than %d bytes: shorten them", ErrTooLarge, maxBulkJob)
 	}
 	return job, err
 }

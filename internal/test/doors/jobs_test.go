@@ -50,7 +50,7 @@ func startingBulk() section {
 					for range 80 {
 						j.Filter.CodeVersions = append(j.Filter.CodeVersions, fmt.Sprint(len(j.Filter.CodeVersions), long[:500]))
 					}
-				}), clientTooLarge, `starting a bulk job: too large: the job has 40700 bytes: shorten filter or payload to 32768`, "Give the instances an attribute, and filter by that."},
+				}), clientTooLarge, `starting a bulk job: too large: filter and payload have more than 32768 bytes: shorten them`, "Give the instances an attribute, and filter by that."},
 				{"raise without an event", start(func(j *client.BulkJob) { j.Act = client.ActRaise }), clientInvalid, `starting a bulk job: invalid request: event name is empty: give 1 to 512 bytes of UTF-8`, "Name the event."},
 				{"raise of a channel", start(func(j *client.BulkJob) { j.Act, j.Event, j.Payload = client.ActRaise, "go", make(chan int) }), clientInvalid, `starting a bulk job: invalid request: event: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Raise data."},
 				{"reset without a point", start(func(j *client.BulkJob) { j.Act = client.ActReset }), clientInvalid, `starting a bulk job: invalid request: the point is 0: give the event to go back to, 1 for the beginning`, "Set `Point`."},
