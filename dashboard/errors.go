@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 )
@@ -51,6 +52,11 @@ var meanings = []meaning{
 	{client.ErrQueryPanicked, http.StatusUnprocessableEntity, "query-panicked"},
 	{client.ErrNotReplayed, http.StatusUnprocessableEntity, "not-replayed"},
 	{client.ErrBlocked, http.StatusConflict, "blocked"},
+	{activity.ErrTimeout, http.StatusConflict, "activity-timeout"},
+	{activity.ErrLeaseLost, http.StatusConflict, "lease-lost"},
+	{activity.ErrAlreadyCompleted, http.StatusConflict, "already-completed"},
+	{activity.ErrCancelled, http.StatusConflict, "activity-cancelled"},
+	{activity.ErrNotCancelled, http.StatusConflict, "not-cancelled"},
 	{client.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{client.ErrInvalid, http.StatusBadRequest, "invalid"},
 	{orchestration.ErrPayload, http.StatusBadRequest, "payload"},

@@ -61,5 +61,5 @@ func routes() []route {
 			route{method: http.MethodPost, pattern: a.path(), right: a.right, serve: a.perform},
 		)
 	}
-	return slices.Concat(table, endpoints(), moveEndpoints())
+	return slices.Concat(table, endpoints(), moveEndpoints(), tokenEndpoints())
 }
