@@ -9,7 +9,8 @@ import (
 )
 
 // Timed returns the provider with its calls reported to the Observer, and the provider itself without one. Calls that wait for work are
-// not reported: they take as long as no work comes.
+// not reported: they take as long as no work comes. Nor is CommitTurn, whose request is large and which is called at one place: that calls
+// Called.
 func Timed(p provider.Provider, h *Hub) provider.Provider {
 	if h == nil {
 		return p
@@ -27,21 +28,31 @@ type timed struct {
 // Unwrap returns the provider that it decorates: see provider.As.
 func (t *timed) Unwrap() provider.Provider { return t.Provider }
 
-// ask makes a call and reports it. The calls of each turn do the same by themselves: to pass their requests on once more costs more than
-// the report.
+// ask makes a call and reports it. Create does the same by itself, since to pass its request on once more costs more than the report.
 func ask[Req, Res any](
 	ctx context.Context, t *timed, name string, fn func(context.Context, Req) (Res, error), req Req,
 ) (Res, error) {
 	began := time.Now()
 	res, err := fn(ctx, req)
-	t.done(name, began, err)
+	t.hub.Called(name, began, err)
 	return res, err
 }
 
-// done reports a call.
-func (t *timed) done(name string, began time.Time, err error) {
+// Begins returns when a call of the store begins, for Called; zero: nobody observes.
+func (h *Hub) Begins() (at time.Time) {
+	if h != nil {
+		at = time.Now()
+	}
+	return at
+}
+
+// Called reports a call of the store that began at the given time.
+func (h *Hub) Called(name string, began time.Time, err error) {
+	if h == nil {
+		return
+	}
 	now := time.Now()
-	t.hub.called(call{name: name, at: now, took: now.Sub(began), outcome: outcome(err)})
+	h.called(call{name: name, at: now, took: now.Sub(began), outcome: outcome(err)})
 }
 
 func outcome(err error) observe.Outcome {
@@ -61,7 +72,7 @@ func outcome(err error) observe.Outcome {
 func (t *timed) Create(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, err error) {
 	began := time.Now()
 	res, err = t.Provider.Create(ctx, req)
-	t.done("create", began, err)
+	t.hub.Called("create", began, err)
 	return res, err
 }
 
@@ -84,14 +95,6 @@ func (t *timed) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) 
 		return t.Provider.FetchTurns(ctx, req)
 	}
 	return ask(ctx, t, "fetch turns", t.Provider.FetchTurns, req)
-}
-
-// CommitTurn implements provider.Provider.
-func (t *timed) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (res provider.CommitTurnResult, err error) {
-	began := time.Now()
-	res, err = t.Provider.CommitTurn(ctx, req)
-	t.done("commit turn", began, err)
-	return res, err
 }
 
 // ReleaseTurns implements provider.Provider.

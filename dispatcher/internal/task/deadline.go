@@ -94,8 +94,9 @@ func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event
 		}
 		a.recall(task.Failure)
 		outcome := d.endCall(report, a, passed(task, call, now))
-		*ended = a.event(outcome, time.Now())
-		ended.Total = d.judge.total(a, outcome)
+		if d.Watch.On() {
+			*ended = d.judge.ended(a, outcome).told()
+		}
 	}
 	return true
 }

@@ -10,27 +10,42 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/observe"
+	"github.com/perdure/perdure/provider"
 )
 
-// Ended is an attempt that has ended, for the Observer. It is told when its outcome is stored: until then it is only noted, since the
-// result waits for a commit.
+// Ended is an attempt that has ended, for the Observer. It is told when its outcome is stored: until then it is only noted. It has what
+// the event takes from the attempt, which is out of the processor's cache by then.
 type Ended struct {
-	attempt *Attempt
-	outcome observe.Outcome
-	at      time.Time
-	total   time.Duration
-	cancel  time.Duration
+	instance      string
+	key           provider.UUID
+	execution     int64
+	orchestration string
+	of            *history.Origin // nil: it has no more than the name
+	activity      string
+	queue         string
+	event         int64
+	number        int64
+	outcome       observe.Outcome
+	local         bool
+
+	at                        time.Time
+	took, wait, total, cancel time.Duration
+	end                       func(observe.Event) // of its span; nil: none
 }
 
 // Tell tells the Observer that the outcome is stored, and ends the span of the attempt.
-func (e *Ended) Tell(to *observing.Hub) {
-	a := e.attempt
-	told := a.event(e.outcome, e.at)
-	told.Total, told.Cancel = e.total, e.cancel
-	if !a.started.IsZero() {
-		told.Took = e.at.Sub(a.started)
+func (e *Ended) Tell(to *observing.Hub) { to.End(e.told(), e.end) }
+
+func (e *Ended) told() observe.Event {
+	told := observe.Event{
+		Kind: observe.Attempt, At: e.at, Instance: e.instance, Key: e.key, Execution: e.execution, Orchestration: e.orchestration,
+		Activity: e.activity, Queue: e.queue, EventID: e.event, Attempt: e.number, Local: e.local, Outcome: e.outcome,
+		Took: e.took, Wait: e.wait, Total: e.total, Cancel: e.cancel,
 	}
-	to.End(told, a.span.End)
+	if e.of != nil {
+		told.Version, told.Trace = e.of.CodeVersion, history.HeaderValue(e.of.Header, history.TraceKey)
+	}
+	return told
 }
 
 // Stored tells the Observer that the result is stored.
@@ -68,7 +83,10 @@ func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) *Ended 
 	if !w.Watch.On() {
 		return nil
 	}
-	e := &Ended{attempt: a, outcome: outcome, at: time.Now(), total: w.judge.total(a, outcome), cancel: observe.NoTime}
+	e := w.judge.ended(a, outcome)
+	if !a.started.IsZero() {
+		e.took = e.at.Sub(a.started)
+	}
 	if stop := a.stop.Load(); stop != 0 && errors.Is(cause, activity.ErrCancelled) {
 		e.cancel = max(0, e.at.Sub(time.Unix(0, stop)))
 	}
@@ -90,31 +108,28 @@ func (w *Worker) reported(a *Attempt, cause error, outcome observe.Outcome, take
 	w.tell(a, cause, outcome)
 }
 
-// event returns the event of an attempt that has ended, without durations but Wait.
-func (a *Attempt) event(outcome observe.Outcome, at time.Time) observe.Event {
+// ended returns the end of an attempt, without the times that only its node knows.
+func (j *judge) ended(a *Attempt, outcome observe.Outcome) *Ended {
 	of := a.Of
 	if of == nil { // it has not begun here
 		of = new(history.DecodeOrigin(a.Origin))
 	}
-	e := observe.Event{
-		Kind: observe.Attempt, At: at, Instance: a.instanceID, Key: a.Ref.Key, Execution: a.Ref.Execution,
-		Orchestration: of.Name, Version: of.CodeVersion, Trace: history.HeaderValue(of.Header, history.TraceKey),
-		Activity: a.Call.Name, Queue: a.Call.Queue, EventID: a.Ref.EventID, Attempt: a.Number, Local: a.user != nil && a.user.Info.Local,
-		Outcome: outcome, Took: observe.NoTime, Wait: observe.NoTime, Total: observe.NoTime, Cancel: observe.NoTime,
+	e := &Ended{
+		instance: a.instanceID, key: a.Ref.Key, execution: a.Ref.Execution, orchestration: of.Name, activity: a.Call.Name, queue: a.Call.Queue,
+		event: a.Ref.EventID, number: a.Number, outcome: outcome, local: a.user != nil && a.user.Info.Local, at: time.Now(),
+		took: observe.NoTime, wait: observe.NoTime, total: observe.NoTime, cancel: observe.NoTime, end: a.span.End,
+	}
+	if of.CodeVersion != "" || len(of.Header) > 0 {
+		e.of = of
 	}
 	if a.Number == 1 && a.began != 0 {
-		e.Wait = max(0, a.began.Sub(a.scheduled)-Span(a.Call.Delay))
+		e.wait = max(0, a.began.Sub(a.scheduled)-Span(a.Call.Delay))
 	}
-	return e
-}
-
-// total returns the time since the call if the outcome ends that, and NoTime otherwise.
-func (j *judge) total(a *Attempt, outcome observe.Outcome) time.Duration {
 	switch outcome { //nolint:exhaustive // the others end no call
 	case observe.Completed, observe.Failed, observe.TimedOut, observe.Cancelled:
-		return max(0, j.Clock.Now().Sub(a.scheduled))
+		e.total = max(0, j.Clock.Now().Sub(a.scheduled))
 	}
-	return observe.NoTime
+	return e
 }
 
 // FailedFor returns the outcome of an attempt that failed for good.

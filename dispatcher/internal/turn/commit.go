@@ -106,7 +106,9 @@ func (c *committer) commit(working context.Context, a *actor, t *translation) (r
 	defer c.actors.commits(a, false)
 	deadline := time.Now().Add(c.Config.Lease / 2)
 	for failures := 1; ; failures++ {
+		began := c.Watch.Begins()
 		res, err = c.Store.CommitTurn(c.calling.Context(), t.req) //nolint:contextcheck // it ends with working
+		c.Watch.Called("commit turn", began, err)
 		c.claims.BeginDueNow(working)
 		if err == nil {
 			return res, true, nil
