@@ -89,11 +89,13 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 		store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators,
 		watch: cfg.Watch,
 	}
-	rt.observeStore(&cfg)
+	started := make(chan struct{})
+	rt.observeStore(&cfg, started)
 	var began atomic.Pointer[dispatcher.Dispatcher]
 	rt.unwatch = watchNode(&cfg, &began)
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
 	began.Store(rt.dispatcher)
+	close(started)
 	return rt, nil
 }
 

@@ -60,8 +60,9 @@ const (
 	storeLeaseName = "perdure/metrics"
 )
 
-// observeStore lets the node read the state of the store for the Observer, as long as it runs and holds the lease.
-func (rt *Runtime) observeStore(cfg *dispatcher.Config) {
+// observeStore lets the node read the state of the store for the Observer, as long as it runs and holds the lease. It begins once the runtime
+// is complete, when started is closed.
+func (rt *Runtime) observeStore(cfg *dispatcher.Config, started <-chan struct{}) {
 	w, ok := cfg.Watch.Observer().(observe.Watcher)
 	if !ok {
 		return
@@ -71,7 +72,13 @@ func (rt *Runtime) observeStore(cfg *dispatcher.Config) {
 	cfg.Alongside = func(working context.Context, node control.Controls) {
 		var both sync.WaitGroup
 		defer both.Wait()
-		both.Go(func() { f.run(working) })
+		both.Go(func() {
+			select {
+			case <-started:
+				f.run(working)
+			case <-working.Done():
+			}
+		})
 		if before != nil {
 			before(working, node)
 		}
