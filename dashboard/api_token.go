@@ -9,6 +9,24 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
+// A tokenAct is an act on the activity of a token.
+type tokenAct struct {
+	fields []field
+	do     func(context.Context, *client.Client, input) error
+}
+
+// serve reads the input, and does the act.
+func (a tokenAct) serve(c *call) error {
+	in, err := readInput(c, a.fields)
+	if err == nil {
+		err = a.do(c.r.Context(), c.client, in)
+	}
+	if err != nil {
+		return err
+	}
+	return c.answer(nil)
+}
+
 // tokenEndpoints are the routes for programs that end activities later, by the token that the activity has given them.
 func tokenEndpoints() []route {
 	token := field{name: "token", required: true, help: "Of activity.Token."}
@@ -16,17 +34,8 @@ func tokenEndpoints() []route {
 		fields = append([]field{token}, fields...)
 		return route{
 			method: http.MethodPost, pattern: apiPath + "/activities/" + name, right: client.ActActivity,
-			serve: func(c *call) error {
-				in, err := readInput(c, fields)
-				if err == nil {
-					err = do(c.r.Context(), c.client, in)
-				}
-				if err != nil {
-					return err
-				}
-				return c.answer(nil)
-			},
-			api: &endpoint{summary: summary, body: fields},
+			serve: tokenAct{fields, do}.serve,
+			api:   &endpoint{summary: summary, body: fields},
 		}
 	}
 	return []route{
