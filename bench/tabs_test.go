@@ -95,7 +95,7 @@ func runW1(ctx context.Context, n *workload.Node) (workload.Result, error) {
 	return workload.Find("w1")[0].Run(ctx, n, workload.Size{N: *dashboardW1})
 }
 
-// runNothing waits. What it has done is seconds.
+// runNothing waits, and counts the seconds as work done.
 func runNothing(ctx context.Context, _ *workload.Node) (workload.Result, error) {
 	began := time.Now()
 	wait := time.NewTimer(*dashboardAlone)

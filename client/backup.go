@@ -9,8 +9,8 @@ import (
 )
 
 // Backup writes a copy of the whole store to a new file at path, while nodes use the store. The copy is the store at one moment of
-// the call, is durable when the call returns, and is opened like any other store. What a store repeats that is put back is told in
-// docs/how-to/back-up-and-restore.md. The context bounds the call.
+// the call, is durable when the call returns, and is opened like any other store. See
+// docs/how-to/back-up-and-restore.md for the work that a restored store repeats. The context bounds the call.
 //
 // The error wraps errors.ErrUnsupported for a store without provider.Backuper: back up a Postgres database with the tools of Postgres.
 func (c *Client) Backup(ctx context.Context, path string) error {

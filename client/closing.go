@@ -18,7 +18,7 @@ type Closing struct {
 	Handlers []RunningHandler `json:"handlers"`
 }
 
-// RunningHandler counts the running handlers of one name. Of many names, a hundred are listed.
+// RunningHandler counts the running handlers of one name. At most a hundred names are listed.
 type RunningHandler struct {
 	Kind  string `json:"kind"` // "event" or "update"
 	Name  string `json:"name"`

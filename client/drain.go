@@ -12,7 +12,7 @@ import (
 )
 
 // DrainNode takes a node out of service without stopping its process, as the first phases of runtime.Runtime.Shutdown do. Within five seconds
-// it takes no new work. What runs goes on to its end, however long that takes: nothing is cancelled. Other nodes take the rest at once. Nodes
+// it takes no new work. Running work goes on to its end, however long that takes: nothing is cancelled. Other nodes take the rest at once. Nodes
 // then shows it as draining, and as drained when nothing runs on it any more. The service learns that from runtime.Options.OnDrained and
 // Health, and may end its process. UndrainNode, or a restart, puts it back into service.
 //

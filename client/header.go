@@ -77,7 +77,7 @@ func applyCancel(to *header.Map, opts []CancelOption) error {
 	return err
 }
 
-// header returns the header of a call as it is stored, nil for none. What a span adds comes last, and counts.
+// header returns the header of a call as it is stored, nil for none. Keys of a span are added last and override others.
 func (c *Client) header(ctx context.Context, given, traced header.Map, inTx bool) []byte {
 	if len(given)+len(traced) == 0 && len(c.propagators) == 0 {
 		return nil

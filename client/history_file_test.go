@@ -107,7 +107,7 @@ func TestHistoryFilesCanBeJoined(t *testing.T) {
 	}
 }
 
-// What people see of an event is only shown: a file that was edited there is read as it was stored.
+// The fields of an event for people are only shown: a file that was edited there is read as it was stored.
 func TestHistoryFileCountsOnlyBytes(t *testing.T) {
 	t.Parallel()
 	text := written(t, sample())

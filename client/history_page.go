@@ -227,7 +227,7 @@ func (r *HistoryRange) await(ctx context.Context, events *eventReader, page Hist
 		if err != nil {
 			return HistoryPage{}, err
 		}
-		// What was stored before the mark is read now, and what is stored after it changes the mark.
+		// Events stored before the mark are read now, and later ones change the mark.
 		req.Mark = res.Mark
 		r.From = page.Next
 		if page, err = r.forward(ctx, events); err != nil {

@@ -213,7 +213,7 @@ func TestHazard89_PagesAreBounded(t *testing.T) {
 	})
 }
 
-// What a page omits is asked of the store, so that it is not read.
+// A page names its omitted columns to the store, which does not read them.
 func TestHazard89_ColumnsAreOmitted(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	h := w.start(client.WithID("a"), client.WithAttribute("n", 1))

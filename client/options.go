@@ -97,7 +97,7 @@ func (f raiseFunc) StartOption() {}
 func (f raiseFunc) RaiseOption() {}
 
 // WithID chooses the instance's ID: 1 to 512 bytes of UTF-8 without NUL. Without it the
-// ID is a UUID of version 7. What stands before the first exclamation mark is a tag: a
+// ID is a UUID of version 7. The part before the first exclamation mark is a tag: a
 // store over several databases keeps the instances of a tag together.
 func WithID(id string) StartOption {
 	return startFunc(func(o *startOptions) error {

@@ -119,7 +119,7 @@ func (q *queues) waiting(tasks []provider.WaitingTasks) {
 var errOwnQueue = errors.New("it is perdure's own, for schedules and bulk jobs: pause those one by one")
 
 // PauseQueue stops a queue of activities on all nodes: within five seconds, no activity of it begins, neither from the queue nor within a turn.
-// What runs goes on to its end. Activities that are called meanwhile wait in the queue, and their time limits go on. Other queues are not
+// Running ones go on to their end. Activities that are called meanwhile wait in the queue, and their time limits go on. Other queues are not
 // delayed. A node that starts later obeys from its first fetch. A queue that is paused keeps its first reason.
 //
 // The call returns when the order is stored and the nodes that serve the queue have confirmed it, after 6 s at the latest (see ConfirmWithin).

@@ -87,7 +87,7 @@ func WithInput(in any) OpenOption {
 //   - what the code was waiting for. Activities run again, with their first attempt. Timers keep their time. Children go on, and tell the
 //     new execution. If one has ended, its outcome is received again. Children that were started later are asked to cancel.
 //   - the events that the instance received later, in their order, unless DropLater is given. A later cancel request is taken back.
-//   - the status, key-values and attributes that the code had set then. What the code has never set stays.
+//   - the status, key-values and attributes that the code had set then. Those that the code has never set stay.
 //
 // Random numbers and NewUUID repeat up to the point and differ from there on. Info has the number of the new execution. Code that acts by
 // that number may not replay.

@@ -121,7 +121,7 @@ func (c *Client) RunRetention(ctx context.Context) error {
 }
 
 // Retention returns what the store removes by itself, and what the last round did. Its counts are exact, although nodes may have crashed
-// meanwhile. What somebody else deleted just when a node crashed may be among them.
+// meanwhile. Deletions by others just when a node crashed may be among them.
 func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
 	const doing = "reading the retention"
 	if err := c.usable(ctx); err != nil {

@@ -18,7 +18,7 @@ func (s *retentionStep) planned(p *retention.Plan) error {
 	return s.beat(s.done, true)
 }
 
-// settle counts what a lost attempt has removed of its plan. What it has not removed is found again.
+// settle counts what a lost attempt has removed of its plan. The rest of the plan is found again.
 func (s *retentionStep) settle(ctx context.Context) error {
 	p := s.done.Plan
 	if p == nil {

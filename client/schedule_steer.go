@@ -162,7 +162,7 @@ func (s Schedule) Delete(ctx context.Context) error {
 		if err := s.c.terminateNow(ctx, &a); err != nil {
 			return err
 		}
-		// It is over now. What is left of it is only history, which a store without Cleaner keeps.
+		// It is over now. Only its history is left, which a store without Cleaner keeps.
 		if _, err := s.c.deleteNow(ctx, &a, deleteOptions{}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			s.c.store.logger.WarnContext(ctx, "the history of a deleted schedule is still there", "schedule", s.id, "error", err)
 		}

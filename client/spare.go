@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What a schedule shows, as far as a prune needs it: see package internal/schedule.
+// A schedule shows its runs under these names, for a prune to read: see package internal/schedule.
 const (
 	spareOf    = reserved.IDPrefix + "schedule/"
 	spareValue = "schedule"

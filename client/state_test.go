@@ -26,7 +26,7 @@ func (r *reads) Get(ctx context.Context, req provider.GetRequest) (provider.GetR
 	return r.Provider.Get(ctx, req)
 }
 
-// What code shows is read by one call that asks for nothing else, and no node need live.
+// StatusOf and Value each make one read, which asks for nothing else. No node need live.
 func TestStateIsOneRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{})

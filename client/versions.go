@@ -28,8 +28,8 @@ func (v VersionUse) Instances() Counted { return Counted{Count: v.Running, Exact
 // maxRunning bounds the instances of a version that are counted, so that a store with a million of them shows its versions at once.
 const maxRunning = 1_000
 
-// Versions returns the versions of an orchestration, or of all with an empty name, by name and from old to new. What no instance
-// runs and no listed node has registered is not in it. A node of releases before Nodes is not listed, and of a node with more than 200
+// Versions returns the versions of an orchestration, or of all with an empty name, by name and from old to new. A version that no instance
+// runs and no listed node has registered is left out. A node of releases before Nodes is not listed, and of a node with more than 200
 // orchestrations only the first 200 are.
 //
 // A store without provider.Meter, provider.Lister or provider.Keeper cannot tell: the error wraps errors.ErrUnsupported. Other errors

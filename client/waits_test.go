@@ -210,7 +210,7 @@ func TestCompactHistory(t *testing.T) {
 	}
 }
 
-// What a path cannot have as a segment is reached by its key, and so is an instance that another one has replaced.
+// An instance whose ID cannot be a segment of a path is reached by its key, and so is one that another has replaced.
 func TestHazard88_AllReadsGoByKey(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	for _, id := range []string{".", "..", "a/../b", "%2e%2e"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// What the API answers fits the document.
+// Responses of the API fit the document.
 func TestAnswersFitTheDocument(t *testing.T) {
 	w := newWorld(t)
 	s := w.site(Options{Authorize: as(client.RoleAdmin)})

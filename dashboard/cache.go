@@ -14,7 +14,7 @@ const (
 	countLimit = 10_000
 )
 
-// cache keeps what is expensive to read for ten seconds. Of many requests for it at once, one reads.
+// cache keeps what is expensive to read for ten seconds. One of many concurrent requests reads.
 type cache[T any] struct {
 	turn chan struct{} // held by the request that reads
 

@@ -15,7 +15,7 @@ type drain struct {
 	done   atomic.Bool        // nothing runs on the node
 }
 
-// Drain makes the node take no new work, as the first phases of Shutdown do. What runs goes on to its end. Results go to the store, and
+// Drain makes the node take no new work, as the first phases of Shutdown do. Running work goes on to its end. Results go to the store, and
 // nodes that take work continue from there. When nothing runs any more, the node is drained and calls Config.OnDrained. A node that
 // drains already, or shuts down, is left alone. Drain does not wait.
 func (d *Dispatcher) Drain() {

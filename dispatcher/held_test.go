@@ -117,7 +117,7 @@ func TestRefusedEndsAreForgottenOnceTheCodeGoesOn(t *testing.T) {
 	})
 }
 
-// A flood that turns hold reaches the code in amounts that one commit stores. What is too much for that goes to the dead letters.
+// A flood that turns hold reaches the code in amounts that one commit stores. Messages beyond that go to the dead letters.
 func TestHeldFloodFitsACommit(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -51,7 +51,7 @@ func pausing(queues ...string) func(o *control.Orders) {
 func resume(o *control.Orders) { clear(o.Paused) }
 
 // A paused queue begins nothing, by whatever path: the queue itself with a parked fetch, hand-offs of turns, first turns of a start, local
-// activities, retries. What runs goes on, other queues are not delayed, and a resume starts everything that waits.
+// activities, retries. Running activities go on, other queues are not delayed, and a resume starts everything that waits.
 func TestHazard86_PausedQueueBeginsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

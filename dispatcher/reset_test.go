@@ -202,7 +202,7 @@ func TestHazard57_TheActHappensOnce(t *testing.T) {
 	})
 }
 
-// What never comes between two turns of its instance is given up, and nothing is stored.
+// A reset that never comes between two turns of its instance is given up, and nothing is stored.
 func TestResetOfABusyInstance(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -160,7 +160,7 @@ func TestNextExecutionRunsTogether(t *testing.T) {
 	})
 }
 
-// What came first counts for code that waits for several things, although it runs after the last message of a turn.
+// The first message counts for code that waits for several things, although the code runs after the last message of a turn.
 func TestFirstMessageOfATurnCounts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

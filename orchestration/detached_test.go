@@ -107,7 +107,7 @@ func TestStartDetachedIDInUse(t *testing.T) {
 	})
 }
 
-// What code starts and sends as its last act goes out with its end.
+// Starts and messages in the last turn of code go out with its end.
 func TestReachWithTheEnd(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

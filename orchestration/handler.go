@@ -39,7 +39,7 @@ func AbandonAtEnd() HandlerOption {
 // may be [None].
 //
 // Runs go on when the orchestration's function has returned, failed or continued as new: the instance ends when all have
-// returned. What the function itself has begun is cancelled, and its coroutines end. From then on events are kept as those that
+// returned. Work that the function itself has begun is cancelled, and its coroutines end. From then on events are kept as those that
 // nobody took, and an execution that continues takes them over. See [Context.SetHandlerGrace] for how long the runs may go on.
 // Executions that an older release started end at once. fn must use the Context that it is given: it is cancelled when the
 // instance is.

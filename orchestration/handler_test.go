@@ -111,7 +111,7 @@ func TestHazard52_HandlersOutliveTheFunction(t *testing.T) {
 	})
 }
 
-// What comes while handlers finish is read once by the execution that continues.
+// An event that comes while handlers finish is read once by the execution that continues.
 func TestHazard52_EventsOfTheClosingAreCarried(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -13,8 +13,8 @@ import (
 // state. In may be [None]. Register handlers at the beginning of the orchestration, before it first waits. A handler stays
 // until the instance is deleted: it also answers when the orchestration has returned.
 //
-// A handler reads variables of the code and returns a copy of what it finds. It must not change a variable. Of the Context it
-// may call Now, Info, Err and Logger. Any other call ends the handler, and client.Query returns ErrQueryRefused. A query
+// A handler reads variables of the code and returns a copy of what it finds. It must not change a variable. It may call Now,
+// Info, Err and Logger of the Context. Any other call ends the handler, and client.Query returns ErrQueryRefused. A query
 // leaves no event and never fails a turn. The answer is encoded before the code continues, so a map or slice that the code
 // changes later is safe to return. A handler runs for at most 2 s, and the answer has at most 2 MiB.
 //

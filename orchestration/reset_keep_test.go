@@ -292,7 +292,7 @@ func columns(e *enginetest.Engine, key provider.UUID) []string {
 	return all
 }
 
-// What an instance shows is what its code had set at the point, and what its code has never set.
+// An instance shows the columns that its code had set at the point, and those that its code has never set.
 func TestHazard78_AResetTakesBackWhatCodeHasShown(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

@@ -253,7 +253,7 @@ func TestHazard57_OutcomesOfChildrenAreFound(t *testing.T) {
 	})
 }
 
-// What the part that is taken back has started is asked to stop.
+// Children of the part that is taken back are asked to stop.
 func TestHazard57_LaterChildrenStop(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -17,10 +17,10 @@ type AttributeValue interface {
 // encoded as null clears the status.
 //
 // SetStatus, [SetValue] and [SetAttribute] return nothing, and code cannot read back what they set: otherwise it would
-// depend on what is in no history. They make no event, and a replay stores nothing again. What cannot be stored is replaced
-// by a note that says why. The log has it once, and Stats.StateRefused counts it.
+// depend on what is in no history. They make no event, and a replay stores nothing again. A value that cannot be stored is
+// replaced by a note that says why. The log has it once, and Stats.StateRefused counts it.
 //
-// What was set stays when the instance ends or continues as new, until it is set again.
+// A status, value or attribute stays when the instance ends or continues as new, until it is set again.
 func (c *Context) SetStatus(v any) {
 	scope := c.engine()
 	data, err := payload.Encode(v)

@@ -124,7 +124,7 @@ func TestStateIsWhatWasSetLast(t *testing.T) {
 	})
 }
 
-// What code sets rides in commits that are made anyhow: that of the start, and that of a result in memory.
+// State that code sets rides in commits that are made anyhow: that of the start, and that of a result in memory.
 func TestStateRidesAlong(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -182,7 +182,7 @@ type grown struct{ size func() int }
 func (g grown) MarshalText() ([]byte, error) { return bytes.Repeat([]byte("x"), g.size()), nil }
 
 // Hazard 55: code takes the same path whether a value fits or not, live and on replay, and also after a release in which the
-// type has grown. What does not fit is a marker, which is logged and counted once.
+// type has grown. A value that does not fit becomes a marker, which is logged and counted once.
 func TestHazard55_CodeNeverLearnsWhatWasStored(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

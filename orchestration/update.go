@@ -37,7 +37,7 @@ func (f handlerFunc) applyUpdate(o *updateOptions) error {
 // that came before the update. An error rejects the update: client.Update returns it with client.ErrRejected, and the
 // history gets no event. In is the input type of the handler.
 //
-// fn only reads. It must not change a variable. Of the Context it may call Now, Info, Err and Logger. An update whose
+// fn only reads. It must not change a variable. It may call Now, Info, Err and Logger of the Context. An update whose
 // validator panics or makes any other call is rejected with client.ErrPanicked.
 func Validate[In any](fn func(In) error) UpdateOption {
 	return updateFunc(func(o *updateOptions) error {

@@ -104,8 +104,8 @@ func TestHazard49_WaitingNeedsNoNode(t *testing.T) {
 	})
 }
 
-// What comes before the code begins is received, and decided about when its handler registers or the code first waits. No
-// message stays in the inbox.
+// An update that comes before the code begins is received. It is decided about when its handler registers or the code first
+// waits. No message stays in the inbox.
 func TestHazard50_UpdatesBeforeTheirHandlers(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

@@ -150,7 +150,7 @@ func TestSerialUpdates(t *testing.T) {
 	})
 }
 
-// When the function has returned, accepted updates go on and nothing new is accepted. What is abandoned is told.
+// When the function has returned, accepted updates go on and nothing new is accepted. Callers learn of abandoned updates.
 func TestUpdatesWhileTheInstanceCloses(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
@@ -215,7 +215,7 @@ func TestUpdatesWhileTheInstanceCloses(t *testing.T) {
 	})
 }
 
-// What comes while an execution that continues as new closes goes to the next one.
+// An update that comes while an execution that continues as new closes goes to the next one.
 func TestUpdatesOfTheClosingGoAlong(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

@@ -25,8 +25,8 @@ func updatePoint(e *enginetest.Engine, h client.Handle[[]string], id string) int
 	return 0
 }
 
-// An update that was answered behind the point is discarded: it never runs again under its ID. What had its outcome before keeps it, and
-// what had none goes on.
+// An update that was answered behind the point is discarded: it never runs again under its ID. One that had its outcome
+// before keeps it, and one that had none goes on.
 func TestHazard58_ResetsDiscardLaterUpdates(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

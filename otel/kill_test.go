@@ -181,7 +181,7 @@ func linksOf(spans []exported) (links []string) {
 	return links
 }
 
-// Workers are killed at any moment, with many orders at work. What was told just before a kill is lost. All other spans are exported once,
+// Workers are killed at any moment, with many orders at work. Spans told just before a kill are lost. All others are exported once,
 // and stand under the anchor that the history of their instance names.
 func TestKillsAtAnyMomentKeepTheAnchors(t *testing.T) {
 	t.Parallel()

@@ -216,7 +216,7 @@ func TestOneOrderIsOneTree(t *testing.T) {
 	}
 }
 
-// What failed has the status error and no text. A cancelled order and an attempt that is tried again have not failed.
+// The span of a failure has the status error and no text. A cancelled order and an attempt that is tried again have not failed.
 func TestOnlyFailuresAreErrors(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -38,7 +38,7 @@ type Opener interface {
 // If that is later than now, it is visible since now. If an older message waits, it is visible since one microsecond
 // before that. The limits of Send do not apply.
 //
-// Of the requests with Messages that Create has delivered, the instance remembers exactly Seen afterwards, the newest last. So a
+// The instance remembers exactly Seen afterwards, the newest last, of the requests with Messages that Create has delivered. So a
 // request whose messages the prefix does not have is delivered again if it is repeated.
 type Prefix struct {
 	Events       [][]byte // the history; at least the start event

@@ -29,7 +29,7 @@ func (s *strict) Create(ctx context.Context, req provider.CreateRequest) (provid
 	return s.Provider.Create(ctx, req)
 }
 
-// A store with the core alone runs orchestrations. What needs more says which interface is lacking.
+// A store with the core alone runs orchestrations. A call that needs more says which interface is lacking.
 func TestCoreRunsAnOrchestration(t *testing.T) {
 	t.Parallel()
 	full := memory.New(memory.Options{})

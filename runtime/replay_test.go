@@ -218,7 +218,7 @@ func TestReplayNamesTheUnknownPatch(t *testing.T) {
 	}
 }
 
-// What cannot be judged is an error of another kind.
+// A history that cannot be judged is an error of another kind.
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
 	_, h := waiting(t, before, "a")

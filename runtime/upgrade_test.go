@@ -110,7 +110,7 @@ func (f *fleet) ended(keys ...provider.UUID) {
 	}
 }
 
-// Half of the fleet gets the new release, and goes back. What used nothing newer finishes on the old nodes. The rest waits
+// Half of the fleet gets the new release, and goes back. Instances that used nothing newer finish on the old nodes. The rest waits
 // where operators see it, and finishes once a new node runs.
 func TestHazard80_HalfOfTheFleetGoesBack(t *testing.T) {
 	t.Parallel()
@@ -218,7 +218,7 @@ func TestHazard80_FinishAllowsWhatIsNewer(t *testing.T) {
 	}
 }
 
-// What a new client sends to an old instance leaves it to old nodes, unless the message needs a newer one. Then the old node
+// A message of a new client to an old instance leaves it to old nodes, unless the message needs a newer one. Then the old node
 // leaves the instance to the new one at once.
 func TestHazard62_ANewClientStallsNoInstance(t *testing.T) {
 	t.Parallel()

@@ -27,8 +27,8 @@ func scraped(of prom.Collector) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
-// storeMetrics serves the gauges of a store to a process without a node. It reads the store when it is scraped, at most every 15 seconds. Of many
-// scrapes at once, one reads.
+// storeMetrics serves the gauges of a store to a process without a node. It reads the store when it is scraped, at most every 15 seconds. One of
+// many concurrent scrapes reads.
 type storeMetrics struct {
 	client *client.Client
 	logger *slog.Logger

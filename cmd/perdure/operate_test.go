@@ -97,7 +97,7 @@ func (o *operated) until(id string, wanted func(d *client.Description) bool) {
 
 func ended(d *client.Description) bool { return d.Status.Ended() }
 
-// What differs from run to run, besides steady: the width of columns and the duration of an attempt.
+// The width of columns and the duration of an attempt differ from run to run, besides what steady replaces.
 var (
 	spaces = regexp.MustCompile(`  +`)
 	took   = regexp.MustCompile(`for \d+\S*, on`)

@@ -131,7 +131,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 	})
 }
 
-// What cannot be read is no header. It must not fail a turn or an attempt.
+// Bytes that cannot be read are no header. They must not fail a turn or an attempt.
 func TestBadHeaderIsNone(t *testing.T) {
 	if EncodeHeader(nil) != nil || DecodeHeader(nil) != nil {
 		t.Error("no header is something")

@@ -1,7 +1,7 @@
 package history
 
-// ForkPoint ends the prefix with which a reset or fork has opened an execution. What stands before it was copied from the
-// origin. It has the form of a message, and code does not see it.
+// ForkPoint ends the prefix with which a reset or fork has opened an execution. The events before it were copied from the
+// origin. A ForkPoint has the form of a message, and code does not see it.
 type ForkPoint struct {
 	Seed      []byte   // of random numbers from here on, 32 bytes
 	Key       [16]byte // of the origin

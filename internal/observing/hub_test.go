@@ -60,7 +60,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	}
 }
 
-// An Observer that does not return holds nobody up. What it has no room for is dropped and counted, and the log says so once.
+// An Observer that does not return holds nobody up. Events for which it has no room are dropped and counted, and the log says so once.
 func TestHazard90_SlowObserverIsDropped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

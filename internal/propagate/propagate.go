@@ -1,4 +1,4 @@
-// Package propagate calls propagators of headers. What they do wrong never reaches their callers.
+// Package propagate calls propagators of headers. Their faults never reach the callers.
 package propagate
 
 import (
@@ -39,7 +39,7 @@ func Check(h header.Map) error {
 }
 
 // Inject returns a header, as it is stored, with what was given and what the propagators add. It calls tell for each
-// propagator whose part is left out. What was given has passed Check.
+// propagator whose part is left out. The given entries have passed Check.
 func Inject(ctx context.Context, all []header.Propagator, given header.Map, tell func(error)) []byte {
 	if len(all) == 0 {
 		return history.EncodeHeader(given)

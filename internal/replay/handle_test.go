@@ -64,8 +64,8 @@ func TestEventsBeginRunsInTheirOrder(t *testing.T) {
 	}
 }
 
-// Events that waited for a handler are handled before the main function takes a later one or returns. What it does before
-// it waits comes first.
+// Events that waited for a handler are handled before the main function takes a later one or returns. Its steps before
+// its first wait come first.
 func TestEventsThatWaitedGoFirst(t *testing.T) {
 	t.Parallel()
 	var seen []string
@@ -238,8 +238,8 @@ func TestHazard52_WithoutRunningHandlersNothingChanges(t *testing.T) {
 	}
 }
 
-// What comes when the main function has continued as new goes into the next execution, once and in order, with what was
-// not read before.
+// Events that come when the main function has continued as new go into the next execution, once and in order. Earlier
+// ones that were not read go along.
 func TestHazard52_LateEventsAreCarriedOnce(t *testing.T) {
 	t.Parallel()
 	run := func(s *replay.Scope) replay.Result {

@@ -37,7 +37,7 @@ func (r *recorder) admitAnchor(anchor string) string {
 	return anchor
 }
 
-// Header returns the header of the start, as it is stored. What the execution sends takes it along.
+// Header returns the header of the start, as it is stored. Messages, starts and tasks of the execution take it along.
 func (x *Execution) Header() []byte {
 	if x.startEvent == nil {
 		return nil

@@ -212,7 +212,7 @@ func refused(f *replay.Future) error {
 	return err
 }
 
-// A node takes only executions whose events it can apply. What uses nothing new stays open to all.
+// A node takes only executions whose events it can apply. An execution that uses nothing new stays open to all nodes.
 func TestLevelsOfEvents(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

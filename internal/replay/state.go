@@ -45,7 +45,7 @@ type state struct {
 	refused map[string]string
 }
 
-// What code can set, with the key or the name after it.
+// Columns that code can set, with the key or the name after them.
 const (
 	columnStatus    = "status"
 	columnValue     = "value "

@@ -160,7 +160,7 @@ func TestHazard55_ReplayDoesNotKnowWhatIsStored(t *testing.T) {
 	sameState(t, after.Turn().State, nil)
 }
 
-// What cannot be stored is told when the turn is stored, and never by a replay. Code that sets it again after a replay
+// A value that cannot be stored is told when the turn is stored, and never by a replay. Code that sets it again after a replay
 // stores the marker again, which is told.
 func TestHazard55_RefusalsAreToldOnce(t *testing.T) {
 	t.Parallel()

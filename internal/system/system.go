@@ -42,7 +42,7 @@ func New(c *client.Client) (*Code, error) {
 	return code, orchestrate(code, schedule.V1())
 }
 
-// beatOf returns the function by which an activity reports its progress. What is not stored at once is stored from time to time.
+// beatOf returns the function by which an activity reports its progress. Progress that is not stored at once is stored from time to time.
 func beatOf(c *client.Client) func(ctx context.Context, done []byte, store bool) error {
 	return func(ctx context.Context, done []byte, store bool) error {
 		if store {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// What a fetch remembers of an instance is what a later transaction would read of it, in each column.
+// A fetch remembers of an instance what a later transaction would read of it, in each column.
 func TestFetchRemembersWholeHeads(t *testing.T) {
 	p := store(t)
 	ctx := t.Context()

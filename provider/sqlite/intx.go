@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// InTx makes a transaction that the caller began through database/sql an option of client.Start and Raise. What they store is
-// there if and only if tx commits. Tx must be on the file of the store, through the driver modernc.org/sqlite. Begin it with
+// InTx makes a transaction that the caller began through database/sql an option of client.Start and Raise. Their writes are
+// stored if and only if tx commits. Tx must be on the file of the store, through the driver modernc.org/sqlite. Begin it with
 // [Provider.BeginTx], or on a database handle of your own. It belongs to the caller: nothing here ends it, and a refused call
 // leaves it as it was.
 //

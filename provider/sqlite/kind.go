@@ -90,7 +90,7 @@ func (t *kindRows) insertKind(sql string, args ...any) (id int64, err error) {
 	return id, err
 }
 
-// forgetKinds makes Kinds read those that are new. What a transaction that was rolled back has added is read afresh.
+// forgetKinds makes Kinds read those that are new. Kinds that a rolled-back transaction has added are read afresh.
 func (t *kindRows) forgetKinds() {
 	t.read.current, t.read.void = false, t.read.void || t.read.made
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// OnComplete registers a function to run inside the transaction that completes the running activity of ctx. What the function
-// does to the file's other tables through tx is stored exactly once, if and only if the activity's result is. It runs after the
+// OnComplete registers a function to run inside the transaction that completes the running activity of ctx. Its changes to the
+// file's other tables through tx are stored exactly once, if and only if the activity's result is. It runs after the
 // activity has returned without an error. Its error fails the attempt, which is then retried by the call's policy. Several
 // functions run in the order in which they were registered.
 //

@@ -58,7 +58,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// What was there is refused, or kept under another name, with its log, which SQLite would apply to the restored file.
+// An existing file is refused, or kept under another name with its log, which SQLite would apply to the restored file.
 func TestRestoreReplaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -51,7 +51,7 @@ func (s *tally) note(change func(*tally)) {
 	change(s)
 }
 
-// racedRow writes one instance in each way that the core has. What was acknowledged is there afterwards.
+// racedRow writes one instance in each way that the core has. Acknowledged writes are there afterwards.
 func racedRow(t *trial) {
 	b := newBustle(t)
 	for round := range meetings {
@@ -208,7 +208,7 @@ func racedTaskSteering(t *trial) {
 	}
 }
 
-// racedRenewals renews the lease of a task while its execution ends. What a renewal returns is one state of the store.
+// racedRenewals renews the lease of a task while its execution ends. Each renewal returns one state of the store.
 func racedRenewals(t *trial) {
 	b := newBustle(t)
 	for round := range meetings {

@@ -73,7 +73,7 @@ func firstAtOnce(t *trial) {
 	})
 }
 
-// Of concurrent starts with one ID one is stored, with its own turn and nothing of the others.
+// One of several concurrent starts with one ID is stored, with its own turn and nothing of the others.
 func firstRace(t *trial) {
 	var won atomic.Pointer[provider.CreateRequest]
 	var begun atomic.Bool
@@ -105,7 +105,7 @@ func firstRace(t *trial) {
 	is(t, "the task fetched", t.fetchTask().EventID, req.First.Tasks[0].EventID)
 }
 
-// Of concurrent calls with one request those return Begun whose turn is stored.
+// Concurrent calls with one request return Begun if and only if their own turn is stored.
 func firstRepeatRace(t *trial) {
 	var begun atomic.Int64
 	t.parallel(8, func(int) {

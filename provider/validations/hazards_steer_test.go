@@ -38,7 +38,7 @@ func TestHazard58_ResetCarriesMessages(t *testing.T) {
 	holds(t, "opener/prefix-messages", "opener/prefix-forgets")
 }
 
-// What observers read of an execution goes with it, unless the prefix has it.
+// Columns that describe an execution to observers go with it, unless the prefix has them.
 func TestHazard78_ResetRemovesDescriptions(t *testing.T) {
 	t.Parallel()
 	holds(t, "opener/prefix-describes", "opener/prefix-values")

@@ -102,7 +102,7 @@ func looksThenPuts(m *mutant) {
 	})
 }
 
-// looksThenWaits looks, and begins to wait for a change later. What came in between does not end the wait.
+// looksThenWaits looks, and begins to wait for a change later. A change in between does not end the wait.
 func looksThenWaits[Req, Res any](m *method[Req, Res], wait func(*Req) *time.Duration, found func(Res) bool) {
 	m.around(func(ctx context.Context, req Req, call method[Req, Res]) (Res, error) {
 		look, whole := req, *wait(&req)

@@ -15,7 +15,7 @@ func prefixCases() []testCase {
 		first    = "Messages go into the inbox in their order, before all messages that wait there."
 		since    = "Such a message is visible since its At. If that is later than now, it is visible since now. If an older message waits, it is " +
 			"visible since one microsecond before that."
-		seen = "Of the requests with Messages that Create has delivered, the instance remembers exactly Seen afterwards, the newest last. So a " +
+		seen = "The instance remembers exactly Seen afterwards, the newest last, of the requests with Messages that Create has delivered. So a " +
 			"request whose messages the prefix does not have is delivered again if it is repeated."
 	)
 	return []testCase{

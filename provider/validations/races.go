@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The cases of this file have many concurrent callers. What holds for one caller must hold for all of them together. Each case
+// The cases of this file have many concurrent callers. A rule that holds for one caller must hold for all of them together. Each case
 // belongs to the group of the sentence that it checks.
 
 func fetchRaces() []testCase {

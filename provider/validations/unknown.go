@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// unknownCases cuts off calls. What is stored by then is whole, and a repeat of the same request has the effect of an
+// unknownCases cuts off calls. Stored changes are whole, and a repeat of the same request has the effect of an
 // undisturbed call.
 func unknownCases() []testCase {
 	const unknown = "A call whose context is done before the storage takes it up changes nothing " +

@@ -12,8 +12,8 @@ import (
 const reserved = "perdure."
 
 // Show takes status, key-values and attributes from the code. kept is what it had set at the end of the prefix. The origin may show more:
-// all returns what its code has set in the whole history, nil if that does not replay. What the code has never set is not taken back. It
-// comes from the client that started the instance, or from an earlier execution.
+// all returns what its code has set in the whole history, nil if that does not replay. A column that the code has never set is not
+// taken back. It comes from the client that started the instance, or from an earlier execution.
 func (p *Plan) Show(kept replay.State, all func() *replay.State) {
 	p.out.CustomStatus, p.out.Attributes, p.out.Values = kept.Status, kept.Attributes, kept.Values
 	p.out.Values = append(p.out.Values, p.engineValues()...)

@@ -103,7 +103,7 @@ func (w *Worker) MustQueue(call *history.ActivityScheduled) bool {
 		w.pools.Bounds(call.Queue, call.Name)
 }
 
-// PauseQueues replaces the set of queues of which nothing begins. What runs goes on. A fetch that is parked begins anew.
+// PauseQueues replaces the set of queues of which nothing begins. Running activities go on. A fetch that is parked begins anew.
 func (w *Worker) PauseQueues(paused map[string]bool) {
 	w.pools.Pause(paused)
 	w.queueEmpty.Store(false) // what waits in a queue that goes on comes before hand-offs

@@ -108,8 +108,8 @@ func (as *actors) setApart(key provider.UUID) {
 	as.keep(key, c)
 }
 
-// keep stores what is known of an instance's closings. Of instances that other nodes end nothing is heard, so all is forgotten when it gets
-// too much.
+// keep stores what is known of an instance's closings. The node hears nothing of instances that other nodes end, so it
+// forgets all closings when there are too many.
 func (as *actors) keep(key provider.UUID, c closing) {
 	if len(as.closings) >= maxClosings {
 		clear(as.closings)

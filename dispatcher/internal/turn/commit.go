@@ -19,8 +19,7 @@ import (
 const maxClosingRounds = 3
 
 // maxHeldTurns is how many turns of an instance that closes only store messages. Messages that come faster than turns store them would keep
-// its code waiting for ever.
-// What they hold reaches the code in one turn, whose commit has a limit.
+// its code waiting for ever. The held messages reach the code in one turn, whose commit has a limit.
 const maxHeldTurns = 4
 
 // maxClosings is of how many instances a node remembers ends that were refused.

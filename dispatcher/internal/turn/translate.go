@@ -105,7 +105,7 @@ func givenUp(events []history.Event) map[int64]bool {
 	return given
 }
 
-// command adds the effects of one event. An ended execution begins nothing that belongs to it. What it starts detached and sends goes out.
+// command adds the effects of one event. An ended execution begins nothing that belongs to it. Its detached starts and messages go out.
 func (tr *translator) command(
 	t *translation, info *replay.Info, e history.Event, data []byte, turn replay.Turn, given map[int64]bool,
 ) {

@@ -221,7 +221,7 @@ func TestStopAndResume(t *testing.T) {
 	}
 }
 
-// What began after the preview, and the instances of perdure itself, are none of a job's.
+// A job acts neither on instances that began after the preview nor on those of perdure itself.
 func TestHazard68_OnlyWhatThePreviewSaw(t *testing.T) {
 	w := newWorld(t, 3)
 	p, err := w.PreviewBulk(t.Context(), client.Filter{})

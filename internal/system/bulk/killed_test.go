@@ -172,7 +172,7 @@ func Ends(ctx *orchestration.Context, _ orchestration.None) (int, error) {
 	return orchestration.Events[int](ctx, "go").Receive(ctx)
 }
 
-// What others did is not counted as done by the job, although the lost attempt had planned it. Its own messages are found in histories.
+// Acts of others are not counted as done by the job, although the lost attempt had planned them. Its own messages are found in histories.
 func TestHazard68_KilledStepsCountOnlyTheirOwn(t *testing.T) {
 	e := enginetest.Memory(t, runtime.Options{})
 	reg := registry(t)

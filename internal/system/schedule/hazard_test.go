@@ -20,7 +20,7 @@ import (
 
 const firstRun = "s/2000-01-01T00:01:00Z"
 
-// Whatever ends a run, the tick after it starts. What does not end it holds the tick up.
+// The next tick starts after each way to end a run. A run that has not ended holds it up.
 func TestHazard64_EveryEndFreesTheNextTick(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(w *world, run client.Handle[string]){

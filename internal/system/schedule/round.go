@@ -45,7 +45,7 @@ func (m *machine) round(ctx *orchestration.Context) error {
 	return nil
 }
 
-// takeEnded empties the mailbox. What the events say is read from the store.
+// takeEnded empties the mailbox. The ends that its events report are read from the store.
 func (m *machine) takeEnded() {
 	for {
 		if _, ok, _ := m.ended.TryReceive(); !ok {

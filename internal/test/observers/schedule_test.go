@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// What a schedule starts counts once, with the time since it was due.
+// Each start by a schedule counts once, with the time since it was due.
 func TestScheduledStartsAreTold(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

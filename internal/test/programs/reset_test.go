@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// resettable reports whether a program may be taken back. What is outside of the instance stays as it is: a child with an ID of its own
-// cannot be started twice, nor can another instance, a child that was cancelled has ended, and nobody repeats a cancellation.
+// resettable reports whether a program may be taken back. A reset changes nothing outside of the instance. A child with an ID of its
+// own cannot be started twice, nor can another instance. A child that was cancelled has ended, and nobody repeats a cancellation.
 func resettable(p Program) bool {
 	stays := func(kinds []string) bool { return slices.Contains(kinds, stays) }
 	outside := func(s Statement) bool {

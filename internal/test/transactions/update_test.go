@@ -24,7 +24,7 @@ func counter(ctx *orchestration.Context, _ struct{}) (int, error) {
 	return sum, err
 }
 
-// An update in a transaction is sent if and only if that commits, and is waited for afterwards. What waits takes no transaction.
+// An update in a transaction is sent if and only if that commits, and is waited for afterwards. Calls that wait take no transaction.
 func TestHazard85_UpdatesAreSentInATransaction(t *testing.T) {
 	t.Parallel()
 	if _, ok := any(provider.Tx{}).(client.UpdateOption); ok {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Far runs a proxy before the cluster until the test ends, and returns its URL. What the server sends arrives later by
+// Far runs a proxy before the cluster until the test ends, and returns its URL. Bytes from the server arrive later by
 // the delay, in order, as from a server that is far away.
 func (c *Cluster) Far(t testing.TB, delay time.Duration) string {
 	t.Helper()

@@ -267,8 +267,8 @@ func (f *finder) walk() {
 	f.sql, f.args = strings.Join(parts, " UNION ALL ")+order+strconv.Itoa(provider.MinRows), c.Args
 }
 
-// createdBefore returns the bound of creations. What ended before a time was created before it, so that a walk need not begin with newer
-// rows. clockStep is room for a clock that was set back between.
+// createdBefore returns the bound of creations. An instance that ended before a time was created before it, so a walk need not begin
+// with newer rows. clockStep is room for a clock that was set back between.
 func (f *finder) createdBefore() provider.Time {
 	before := f.filter.CreatedBefore
 	if ended := f.filter.EndedBefore; ended != 0 && (before == 0 || ended.Add(clockStep) < before) {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// A token that holds a task no longer must not complete it. What a lease's end would change stays as it is.
+	// A token that holds a task no longer must not complete it. Columns that a lease's end would change stay as they are.
 	sqlFreeTasks = `UPDATE perdure.task SET state = 1, token = NULL, owner = {''|NULL}, lease_until = 0, rank_at = {0|NULL}
 	WHERE key = $1 AND state = 2 RETURNING kind`
 	sqlSeals = `SELECT s.key, i.id, s.transfer, s.state, s.arrived, s.status, s.ended_at, s.pages, ` + sqlNow + ` FROM perdure.seal s
