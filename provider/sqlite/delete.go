@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -221,7 +222,7 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 		return found.Looked(func(keys []provider.UUID) ([]int64, error) { return cl.sizes(ctx, keys) })
 	}
 	res := provider.PruneResult{Cursor: found.Cursor}
-	res.Instances, err = relational.PruneAll(found.Keys, func(key provider.UUID) (int64, error) { return cl.prune(ctx, key) })
+	res.Instances, err = pruneAll(found.Keys, func(key provider.UUID) (int64, error) { return cl.prune(ctx, key) })
 	return res, err
 }
 
@@ -313,4 +314,27 @@ func (cl *cleaner) prune(ctx context.Context, key provider.UUID) (int64, error) 
 		return 0, err
 	}
 	return cl.remove(ctx, first)
+}
+
+// pruneWidth is how many trees are removed at a time. The writer folds their transactions into one, which writes the log less often. Few of
+// them keep that transaction short.
+const pruneWidth = 8
+
+// pruneAll removes trees, some at a time, and returns how many instances went. After an error no further one begins.
+func pruneAll(keys []provider.UUID, prune func(provider.UUID) (int64, error)) (total int64, err error) {
+	for some := range slices.Chunk(keys, pruneWidth) {
+		counts, errs := make([]int64, len(some)), make([]error, len(some))
+		var all sync.WaitGroup
+		for n, key := range some {
+			all.Go(func() { counts[n], errs[n] = prune(key) })
+		}
+		all.Wait()
+		for _, n := range counts {
+			total += n
+		}
+		if at := slices.IndexFunc(errs, func(err error) bool { return err != nil }); at >= 0 {
+			return total, errs[at]
+		}
+	}
+	return total, nil
 }

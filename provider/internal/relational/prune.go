@@ -2,8 +2,6 @@ package relational
 
 import (
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -56,27 +54,4 @@ func (list *PruneList) Looked(size func(keys []provider.UUID) ([]int64, error)) 
 		res.Trees = append(res.Trees, provider.PrunableTree{Key: key, Instances: sizes[n]})
 	}
 	return res, nil
-}
-
-// pruneWidth is how many trees are removed at a time. A store folds their transactions into one, which writes the log less often. Few of
-// them keep that transaction short.
-const pruneWidth = 8
-
-// PruneAll removes trees, some at a time, and returns how many instances went. After an error no further one begins.
-func PruneAll(keys []provider.UUID, prune func(provider.UUID) (int64, error)) (total int64, err error) {
-	for some := range slices.Chunk(keys, pruneWidth) {
-		counts, errs := make([]int64, len(some)), make([]error, len(some))
-		var all sync.WaitGroup
-		for n, key := range some {
-			all.Go(func() { counts[n], errs[n] = prune(key) })
-		}
-		all.Wait()
-		for _, n := range counts {
-			total += n
-		}
-		if at := slices.IndexFunc(errs, func(err error) bool { return err != nil }); at >= 0 {
-			return total, errs[at]
-		}
-	}
-	return total, nil
 }
