@@ -60,6 +60,9 @@ func (c *Client) PreviewBulk(ctx context.Context, f Filter) (BulkPreview, error)
 	for i := range page.Instances {
 		p.Sample = append(p.Sample, describeListed(&page.Instances[i], page.Now))
 	}
+	if err := c.markListed(ctx, doing, p.Sample); err != nil {
+		return BulkPreview{}, err
+	}
 	if p.Counted = (Counted{Count: int64(len(page.Instances)), Exact: true}); page.Cursor == "" {
 		return p, nil
 	}

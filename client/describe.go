@@ -21,11 +21,12 @@ type Description struct {
 	Status        Status          `json:"status"`
 	Blocked       *Blocked        `json:"blocked,omitempty"`  // nil: not blocked
 	Deleting      bool            `json:"deleting,omitempty"` // a deletion has begun
+	Sealed        *Sealed         `json:"sealed,omitempty"`   // it moves to another store, or from one; nil: it does not, or has moved and runs
 	Execution     int64           `json:"execution"`          // the current one, from 1
 	HistoryLength int64           `json:"historyLength"`      // events of the current execution
 	HistoryBytes  int64           `json:"historyBytes"`
 	EngineLevel   int64           `json:"engineLevel"`           // the least level of a node that may run it
-	NoNode        bool            `json:"noNode,omitempty"`      // it waits: EngineLevel is above that of all nodes; Describe only
+	NoNode        bool            `json:"noNode,omitempty"`      // it waits: EngineLevel is above that of all nodes that run, and one runs; Describe only
 	InboxMessages int64           `json:"inboxMessages"`         // timers, too
 	DeadLetters   int64           `json:"deadLetters,omitempty"` // messages and activities set aside; Describe only
 	Deliveries    int64           `json:"deliveries"`            // turns begun since the last one that was stored
@@ -114,20 +115,23 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	d := c.described(ctx, &res)
+	d, err := c.described(ctx, doing, &res)
+	if err != nil {
+		return d, err
+	}
 	d.Waits, err = c.waits(ctx, doing, &d)
 	return d, err
 }
 
 // described returns what was read about an instance, with its tasks and key-values.
-func (c *Client) described(ctx context.Context, res *provider.GetResult) Description {
+func (c *Client) described(ctx context.Context, doing string, res *provider.GetResult) (Description, error) {
 	d := describe(&res.Instance, res.Now)
 	d.showValues(res.Values, d.Status.Ended())
 	d.DeadLetters, d.NoNode = res.DeadLetters, c.stranded(ctx, &res.Instance)
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}
-	return d
+	return d, c.markSealed(ctx, doing, &d)
 }
 
 // describe returns all that is stored in the row of an instance.

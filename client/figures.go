@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/internal/observing"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
@@ -47,18 +49,19 @@ func unservedWork(nodes []upgrade.Node, now provider.Time, stats *provider.Stats
 		if n.Lost(now) {
 			continue
 		}
-		level, cut = max(level, n.Level), cut || n.Count > len(n.Orchestrations)
-		for _, o := range n.Orchestrations {
+		level, cut = max(level, n.Level), cut || n.Cuts()
+		for _, o := range slices.Concat(n.Orchestrations, n.System) {
 			runs[provider.Capability{Name: o.Name, CodeVersion: o.Version}] = true
 		}
 	}
 	waiting := map[provider.Capability]int64{}
 	for _, w := range stats.Turns {
-		if !cut && (!runs[w.Capability] || w.EngineLevel > level) {
+		unlisted := cut && !reserved.Name(w.Name)
+		if !unlisted && (!runs[w.Capability] || w.EngineLevel > level) {
 			waiting[w.Capability] += w.Count
 		}
 	}
-	for _, u := range upgrade.Uses(nodes, stats.Running) {
+	for _, u := range upgrade.Uses(nodes, now, stats.Running) {
 		if u.Unserved {
 			waiting[u.Capability] = u.Running
 		}

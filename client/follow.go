@@ -100,7 +100,8 @@ func (c *Client) follow(ctx context.Context, t target, mark string, opts []Follo
 			return Description{}, "", err
 		}
 		if res.Mark != mark || o.most > 0 && !time.Now().Before(until) {
-			return c.described(ctx, &res), res.Mark, nil
+			d, err := c.described(ctx, doing, &res)
+			return d, res.Mark, err
 		}
 	}
 }

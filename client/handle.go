@@ -113,7 +113,10 @@ func (h Handle[Out]) Waits(ctx context.Context) ([]Wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := h.c.described(ctx, &res)
+	d, err := h.c.described(ctx, doing, &res)
+	if err != nil {
+		return nil, err
+	}
 	return h.c.waits(ctx, doing, &d)
 }
 

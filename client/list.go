@@ -76,7 +76,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	for i := range res.Instances {
 		list.Items = append(list.Items, describeListed(&res.Instances[i], res.Now))
 	}
-	return list, nil
+	return list, c.markListed(ctx, doing, list.Items)
 }
 
 // page reads until the page is full, the list ends or pageTime has passed. A store may end a page early, because it has looked at many

@@ -205,18 +205,13 @@ func remaining(ctx context.Context) time.Duration {
 	return provider.MaxWait
 }
 
-// mayServe reports whether a node may have registered a version: one that is listed has, its list is cut, or there is no list.
+// mayServe reports whether a node may have registered a version: one that is listed and not lost has, its list is cut, or there is no list.
 func (c *Client) mayServe(ctx context.Context, of provider.Capability) bool {
 	ctx, cancel := c.store.bound(ctx)
 	defer cancel()
-	nodes, _, err := upgrade.Nodes(ctx, c.store)
+	nodes, now, err := upgrade.Nodes(ctx, c.store)
 	for i := range nodes {
-		for _, o := range nodes[i].Orchestrations {
-			if o.Name == of.Name && o.Version == of.CodeVersion {
-				return true
-			}
-		}
-		if nodes[i].Count > len(nodes[i].Orchestrations) {
+		if n := &nodes[i]; !n.Lost(now) && (n.Cuts() || n.Runs(of)) {
 			return true
 		}
 	}

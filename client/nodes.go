@@ -114,19 +114,24 @@ func nodeInfo(n *upgrade.Node, now provider.Time) NodeInfo {
 	return info
 }
 
-// stranded reports whether an instance needs a newer node than all that are listed. Nodes of releases before the list run
-// up to upgrade.Unrecorded.
+// stranded reports whether an instance needs a newer node than all that are listed and not lost. If there is none, it waits for any node.
+// Nodes of releases before the list run up to upgrade.Unrecorded.
 func (c *Client) stranded(ctx context.Context, i *provider.Instance) bool {
 	if i.EngineLevel <= upgrade.Unrecorded || i.Status.Ended() {
 		return false
 	}
 	ctx, cancel := c.store.bound(ctx)
 	defer cancel()
-	nodes, _, err := upgrade.Nodes(ctx, c.store)
+	nodes, now, err := upgrade.Nodes(ctx, c.store)
+	live := false
 	for k := range nodes {
-		if nodes[k].Level >= i.EngineLevel {
+		n := &nodes[k]
+		if n.Lost(now) {
+			continue
+		}
+		if live = true; n.Level >= i.EngineLevel {
 			return false
 		}
 	}
-	return err == nil
+	return live && err == nil
 }

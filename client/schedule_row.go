@@ -82,17 +82,14 @@ func (c *Client) scheduleRow(ctx context.Context, doing string, req provider.Get
 	return row, nil
 }
 
-// noScheduler reports whether no node that the store lists runs schedules.
+// noScheduler reports whether no node that the store lists, and that is not lost, runs schedules.
 func (c *Client) noScheduler(ctx context.Context) (bool, error) {
-	nodes, err := read(ctx, c.store, "listing nodes", func(ctx context.Context, store provider.Keeper) ([]upgrade.Node, error) {
-		nodes, _, err := upgrade.Nodes(ctx, store)
-		return nodes, err
-	}, provider.Keeper(c.store))
+	nodes, now, err := c.listed(ctx, "listing nodes")
 	if err != nil {
 		return false, err
 	}
 	return !slices.ContainsFunc(nodes, func(n upgrade.Node) bool {
-		return slices.ContainsFunc(n.System, func(o upgrade.Orchestration) bool { return o.Name == reserved.Schedule })
+		return !n.Lost(now) && slices.ContainsFunc(n.System, func(o upgrade.Orchestration) bool { return o.Name == reserved.Schedule })
 	}), nil
 }
 

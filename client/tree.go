@@ -65,6 +65,7 @@ func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNo
 	if root.Blocked != nil {
 		root.Blocked.Message = ""
 	}
+	all := []*Description{&root.Description}
 	depth, left := cmp.Or(limits.Depth, defaultTreeDepth), cmp.Or(limits.Size, defaultTreeSize)-1
 	for level := []*TreeNode{root}; len(level) > 0; depth-- {
 		most := left
@@ -75,8 +76,11 @@ func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNo
 			return nil, explain(doing, 0, err)
 		}
 		left -= len(level)
+		for _, node := range level {
+			all = append(all, &node.Description)
+		}
 	}
-	return root, nil
+	return root, c.markSealed(ctx, doing, all...)
 }
 
 func (l TreeLimits) check() error {

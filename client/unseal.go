@@ -27,9 +27,60 @@ func (c *Client) Sealed(ctx context.Context) ([]Sealed, error) {
 	}
 	shown := make([]Sealed, 0, len(list))
 	for _, s := range list {
-		shown = append(shown, Sealed{ID: s.ID, Key: s.Key.String(), Transfer: s.Transfer.String(), State: s.State.String(), Arrived: s.Arrived})
+		shown = append(shown, sealed(&s))
 	}
 	return shown, nil
+}
+
+func sealed(s *provider.Seal) Sealed {
+	return Sealed{ID: s.ID, Key: s.Key.String(), Transfer: s.Transfer.String(), State: s.State.String(), Arrived: s.Arrived}
+}
+
+// markSealed says of each instance whether it is sealed. Only suspended ones are, so that in most cases nothing is read. To the storage a
+// sealed instance may count as one that is being deleted, which it is not.
+func (c *Client) markSealed(ctx context.Context, doing string, list ...*Description) error {
+	suspended := make(map[provider.UUID]*Description)
+	for _, d := range list {
+		if d.Status == StatusSuspended {
+			suspended[d.Key] = d
+		}
+	}
+	mover, ok := provider.As[provider.Mover](c.store.Provider)
+	if !ok || len(suspended) == 0 {
+		return nil
+	}
+	ask := func(req provider.SealsRequest) (more bool, err error) {
+		page, err := read(ctx, c.store, doing, mover.Seals, req)
+		if err != nil {
+			return false, explain(doing, 0, err)
+		}
+		for i := range page.Seals {
+			if d := suspended[page.Seals[i].Key]; d != nil {
+				d.Sealed, d.Deleting = new(sealed(&page.Seals[i])), false
+			}
+		}
+		return page.Cursor != "", nil
+	}
+	if len(suspended) > 1 { // most stores have few seals, and show them all at once
+		if more, err := ask(provider.SealsRequest{}); !more {
+			return err
+		}
+	}
+	for key := range suspended {
+		if _, err := ask(provider.SealsRequest{Key: key, Max: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markListed is markSealed of a list.
+func (c *Client) markListed(ctx context.Context, doing string, list []Description) error {
+	all := make([]*Description, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return c.markSealed(ctx, doing, all...)
 }
 
 func (c *Client) seals(ctx context.Context, doing string) (list []provider.Seal, err error) {

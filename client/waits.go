@@ -21,7 +21,7 @@ type WaitKind string
 const (
 	WaitStart    WaitKind = "start"    // the code has not begun: the start is delayed, or no node has taken it
 	WaitNode     WaitKind = "node"     // messages wait for a turn
-	WaitRelease  WaitKind = "release"  // it is suspended, or blocked
+	WaitRelease  WaitKind = "release"  // it is suspended, blocked or sealed
 	WaitActivity WaitKind = "activity" // an activity is pending
 	WaitTimer    WaitKind = "timer"    // a timer is due at Until
 	WaitChild    WaitKind = "child"    // a child runs
@@ -79,7 +79,12 @@ func (d *Description) turns() (list []Wait) {
 	add := func(kind WaitKind, until time.Time, format string, args ...any) {
 		list = append(list, Wait{Kind: kind, Until: until, Text: fmt.Sprintf(format, args...)})
 	}
-	if d.Status == StatusSuspended {
+	switch {
+	case d.Sealed != nil && d.Sealed.Arrived:
+		add(WaitRelease, time.Time{}, "the import that brings it from another store, and frees it at its end")
+	case d.Sealed != nil:
+		add(WaitRelease, time.Time{}, "nothing here: an export has sealed it, so it moves to another store or has moved there")
+	case d.Status == StatusSuspended:
 		add(WaitRelease, time.Time{}, "to be resumed: it is suspended")
 	}
 	if b := d.Blocked; b != nil {

@@ -65,6 +65,18 @@ func acts() []act {
 		deletionActs(), manyActs(), jobActs(), creationActs(), scheduleActs(), retentionActs())
 }
 
+// fits reports whether the act can do anything with an instance as it is shown. The store refuses nearly all acts on one that is being deleted
+// or moves. One that is held still gets messages.
+func (a *act) fits(d *client.Description) bool {
+	switch {
+	case d.Deleting:
+		return a.name == "delete"
+	case d.Sealed != nil:
+		return a.name == "delete" || a.name == "raise" && d.Sealed.State == "held"
+	}
+	return a.when == nil || a.when(d)
+}
+
 // path returns the pattern of an act below the prefix.
 func (a *act) path() string { return a.of.path + "/" + a.name }
 

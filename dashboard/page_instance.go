@@ -15,7 +15,6 @@ const historyEnds = 100
 // instanceData is what the page of an instance shows.
 type instanceData struct {
 	D        client.Description
-	Waits    []client.Wait
 	Acts     []act
 	First    []client.HistoryStep
 	Last     []client.HistoryStep
@@ -50,7 +49,7 @@ func (c *call) instance() error {
 	}
 	v := view{Title: data.D.ID, Nav: "instances", Live: true, Data: &data, c: c}
 	for _, a := range acts() {
-		if a.of == &ofInstance && c.may(a.right) && (a.when == nil || a.when(&data.D)) {
+		if a.of == &ofInstance && c.may(a.right) && a.fits(&data.D) {
 			data.Acts = append(data.Acts, a)
 		}
 	}
@@ -64,12 +63,6 @@ func (c *call) instance() error {
 		}
 		return err
 	})
-	data.part(c, "what it waits for", func() (err error) {
-		if !data.D.Status.Ended() {
-			data.Waits, err = h.Waits(ctx)
-		}
-		return err
-	})
 	if data.D.DeadLetters > 0 {
 		data.part(c, "dead letters", func() error {
 			p, err := c.client.DeadLetterPage(ctx, client.DeadLetterFilter{Key: data.D.Key}, client.Page{Size: onOverview})
@@ -79,6 +72,11 @@ func (c *call) instance() error {
 	}
 	data.readValues(ctx, c, h, &v)
 	return c.show(http.StatusOK, "instance", v)
+}
+
+// Steers reports whether the page offers acts on pending activities.
+func (d *instanceData) Steers(v *view) bool {
+	return v.May(string(client.ActActivity)) && !d.D.Deleting && (d.D.Sealed == nil || d.D.Sealed.State == "held")
 }
 
 // rank orders the acts: harmless ones first.

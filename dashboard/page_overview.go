@@ -97,7 +97,7 @@ func (c *call) readOverview(ctx context.Context) (overviewData, error) {
 		{"versions", func() error {
 			versions, err := all.Versions(ctx, "")
 			for _, v := range versions {
-				if v.Unserved || v.Running > 0 && len(v.Nodes) == 0 {
+				if v.NoNode() {
 					data.Unserved = append(data.Unserved, v)
 				}
 			}

@@ -35,7 +35,7 @@ func (c *call) waitText(w *client.Wait) string {
 	}
 	switch w.Kind {
 	case client.WaitRelease:
-		return "to be released: it is suspended or blocked"
+		return "to be released: it is suspended, blocked or sealed"
 	case client.WaitActivity:
 		return "activity " + w.Name
 	default:

@@ -124,7 +124,7 @@ func (rt *Runtime) unserved(ctx context.Context, h *Health, stats *provider.Stat
 
 // noNode adds the versions with running instances that no node has registered. A store that keeps no records lists no nodes.
 func (rt *Runtime) noNode(ctx context.Context, h *Health, running []provider.RunningInstances) error {
-	nodes, _, err := upgrade.Nodes(ctx, provider.FullOf(rt.store))
+	nodes, now, err := upgrade.Nodes(ctx, provider.FullOf(rt.store))
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (rt *Runtime) noNode(ctx context.Context, h *Health, running []provider.Run
 		return err
 	}
 next:
-	for _, u := range upgrade.Uses(nodes, running) {
+	for _, u := range upgrade.Uses(nodes, now, running) {
 		if !u.Unserved {
 			continue
 		}

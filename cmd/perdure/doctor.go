@@ -109,11 +109,11 @@ func unservedNotes(ctx context.Context, store *provider.Full) (notes []string) {
 	if err != nil {
 		return nil
 	}
-	nodes, _, err := upgrade.Nodes(ctx, store)
+	nodes, now, err := upgrade.Nodes(ctx, store)
 	if err != nil {
 		return nil
 	}
-	for _, u := range upgrade.Uses(nodes, stats.Running) {
+	for _, u := range upgrade.Uses(nodes, now, stats.Running) {
 		if u.Unserved {
 			notes = append(notes, fmt.Sprintf("no node has version %q of %s, which %s: run a node with it, or move them",
 				u.CodeVersion, u.Name, runs(u.Running)))

@@ -84,7 +84,12 @@ func listTable(w *tabwriter.Writer, instances []client.Description) {
 
 // statusText returns the status, and why the instance is blocked.
 func statusText(d *client.Description) string {
-	if d.Blocked == nil {
+	switch {
+	case d.Sealed != nil:
+		return "Sealed"
+	case d.Deleting:
+		return string(d.Status) + " (being deleted)"
+	case d.Blocked == nil:
 		return string(d.Status)
 	}
 	return fmt.Sprintf("%s (blocked: %s)", d.Status, d.Blocked.Reason)

@@ -80,6 +80,12 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 		row(w, "code version", d.CodeVersion)
 	}
 	row(w, "status", statusText(d))
+	switch s := d.Sealed; {
+	case s != nil && s.Arrived:
+		row(w, "sealed", "an import brings it from another database: repeat the import if it was interrupted")
+	case s != nil:
+		row(w, "sealed", "it moves to another database, or has moved there: see 'perdure unseal'")
+	}
 	if b := d.Blocked; b != nil {
 		message, _, _ := strings.Cut(b.Message, "\n") // after a panic the stack follows
 		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
@@ -122,7 +128,7 @@ func waitRows(w *tabwriter.Writer, d *client.Description) {
 		case client.WaitActivity, client.WaitUpdate, client.WaitHandler:
 			continue
 		case client.WaitRelease:
-			if d.Blocked != nil && d.Status != client.StatusSuspended {
+			if d.Sealed != nil || d.Blocked != nil && d.Status != client.StatusSuspended {
 				continue
 			}
 		case client.WaitNode:

@@ -40,8 +40,11 @@ func versionsTable(w *tabwriter.Writer, list []client.VersionUse) {
 	for i := range list {
 		v := &list[i]
 		nodes := fmt.Sprint(len(v.Nodes))
-		if v.Unserved {
+		switch {
+		case v.NoNode():
 			nodes = "NO NODE"
+		case v.Unlisted && len(v.Nodes) == 0:
+			nodes = "not known" // a node has registered more than it lists
 		}
 		version := v.Version
 		if version == "" {

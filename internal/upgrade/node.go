@@ -89,6 +89,15 @@ func (n *Node) Lost(now provider.Time) bool {
 	return now.Sub(n.Renewed) > 3*time.Duration(n.Every)*time.Second
 }
 
+// Cuts reports whether the record lists only a part of the orchestrations that the node has registered.
+func (n *Node) Cuts() bool { return n.Count > len(n.Orchestrations) }
+
+// Runs reports whether the record lists an orchestration, of a user or of perdure itself.
+func (n *Node) Runs(of provider.Capability) bool {
+	o := Orchestration{Name: of.Name, Version: of.CodeVersion}
+	return slices.Contains(n.Orchestrations, o) || slices.Contains(n.System, o)
+}
+
 // Release returns the version of this module in the running binary.
 func Release() string {
 	const path = "github.com/perdure/perdure"

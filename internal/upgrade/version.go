@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure/internal/natural"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -19,10 +20,13 @@ type Use struct {
 	// Unserved says that instances run the version and no node has it, while one has another version of the orchestration. If no node has
 	// any, the service is down, or its nodes are of releases that are not listed.
 	Unserved bool
+	// Unlisted says that a node lists only a part of what it has registered: it may have the version, too.
+	Unlisted bool
 }
 
-// Uses returns the versions that nodes have registered or instances run, by name and then by age.
-func Uses(nodes []Node, running []provider.RunningInstances) []Use {
+// Uses returns the versions that nodes have registered or instances run, by name and then by age. Nodes that are lost count for nothing. A
+// version of perdure's own orchestrations is in it if instances run it: every node has registered them.
+func Uses(nodes []Node, now provider.Time, running []provider.RunningInstances) []Use {
 	byKind, cut, served := make(map[provider.Capability]*Use), false, make(map[string]bool)
 	use := func(of provider.Capability) *Use {
 		if byKind[of] == nil {
@@ -32,8 +36,11 @@ func Uses(nodes []Node, running []provider.RunningInstances) []Use {
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		cut = cut || n.Count > len(n.Orchestrations)
-		for _, o := range n.Orchestrations {
+		if n.Lost(now) {
+			continue
+		}
+		cut = cut || n.Cuts()
+		for _, o := range slices.Concat(n.Orchestrations, n.System) {
 			u := use(provider.Capability{Name: o.Name, CodeVersion: o.Version})
 			u.Nodes = append(u.Nodes, n.Owner)
 			served[o.Name] = true
@@ -45,7 +52,12 @@ func Uses(nodes []Node, running []provider.RunningInstances) []Use {
 	}
 	all := make([]Use, 0, len(byKind))
 	for _, u := range byKind {
-		u.Unserved = u.Running > 0 && len(u.Nodes) == 0 && served[u.Name] && !cut
+		own := reserved.Name(u.Name)
+		if own && u.Running == 0 {
+			continue
+		}
+		u.Unlisted = cut && !own
+		u.Unserved = u.Running > 0 && len(u.Nodes) == 0 && served[u.Name] && !u.Unlisted
 		all = append(all, *u)
 	}
 	slices.SortFunc(all, func(a, b Use) int {

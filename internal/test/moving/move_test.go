@@ -71,6 +71,15 @@ func still(p *place, runs int64) {
 			p.T.Errorf("%s is %v at the source, want it sealed", i.ID, i.Status)
 		}
 	}
+	list, err := p.client.List(ctx, client.Filter{}, client.Page{Size: 1000})
+	p.do("list", err)
+	tree, err := p.client.Tree(ctx, "family", client.TreeLimits{})
+	p.do("tree", err)
+	for _, d := range append(list.Items, p.describe("suspended"), tree.Description, tree.Children[0].Description) {
+		if !d.Status.Ended() && (d.Sealed == nil || d.Sealed.State != "closed" || d.Sealed.Arrived || d.Deleting) {
+			p.T.Errorf("%s is shown as %+v at the source, want it sealed", d.ID, d)
+		}
+	}
 }
 
 // A store with running orders of all kinds moves to another one by two calls. Each order ends there as its code says, once, and nothing runs
@@ -120,7 +129,7 @@ func finish(p *place, token string) {
 	p.do("raise", p.client.Raise(ctx, "mailbox", "go", 1))
 	p.do("raise", p.client.Raise(ctx, "rounds", "go", 1))
 	p.do("raise", p.client.Raise(ctx, "rounds", "go", 1))
-	if d := p.describe("suspended"); d.Status != client.StatusSuspended {
+	if d := p.describe("suspended"); d.Status != client.StatusSuspended || d.Sealed != nil {
 		p.T.Errorf("the suspended order is %s", d.Status)
 	}
 	p.do("resume", p.client.Resume(ctx, "suspended", "test"))
