@@ -3,9 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"math"
-
-	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/history"
@@ -29,11 +26,7 @@ func didSteer(ctx context.Context, c *Client, r *didRequest) (bool, error) {
 		return false, nil
 	}
 	_, err := c.store.write(ctx, r.act.doing, func(ctx context.Context) error {
-		// No message has this ID, so the request changes nothing, and succeeds only as a repeat.
-		_, err := c.store.Steer(ctx, provider.SteerRequest{
-			Key: r.now.Key, Action: provider.SteerDrop, MessageID: math.MaxInt64, Reason: "none", Commit: provider.UUID(uuid.New()),
-			RequestID: r.act.requestID,
-		})
+		_, err := c.store.Steer(ctx, changeless(r.now.Key, r.act.requestID)) // succeeds only as a repeat
 		return err
 	})
 	switch {

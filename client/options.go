@@ -74,7 +74,9 @@ type startOptions struct {
 	alone  bool   // it is not part of a transaction of the caller
 
 	attributes []provider.Attribute
-	messages   []history.Body // delivered with the start, or to the existing instance
+	messages   []history.Body          // delivered with the start, or to the existing instance
+	update     *history.UpdateReceived // of messages; nil: none
+	resend     bool                    // an instance that the request ID names may lack the update
 }
 
 type raiseOptions struct {

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -110,6 +111,14 @@ func (c *Client) storeStart(ctx context.Context, name, doing string, o *startOpt
 	} else {
 		stored, doubtful, err = c.create(ctx, doing, req)
 	}
+	if o.update != nil && errors.Is(err, ErrEnded) {
+		t := target{id: req.ID}
+		err = c.taken(ctx, &t, o.update.ID, doing, explain(doing, 0, err))
+		return t, err
+	}
+	if e, ok := errors.AsType[*ExistsError](err); ok && req.Policy == provider.IDUseExisting {
+		return c.hidden(ctx, target{id: e.ID, key: e.Key}, doing, o, err)
+	}
 	if err != nil {
 		return target{}, doubt(explain(doing, 0, err), doubtful,
 			fmt.Sprintf("repeat it with client.WithID(%q) and client.WithRequestID(%q)", req.ID, req.RequestID))
@@ -119,7 +128,40 @@ func (c *Client) storeStart(ctx context.Context, name, doing string, o *startOpt
 		return target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", doing,
 			&ExistsError{ID: stored.ID, Key: stored.Key, Status: stored.Status}, stored.Name)
 	}
-	return target{id: stored.ID, key: stored.Key}, nil
+	t := target{id: stored.ID, key: stored.Key}
+	if o.resend && stored.Key != req.Key {
+		err = c.resend(ctx, &t, doing, o)
+	}
+	return t, err
+}
+
+// hidden judges an instance that a start may not take although it may take an existing one: it moves, or is being deleted. The handle of an
+// update that has its outcome still works.
+func (c *Client) hidden(ctx context.Context, t target, doing string, o *startOptions, refused error) (target, error) {
+	ctx, cancel := c.store.bound(ctx)
+	defer cancel()
+	if o.update != nil {
+		res, err := c.store.shown(ctx, doing, provider.GetRequest{Key: t.key, Value: history.UpdateKey(o.update.ID)})
+		if err == nil && res.Value != nil && over(res.Value.Value) {
+			return t, nil
+		}
+	}
+	if o.tx == nil && c.store.moved(ctx, t) { // that is a write, which the transaction would hold up
+		return target{}, explain(doing, 0, ErrMoved)
+	}
+	return target{}, fmt.Errorf("%s: %w: it moves to another store, or is being deleted: try again when it is gone", doing, refused)
+}
+
+// resend sends the update of a start that was made before, perhaps without it: the store does not deliver what comes with a repeat. The
+// instance takes each ID once.
+func (c *Client) resend(ctx context.Context, t *target, doing string, o *startOptions) error {
+	a := act{on: *t, doing: doing}
+	uo := updateOptions{raiseOptions: o.raiseOptions, chosen: true}
+	err := c.sendUpdate(ctx, &a, o.update, &uo)
+	if errors.Is(err, ErrEnded) {
+		err = c.taken(ctx, t, o.update.ID, doing, err)
+	}
+	return err
 }
 
 // create stores a start. The client's node makes the first turn with it if it can. If the outcome of that is not known, the

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -51,6 +52,16 @@ func (UpdateID) RaiseOption() {}
 // is 1 to 512 bytes of UTF-8 without NUL. Without this option it is random.
 func WithUpdateID(id string) UpdateID { return UpdateID{id} }
 
+// Blockage is an option of Wait and Update. OrBlocked makes one.
+type Blockage struct{}
+
+func (Blockage) applyUpdate(o *updateOptions) { o.wait.blocked = true }
+
+func (Blockage) applyWait(o *waitOptions) error { //nolint:unparam // options of other kinds fail
+	o.blocked = true
+	return nil
+}
+
 // Acceptance is an option of Update and of UpdateHandle.Wait. UntilAccepted makes one.
 type Acceptance struct{}
 
@@ -96,9 +107,11 @@ func (u UpdateHandle[Out]) ID() string { return u.of.id }
 //
 // Do not call Update while the goroutine holds a transaction of the store open: the outcome may wait for that transaction.
 //
+// Options are WithUpdateID, UntilAccepted, OrBlocked and WithHeader.
+//
 // Errors: ErrRejected, ErrUnknownUpdate, ErrPanicked, ErrClosing, ErrEnded, ErrUpdateFailed, ErrAbandoned, ErrOutcomeGone,
-// ErrUpdateDiffers, ErrNotFinished, ErrTooLarge, ErrInboxFull, ErrOutcomeUnknown, orchestration.ErrPayload for an output that is
-// no Out, ErrInvalid, ErrNotFound, or the error of ctx.
+// ErrDiscarded, ErrUpdateDiffers, ErrNotFinished, ErrTooLarge, ErrInboxFull, ErrOutcomeUnknown, orchestration.ErrPayload for an output
+// that is no Out, ErrBlocked if OrBlocked is given, ErrInvalid, ErrNotFound, or the error of ctx.
 func Update[Out, T any](ctx context.Context, h Handle[T], name string, in any, opts ...UpdateOption) (Out, error) {
 	var none Out
 	if err := h.usable(ctx); err != nil {
@@ -180,23 +193,33 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: name, Instance: t.id}, o.header, o.tx != nil)
 	body.Header, a.requestID = stored, u.id
 	err = c.perform(ctx, &a, func(ctx context.Context) error {
-		if o.tx != nil {
-			return c.store.sendIn(ctx, *o.tx, t, doing, body)
+		err := c.sendUpdate(ctx, &a, body, o)
+		if errors.Is(err, ErrEnded) { // between the look and the send, or after a try that seemed to fail
+			err = c.taken(ctx, &a.on, u.id, doing, err)
 		}
-		if o.chosen {
-			if res, err := c.store.shown(ctx, doing, provider.GetRequest{Key: t.key, Value: history.UpdateKey(u.id)}); err != nil || res.Value != nil {
-				return err // the wait compares
-			}
-		}
-		return c.store.send(ctx, &a.on, doing, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", u.id), body)
+		return err
 	})
 	end(err)
 	return u, err
 }
 
+func (c *Client) sendUpdate(ctx context.Context, a *act, body *history.UpdateReceived, o *updateOptions) error {
+	if o.tx != nil {
+		return c.store.sendIn(ctx, *o.tx, a.on, a.doing, body)
+	}
+	if o.chosen {
+		req := provider.GetRequest{Key: a.on.key, Value: history.UpdateKey(body.ID)}
+		res, err := c.store.shown(ctx, a.doing, req)
+		if err != nil || res.Value != nil && (!res.Instance.Deleting || over(res.Value.Value)) {
+			return err // the wait compares; if the instance moves, the send says so
+		}
+	}
+	return c.store.send(ctx, &a.on, a.doing, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", body.ID), body)
+}
+
 // newUpdate checks an update and makes its message.
 func newUpdate(name string, in any, o *updateOptions) (u sentUpdate, body *history.UpdateReceived, err error) {
-	if !o.chosen {
+	if !o.chosen && o.id == "" {
 		o.id = uuid.NewString()
 	}
 	if err := checkName("update name", name); err != nil {

@@ -38,6 +38,12 @@ func describeUpdate(data []byte) (u PendingUpdate, pending bool) {
 	return u, true
 }
 
+// over reports whether a stored update has an outcome.
+func over(data []byte) bool {
+	s, err := history.DecodeUpdateState(data)
+	return err == nil && s.Over()
+}
+
 // updateStage names a stage or an outcome of an update.
 func updateStage(outcome int64) string {
 	names := map[int64]string{

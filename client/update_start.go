@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -15,8 +17,9 @@ import (
 // existing instance, also in one commit. If that has ended, the error is ErrEnded. It does not wait: wait for the outcome with the
 // UpdateHandle, and for the instance with the Handle. So it also takes InTx of the store's package; wait after the transaction then.
 //
-// A repeat with the same [WithRequestID] or the same [WithUpdateID] updates the instance once. Options are those of [Start] and
-// WithUpdateID. Errors are those of Start and of [SendUpdate].
+// A repeat with the same [WithRequestID] or the same [WithUpdateID] updates the instance once, and its handle waits for the outcome of the
+// first, after the end too. Without WithUpdateID the ID of the update follows from WithRequestID; without both it is random. Options are
+// those of [Start] and WithUpdateID. Errors are those of Start and of [SendUpdate].
 func StartAndUpdate[UpdateOut, In, Out any](
 	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, update string, updateIn any, opts ...StartOption,
 ) (Handle[Out], UpdateHandle[UpdateOut], error) {
@@ -40,6 +43,7 @@ func (c *Client) startAndUpdate(
 		return t, u, fmt.Errorf("starting %s: %w", check.Quote(ref.Name), err)
 	}
 	var o updateOptions
+	request := "" // ID, given by the caller
 	rest := make([]StartOption, 0, len(opts))
 	for _, opt := range opts {
 		if id, ok := opt.(UpdateID); ok {
@@ -49,7 +53,15 @@ func (c *Client) startAndUpdate(
 		if h, ok := opt.(headerOption); ok {
 			h.applyUpdate(&o) // and of the start, which refuses a bad one
 		}
+		if f, ok := opt.(raiseFunc); ok {
+			var r raiseOptions
+			_ = f(&r) // the start refuses a bad one
+			request = r.requestID
+		}
 		rest = append(rest, opt)
+	}
+	if !o.chosen && request != "" { // as nameEvents does, so that a repeat names the same update
+		o.id = uuid.NewSHA1(uuid.NameSpaceOID, []byte("perdure.update:"+request)).String()
 	}
 	u, body, err := newUpdate(update, updateIn, &o)
 	if err == nil {
@@ -60,7 +72,8 @@ func (c *Client) startAndUpdate(
 	}
 	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: update}, o.header, true) // reads nothing: mayUpdate has read the level
 	body.Header = stored
-	t, err = c.start(ctx, ref.Name, startOptions{version: ref.Version, versioned: true, messages: []history.Body{body}}, in, rest)
+	so := startOptions{version: ref.Version, versioned: true, messages: []history.Body{body}, update: body, resend: o.chosen && request != ""}
+	t, err = c.start(ctx, ref.Name, so, in, rest)
 	end(err)
 	return t, u, err
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // Errors of updates. Compare with errors.Is. ErrRejected, ErrUnknownUpdate, ErrPanicked, ErrClosing and ErrEnded mean that
-// the handler has not run.
+// the handler has not run: nothing of it is stored, and no earlier call with the ID has made it run. The instance remembers its last 10,000
+// IDs for that.
 var (
 	// ErrRejected: the validator has refused the update, or its input could not be decoded. errors.Is and errors.As find the reason.
 	ErrRejected = errors.New("the update was rejected")
@@ -28,7 +29,7 @@ var (
 	ErrClosing = errors.New("the instance is closing")
 	// ErrUpdateFailed: the handler returned an error, which errors.Is and errors.As find.
 	ErrUpdateFailed = errors.New("the update failed")
-	// ErrAbandoned: the instance ended while the handler ran.
+	// ErrAbandoned: the instance ended, or was terminated, while the handler ran or waited for its turn. The handler may have had effects.
 	ErrAbandoned = errors.New("the instance ended before the update")
 	// ErrOutcomeGone: the instance has taken the update, and does not keep its outcome any more.
 	ErrOutcomeGone = errors.New("the outcome of the update is not kept any more")
@@ -76,15 +77,16 @@ func (c *Client) updated(ctx context.Context, t target, u *sentUpdate, o waitOpt
 		if err != nil {
 			return nil, explain(doing, 0, err)
 		}
+		var s history.UpdateState
 		if res.Value != nil {
-			s, err := history.DecodeUpdateState(res.Value.Value)
+			s, err = history.DecodeUpdateState(res.Value.Value)
 			if err != nil {
 				return nil, fmt.Errorf("%s: its state cannot be read: %w", doing, err)
 			}
 			if u.name != "" && !u.is(&s) {
 				return nil, fmt.Errorf("%s: %w: it has the name %q or another input; use another ID", doing, ErrUpdateDiffers, s.Name)
 			}
-			if s.Over() || o.accepted && s.Outcome == history.UpdateRunning {
+			if ended := res.Instance.Status.Ended(); s.Over() || o.accepted && s.Outcome == history.UpdateRunning && !ended {
 				return c.updateOutcome(t, doing, &s)
 			}
 			req.OldValue = res.Value.Value
@@ -94,7 +96,9 @@ func (c *Client) updated(ctx context.Context, t target, u *sentUpdate, o waitOpt
 		}
 		switch i := &res.Instance; {
 		case i.Status.Ended():
-			return nil, explain(doing, i.Status, ErrEnded)
+			return nil, c.untold(ctx, i, u.id, doing, &s)
+		case i.Deleting && c.store.moved(ctx, t):
+			return nil, explain(doing, 0, ErrMoved)
 		case o.blocked && i.Blocked != nil:
 			return nil, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
 		}
@@ -155,7 +159,7 @@ func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) (
 		}
 		return nil, unknown
 	case history.UpdateEnded:
-		return nil, explain(doing, 0, ErrEnded)
+		return nil, notTaken(doing, 0)
 	}
 	kinds := map[int64]error{
 		history.UpdateClosing: ErrClosing, history.UpdateAbandoned: ErrAbandoned, history.UpdateGone: ErrOutcomeGone,

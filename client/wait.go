@@ -2,8 +2,12 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/provider"
@@ -22,18 +26,9 @@ type WaitOption interface {
 
 type waitOptions struct{ blocked, accepted bool }
 
-type waitFunc func(o *waitOptions) error
-
-func (f waitFunc) applyWait(o *waitOptions) error { return f(o) }
-
-// OrBlocked makes Wait return a *BlockedError as soon as the instance is blocked. Without it Wait
-// continues until the instance is unblocked and ends.
-func OrBlocked() WaitOption {
-	return waitFunc(func(o *waitOptions) error {
-		o.blocked = true
-		return nil
-	})
-}
+// OrBlocked makes Wait or Update return a *BlockedError as soon as the instance is blocked. Without it they
+// continue until the instance is unblocked and ends, or has the outcome. An update that was sent stays sent.
+func OrBlocked() Blockage { return Blockage{} }
 
 // BlockedError says that an instance cannot continue: its code panics, does not match its history, or crashes nodes. It
 // continues when the code is fixed or a person unblocks it. It is ErrBlocked.
@@ -61,7 +56,8 @@ func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
 //
 // The error is ErrFailed if the instance ended without an output. Its cause is the error that the code returned, or
 // ErrCancelled or ErrTerminated of package orchestration if it ended that way. It is ErrBlocked with OrBlocked,
-// ErrNotFound if the instance was deleted, orchestration.ErrPayload if the output is no Out, or the error of ctx.
+// ErrMoved within half a minute if the instance has moved to another store, ErrNotFound if it was deleted,
+// orchestration.ErrPayload if the output is no Out, or the error of ctx.
 func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) {
 	var none Out
 	if err := h.usable(ctx); err != nil {
@@ -99,8 +95,26 @@ func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.
 			return i, explain(doing, 0, err)
 		case i.Status.Ended():
 			return i, nil
+		case i.Deleting && s.moved(ctx, t):
+			return i, explain(doing, 0, ErrMoved)
 		case o.blocked && i.Blocked != nil:
 			return i, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
 		}
+	}
+}
+
+// moved reports whether an instance that is hidden from nodes moves to another store. The others are being deleted.
+func (s *storage) moved(ctx context.Context, t target) bool {
+	_, err := s.write(ctx, "looking whether "+t.String()+" moves", func(ctx context.Context) error {
+		_, err := s.Steer(ctx, changeless(t.key, ""))
+		return err
+	})
+	return errors.Is(err, ErrMoved)
+}
+
+// changeless returns a request that changes nothing: no message has its ID. The instance refuses it as it would any other.
+func changeless(key provider.UUID, requestID string) provider.SteerRequest {
+	return provider.SteerRequest{
+		Key: key, Action: provider.SteerDrop, MessageID: math.MaxInt64, Reason: "none", Commit: provider.UUID(uuid.New()), RequestID: requestID,
 	}
 }

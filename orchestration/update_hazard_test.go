@@ -88,7 +88,7 @@ func TestHazard49_WaitingNeedsNoNode(t *testing.T) {
 		if err := again.Terminate(e.T.Context(), "test"); err != nil {
 			e.T.Fatal(err)
 		}
-		if _, err := outcomeOf(e, lost); !errors.Is(err, client.ErrEnded) {
+		if _, err := outcomeOf(e, lost); !errors.Is(err, client.ErrAbandoned) {
 			e.T.Errorf("after the termination: %v", err)
 		}
 		if n, err := outcomeOf(e, client.UpdateOf[int](again, "u-1")); err != nil || n != 1 {

@@ -354,7 +354,7 @@ func (x *Execution) RefuseUpdate(b *history.UpdateReceived, at int64) bool {
 		return false
 	}
 	us := x.wantUpdates()
-	if !us.known.has(b.ID) {
+	if _, decided := us.changed[b.ID]; !decided && !us.known.has(b.ID) {
 		us.refuse(b, at, history.UpdateEnded, nil)
 	}
 	return true

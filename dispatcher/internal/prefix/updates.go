@@ -1,8 +1,6 @@
 package prefix
 
 import (
-	"strings"
-
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -18,7 +16,8 @@ type update struct {
 
 // readUpdates returns the updates that a reset changes, in the order in which they were received. Those that had an outcome at the point
 // keep it. Those that got one later go on from the point if they were received before it, and are discarded otherwise: their callers
-// may have acted on what does not count any more. Those without an outcome are received again. A fork has none of its origin.
+// may have acted on what does not count any more. Those without an outcome are received again, unless the origin has ended: their callers
+// were told that it ended. A fork has none of its origin.
 func (p *Plan) readUpdates() []update {
 	if p.Fork() {
 		return nil
@@ -63,12 +62,11 @@ func (p *Plan) readUpdates() []update {
 // discard leaves out what does not change, and notes in the ForkPoint what must not run again.
 func (p *Plan) discard(all []update) (changed []update) {
 	point := p.opened[len(p.opened)-1].Body.(*history.ForkPoint)
-	told := p.told()
 	for _, u := range all {
 		if u.body == nil {
 			continue
 		}
-		if u.later && (p.Branch.Opening.DropLater || told[history.UpdateKey(u.body.ID)]) {
+		if u.later && (p.Branch.Opening.DropLater || p.Inst.Status.Ended()) {
 			u.stage = history.UpdateDiscarded
 		}
 		if u.stage == history.UpdateDiscarded {
@@ -78,20 +76,6 @@ func (p *Plan) discard(all []update) (changed []update) {
 		changed = append(changed, u)
 	}
 	return changed
-}
-
-// told returns the keys of the updates that show an outcome. An end decides without an event about updates that no handler has taken.
-func (p *Plan) told() map[string]bool {
-	keys := make(map[string]bool)
-	for _, v := range p.Values {
-		if !strings.HasPrefix(v.Key, history.UpdateKeys) {
-			continue
-		}
-		if s, err := history.DecodeUpdateState(v.Value); err == nil && s.Over() {
-			keys[v.Key] = true
-		}
-	}
-	return keys
 }
 
 // engineValues returns the engine's own key-values as they are at the point. A fork has none.

@@ -97,6 +97,9 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	if err == nil {
 		err = ts.courier.endUnbegun(working, x, &r.turn.Instance, d.unbegun)
 	}
+	if err == nil {
+		err = ts.behindEnd(working, x, r, &d)
+	}
 	if !ts.conclude(r) {
 		return nil
 	}
@@ -111,7 +114,6 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 func (ts *Turns) commitFetched(
 	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*local.Attempt,
 ) (handed *task.Attempt) {
-	ts.behindEnd(x, r, &d, x.End())
 	turn, stored := x.Turn(), false
 	t := ts.translator.begin(a, r, x, turn, going)
 	defer func() { ts.committer.rollBack(working, t, stored) }()

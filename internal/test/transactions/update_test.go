@@ -77,5 +77,20 @@ func TestHazard85_UpdatesAreSentInATransaction(t *testing.T) {
 		if sum, err := i.Wait(t.Context()); err != nil || sum != 11 {
 			t.Errorf("counted %d, %v", sum, err)
 		}
+		h.within(t, func(tx transaction) bool { // after the end
+			again, err := client.SendUpdate[int](t.Context(), i, "add", 10, tx.tx, client.WithUpdateID("second"))
+			if err != nil {
+				t.Errorf("the repeat of an update that was done: %v", err)
+				return false
+			}
+			if got, err := again.Wait(t.Context()); err != nil || got != 11 {
+				t.Errorf("its outcome: %d, %v", got, err)
+			}
+			_, err = client.SendUpdate[int](t.Context(), i, "add", 10, tx.tx, client.WithUpdateID("late"))
+			if !errors.Is(err, client.ErrEnded) {
+				t.Errorf("an update after the end: %v", err)
+			}
+			return false
+		})
 	})
 }

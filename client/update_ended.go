@@ -1,0 +1,106 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// notTaken says that an instance has ended before it took an update. status is 0 if unknown.
+func notTaken(doing string, status provider.Status) error {
+	how := ""
+	if status.Ended() {
+		how = " (" + status.String() + ")"
+	}
+	return fmt.Errorf("%s: %w%s before it took the update, which has not run: start a new one or use another ID", doing, ErrEnded, how)
+}
+
+// untold returns the error for an update of an instance that has ended without an outcome for it. s is what the instance shows of the
+// update, zero for nothing.
+func (c *Client) untold(ctx context.Context, i *provider.Instance, id, doing string, s *history.UpdateState) error {
+	if s.Outcome == history.UpdateRunning { // the end asked no code, as that by Terminate
+		return fmt.Errorf("%s: %w (%s): its handler may have had effects: look before you repeat it elsewhere", doing, ErrAbandoned, i.Status)
+	}
+	if s.Outcome == 0 {
+		if taken, err := c.forgotten(ctx, i, id, doing); err != nil || taken {
+			return err
+		}
+	}
+	return notTaken(doing, i.Status)
+}
+
+// forgotten returns ErrOutcomeGone if the last execution of an instance has taken an update of which nothing is stored any more. An instance
+// keeps the last outcomes only, and a fork has taken what is in its prefix.
+func (c *Client) forgotten(ctx context.Context, i *provider.Instance, id, doing string) (taken bool, _ error) {
+	hash := history.UpdateHash(id)
+	for from := int64(1); from <= i.HistoryLength; {
+		res, err := read(ctx, c.store, doing, c.store.ReadHistory, provider.ReadHistoryRequest{Key: i.Key, Execution: i.Execution, From: from})
+		if err != nil {
+			return false, explain(doing, 0, err)
+		}
+		for _, stored := range res.Events {
+			event, err := history.Decode(stored.ID, stored.Data)
+			if err != nil {
+				return false, fmt.Errorf("%s: whether it was taken is not known: %w", doing, err)
+			}
+			if took(event.Body, id, hash[:]) {
+				return true, fmt.Errorf("%s: %w", doing, ErrOutcomeGone)
+			}
+			from = stored.ID + 1
+		}
+		if !res.More || len(res.Events) == 0 {
+			break
+		}
+	}
+	return false, nil
+}
+
+// took reports whether an event says that the instance has taken an update, now or in an earlier execution.
+func took(b history.Body, id string, hash []byte) bool {
+	var earlier []byte
+	switch b := b.(type) {
+	case *history.UpdateReceived:
+		return b.ID == id
+	case *history.ExecutionStarted:
+		earlier = b.Updates
+	case *history.ForkPoint:
+		earlier = b.Updates
+	}
+	for known := range slices.Chunk(earlier, len(hash)) {
+		if bytes.Equal(known, hash) {
+			return true
+		}
+	}
+	return false
+}
+
+// taken judges a send or start that was refused because the instance has ended. It returns nil if the instance shows that it took the update
+// of an earlier try before: the wait tells its outcome then. Otherwise the refusal stands, unless that cannot be known.
+func (c *Client) taken(ctx context.Context, t *target, id, doing string, refused error) error {
+	ctx, cancel := c.store.bound(ctx) // the caller may hold a transaction open
+	defer cancel()
+	res, err := c.store.shown(ctx, doing, provider.GetRequest{ID: t.id, Key: t.key, Value: history.UpdateKey(id)})
+	if err == nil && res.Value == nil {
+		if !res.Instance.Status.Ended() {
+			err = fmt.Errorf("%s: it was reset meanwhile", doing)
+		} else if gone, lost := c.forgotten(ctx, &res.Instance, id, doing); gone || lost != nil {
+			err = lost
+		} else {
+			return refused
+		}
+	}
+	switch {
+	case err == nil:
+		t.key = res.Instance.Key
+		return nil // the wait compares
+	case errors.Is(err, ErrOutcomeGone), errors.Is(err, ErrNotFound):
+		return err
+	}
+	return fmt.Errorf("%w; %w: the instance has ended, and may have taken the update before: repeat it with client.WithUpdateID(%q)",
+		err, ErrOutcomeUnknown, id)
+}
