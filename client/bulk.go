@@ -351,8 +351,23 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 // Errors are those of Raise.
 func (b Bulk) Stop(ctx context.Context) error { return b.control(ctx, bulk.ControlStop) }
 
-// Resume lets a stopped job go on. Errors are those of Raise.
-func (b Bulk) Resume(ctx context.Context) error { return b.control(ctx, bulk.ControlResume) }
+// Resume lets a stopped job go on. It needs the rights that starting the job needs: those to ActBulk and to the act of the job. Errors are those
+// of Raise.
+func (b Bulk) Resume(ctx context.Context) error {
+	if err := b.usable(ctx); err != nil {
+		return err
+	}
+	if b.c.principal != nil {
+		info, err := b.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		if err := b.c.may(&act{kind: info.Act, doing: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
+			return err
+		}
+	}
+	return b.control(ctx, bulk.ControlResume)
+}
 
 func (b Bulk) control(ctx context.Context, request string) error {
 	if err := b.usable(ctx); err != nil {

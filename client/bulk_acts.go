@@ -155,9 +155,11 @@ func bulkFork(ctx context.Context, c *Client, a *act, i *provider.Instance, args
 	if err := checkName("instance ID", id); err != nil {
 		return err
 	}
-	_, err := c.openNow(ctx, a, history.Opening{
-		Event: args.Point, RequestID: a.requestID, Reason: args.Reason, ForkID: id, ForkKey: provider.NewKey(id),
-	})
+	o := history.Opening{Event: args.Point, RequestID: a.requestID, Reason: args.Reason, ForkID: id, ForkKey: provider.NewKey(id)}
+	if err := forkable(&o); err != nil { // the prefix may end in the middle of a reserved one
+		return err
+	}
+	_, err := c.openNow(ctx, a, o)
 	return err
 }
 

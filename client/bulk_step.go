@@ -14,8 +14,11 @@ import (
 
 // StepBulk acts on the next instances of a bulk job. It is for perdure's own activity, whose forms it takes as JSON. from is how far an
 // attempt before has come, nil for the first. beat is called with the plan of the step, which it must store before it returns, and after
-// each instance.
+// each instance. The client of a principal gets ErrForbidden: the request says in whose name the step acts.
 func (c *Client) StepBulk(ctx context.Context, request, from []byte, beat func(done []byte, store bool) error) ([]byte, error) {
+	if err := c.ofService("making a step of a bulk job"); err != nil {
+		return nil, err
+	}
 	return stepOf(request, from, beat, func(req bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
 		return c.stepBulk(ctx, &req, from, beat)
 	})

@@ -56,16 +56,20 @@ func FailActivity(ctx context.Context, c *Client, token string, err error) error
 func ReportCancelled(ctx context.Context, c *Client, token string) error {
 	const doing = "reporting an activity as cancelled"
 	a, err := c.attempt(ctx, doing, token)
-	if err == nil {
-		err = a.beat(ctx, nil)
-	}
-	switch {
-	case err == nil:
-		return fmt.Errorf("%s: %w", doing, activity.ErrNotCancelled)
-	case !errors.Is(err, activity.ErrCancelled):
+	if err != nil {
 		return err
 	}
-	return a.fail(ctx, c.errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled"))))
+	of := a.act("cancelled")
+	return c.perform(ctx, &of, func(ctx context.Context) error {
+		err := a.beat(ctx, nil)
+		switch {
+		case err == nil:
+			return fmt.Errorf("%s: %w", doing, activity.ErrNotCancelled)
+		case !errors.Is(err, activity.ErrCancelled):
+			return err
+		}
+		return a.fail(ctx, c.errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled"))))
+	})
 }
 
 // HeartbeatActivity stores progress of an activity that ends later, as activity.Heartbeat does. nil details keep those that are
@@ -89,6 +93,9 @@ func HeartbeatActivity(ctx context.Context, c *Client, token string, details any
 	}
 	a, err := c.attempt(ctx, doing, token)
 	if err != nil {
+		return err
+	}
+	if err := c.may(&act{kind: ActActivity, doing: doing}); err != nil {
 		return err
 	}
 	return a.beat(ctx, data)

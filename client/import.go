@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/moving"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -104,11 +105,24 @@ func (i *importing) read(ctx context.Context, file *moving.Reader) error {
 		if page.Key == i.skip {
 			continue
 		}
+		if err := importable(page); err != nil {
+			return fmt.Errorf("%s: instance %q: %w", i.doing, page.ID, err)
+		}
 		if err := i.store(ctx, page); err != nil {
 			return fmt.Errorf("%s: instance %q: %w", i.doing, page.ID, err)
 		}
 		i.told("reading", int64(len(i.keys))+i.res.Kept, 0)
 	}
+}
+
+// importable refuses an instance of the user in the corner of perdure itself, and one of perdure itself outside of it.
+func importable(page *moving.Page) error {
+	head := page.Parcel.Head
+	if head == nil || reserved.ID(head.Instance.ID) == reserved.Name(head.Instance.Name) {
+		return nil
+	}
+	return fmt.Errorf("%w: it runs %s, but IDs that begin with %s and orchestrations that begin with %s belong to perdure itself: export without it",
+		ErrInvalid, check.Quote(head.Instance.Name), reserved.IDPrefix, reserved.NamePrefix)
 }
 
 const (

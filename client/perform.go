@@ -35,7 +35,7 @@ func (c *Client) perform(ctx context.Context, a *act, fn func(context.Context) e
 	if a.requestID == "" {
 		a.requestID = uuid.NewString()
 	}
-	if err := a.onUsers(); err != nil {
+	if err := c.onUsers(ctx, a); err != nil {
 		return err
 	}
 	if c.principal == nil {
@@ -56,9 +56,14 @@ func (c *Client) perform(ctx context.Context, a *act, fn func(context.Context) e
 	return failed
 }
 
-// onUsers refuses an act on an instance of perdure itself.
-func (a *act) onUsers() error {
+// onUsers refuses an act on an instance of perdure itself. One that runs an orchestration of the user is none, whatever its ID: forks of releases
+// before could take such an ID, and somebody has to remove them.
+func (c *Client) onUsers(ctx context.Context, a *act) error {
 	if a.system || !reserved.ID(a.on.id) {
+		return nil
+	}
+	if res, err := c.store.instance(ctx, a.on, a.doing, false); err == nil && !reserved.Name(res.Instance.Name) {
+		a.on.key = res.Instance.Key // perdure may take the ID at any time
 		return nil
 	}
 	return fmt.Errorf("%s: %w: IDs that begin with %s belong to perdure itself: use the calls for schedules, bulk jobs and retention",
@@ -91,7 +96,7 @@ func (c *Client) identify(ctx context.Context, a *act) error {
 		return err
 	}
 	a.on.id = res.Instance.ID
-	return a.onUsers()
+	return c.onUsers(ctx, a)
 }
 
 // intend writes the audit record of an act.

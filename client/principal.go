@@ -120,14 +120,16 @@ func (p Principal) May(a Act) bool {
 // lacks one. Each act that changes something is written to the audit before it begins, and its outcome afterwards; Audit reads that. So it
 // costs two more writes, and cannot be part of a transaction of the caller. Reading is not written down.
 //
+// A heartbeat of an activity needs the right to ActActivity, and is not written to the audit: it is the progress of work, and comes often.
+//
 // A client that no As has made has all rights and writes no audit: it is that of the service itself.
 //
-// The error is ErrInvalid for a principal without a name or with an unknown role. It wraps errors.ErrUnsupported for a store without
-// provider.Keeper, which has no audit.
+// The error is ErrInvalid for a principal without a name or with an unknown role. It is ErrForbidden for a client that As has made: nobody acts
+// for somebody else. It wraps errors.ErrUnsupported for a store without provider.Keeper, which has no audit.
 func (c *Client) As(p Principal) (*Client, error) {
 	const doing = "making the client of a principal"
-	if c == nil || c.store == nil {
-		return nil, fmt.Errorf("%s: %w: %w", doing, ErrInvalid, errNoClient)
+	if err := c.ofService(doing); err != nil {
+		return nil, err
 	}
 	if err := checkName("principal name", p.Name); err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
@@ -141,6 +143,18 @@ func (c *Client) As(p Principal) (*Client, error) {
 	as := *c
 	as.principal = &p
 	return &as, nil
+}
+
+// ofService refuses what only the service itself may do: a client of a principal cannot leave that behind.
+func (c *Client) ofService(doing string) error {
+	switch {
+	case c == nil || c.store == nil:
+		return fmt.Errorf("%s: %w: %w", doing, ErrInvalid, errNoClient)
+	case c.principal != nil:
+		return fmt.Errorf("%s: %w: the client acts for %s already: use the client that client.New has made",
+			doing, ErrForbidden, check.Quote(c.principal.Name))
+	}
+	return nil
 }
 
 // Principal returns the principal of a client that As has made. ok is false for any other client.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -135,6 +136,9 @@ func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...
 // open asks a node to open an execution. bad is the error of an option.
 func (c *Client) open(ctx context.Context, a *act, o history.Opening, bad error) (opened history.Opened, err error) {
 	doing := a.doing
+	if bad == nil {
+		bad = forkable(&o)
+	}
 	if bad != nil && !errors.Is(bad, ErrInvalid) && !errors.Is(bad, ErrTooLarge) {
 		bad = invalid(bad)
 	}
@@ -150,6 +154,19 @@ func (c *Client) open(ctx context.Context, a *act, o history.Opening, bad error)
 		return err
 	})
 	return opened, err
+}
+
+// forkable refuses a fork into the corner of perdure itself.
+func forkable(o *history.Opening) error {
+	switch {
+	case o.ForkID == "":
+		return nil
+	case reserved.ID(o.ForkID):
+		return fmt.Errorf("%w: IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
+	case reserved.ID(o.RequestID):
+		return fmt.Errorf("%w: request IDs that begin with %s belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
+	}
+	return nil
 }
 
 func (c *Client) openNow(ctx context.Context, of *act, o history.Opening) (none history.Opened, err error) {

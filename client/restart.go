@@ -109,7 +109,7 @@ func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (ag
 	}
 	old := res.Instance
 	a.on = target{id: old.ID, key: old.Key}
-	if err := a.onUsers(); err != nil {
+	if err := c.onUsers(ctx, a); err != nil {
 		return again, false, err
 	}
 	if o.id != "" && o.id != old.ID {

@@ -288,6 +288,10 @@ func (c *Client) wakeRetention(ctx context.Context, doing string, start bool) er
 	system := *c
 	system.principal = nil // this is part of an act that is checked and written down
 	on := target{id: retentionID}
+	if res, err := c.store.instance(ctx, on, doing, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
+		return fmt.Errorf("%s: %w: it has the ID that the retention needs, so no round runs: delete it", doing,
+			&ExistsError{ID: retentionID, Key: res.Instance.Key, Status: res.Instance.Status})
+	}
 	err := c.store.send(ctx, &on, doing, "repeat it, which does no harm",
 		&history.EventReceived{Name: retention.Control, Payload: []byte(`"run"`), RequestID: uuid.NewString()})
 	gone := errors.Is(err, ErrNotFound) || errors.Is(err, ErrEnded)

@@ -23,8 +23,12 @@ const (
 )
 
 // StepRetention removes a part of what the rules do not keep. It is for perdure's own activity, whose forms it takes as JSON. from is how far
-// an attempt before has come, nil for the first. beat is called before each removal, and must store what it is given before it returns.
+// an attempt before has come, nil for the first. beat is called before each removal, and must store what it is given before it returns. The
+// client of a principal gets ErrForbidden: a step writes no audit.
 func (c *Client) StepRetention(ctx context.Context, request, from []byte, beat func(done []byte, store bool) error) ([]byte, error) {
+	if err := c.ofService("making a step of retention"); err != nil {
+		return nil, err
+	}
 	return stepOf(request, from, beat,
 		func(req retention.StepRequest, from *retention.Stepped, beat func(retention.Stepped, bool) error) (retention.Stepped, error) {
 			return c.stepRetention(ctx, req, from, beat)

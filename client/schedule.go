@@ -90,7 +90,7 @@ func (c *Client) newSchedule(
 	ctx context.Context, id string, spec ScheduleSpec, action form.Action, in any, opts []ScheduleOption,
 ) (Schedule, error) {
 	doing := "creating schedule " + check.Quote(id)
-	if err := cmp.Or(c.usable(ctx), checkScheduleID(id)); err != nil {
+	if err := cmp.Or(c.usable(ctx), checkNewScheduleID(id)); err != nil {
 		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	st := form.State{ID: id, Spec: spec.stored(), Action: action, Principal: c.storedPrincipal(), Revision: 1}

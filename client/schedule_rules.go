@@ -30,6 +30,17 @@ func checkScheduleID(id string) error {
 	return nil
 }
 
+// checkNewScheduleID also refuses an ID whose runs would have IDs of perdure itself. Releases before took it, so the schedule may be there.
+func checkNewScheduleID(id string) error {
+	if err := checkScheduleID(id); err != nil {
+		return err
+	}
+	if reserved.ID(id + "/") {
+		return fmt.Errorf("%w: the IDs of its runs would begin with %s, and those belong to perdure itself: choose another one", ErrInvalid, reserved.IDPrefix)
+	}
+	return nil
+}
+
 func checkNote(note string) error {
 	if len(note) > form.MaxNote {
 		return fmt.Errorf("%w: the note has %d bytes: shorten it to %d", ErrTooLarge, len(note), form.MaxNote)

@@ -26,6 +26,9 @@ func (s Schedule) Update(ctx context.Context, change func(*ScheduleSpec) error) 
 	if change == nil {
 		return fmt.Errorf("%s: %w: there is no change: give a function", doing, ErrInvalid)
 	}
+	if err := s.may(ctx, doing); err != nil {
+		return err
+	}
 	for try := 1; ; try++ {
 		row, err := s.stored(ctx, doing)
 		if err != nil {
@@ -96,10 +99,7 @@ func (s Schedule) Trigger(ctx context.Context) (Triggered, error) {
 // UUID. A due time of the schedule is skipped while a run of a backfill goes on, unless the overlap allows both.
 func (s Schedule) Backfill(ctx context.Context, from, to time.Time) (int, error) {
 	doing := "backfilling " + scheduleName(s.id)
-	if err := s.c.usable(ctx); err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
-	}
-	if err := s.c.may(&act{kind: ActSchedule, doing: doing}); err != nil { // before what it asks for is judged
+	if err := s.may(ctx, doing); err != nil {
 		return 0, err
 	}
 	row, err := s.stored(ctx, doing)
@@ -115,6 +115,14 @@ func (s Schedule) Backfill(ctx context.Context, from, to time.Time) (int, error)
 	detail := fmt.Sprintf("backfill: %s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
 	_, err = steerScheduleAs[struct{}](ctx, s, doing, form.UpdateBackfill, detail, id, b)
 	return n, err
+}
+
+// may refuses who has no right to steer schedules, before what is asked for is judged.
+func (s Schedule) may(ctx context.Context, doing string) error {
+	if err := s.c.usable(ctx); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return s.c.may(&act{kind: ActSchedule, doing: doing})
 }
 
 // countTimes counts the due times of a backfill.
@@ -181,6 +189,9 @@ func steerSchedule[Out any](ctx context.Context, s Schedule, doing, update, deta
 
 // steerScheduleAs is steerSchedule with an ID for the update.
 func steerScheduleAs[Out any](ctx context.Context, s Schedule, doing, update, detail, id string, in any) (out Out, err error) {
+	if err := s.may(ctx, doing); err != nil {
+		return out, err
+	}
 	key, err := s.key(ctx, doing)
 	if err != nil {
 		return out, err

@@ -180,7 +180,7 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 	if o.kind != "" {
 		a.kind, a.other, a.detail = o.kind, o.other, o.detail
 	}
-	if err := a.onUsers(); err != nil {
+	if err := c.onUsers(ctx, &a); err != nil {
 		return sentUpdate{}, err
 	}
 	u, body, err := newUpdate(name, in, o)

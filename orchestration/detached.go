@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 )
 
 // DetachedOption is an option of StartDetached.
@@ -89,6 +90,10 @@ func startDetached(ctx *Context, call *history.DetachedStarted, in any, opts []D
 	scope := ctx.engine()
 	if err := completeDetached(scope, call, in, opts); err != nil {
 		return Future[Instance]{f: scope.Failed(err)}
+	}
+	// Histories from before this check still replay.
+	if reserved.ID(call.RequestID) && !reserved.Name(scope.Info().Name) && !scope.Replaying() {
+		scope.Fail(refused("starting", call.Name, fmt.Errorf("request IDs that begin with %s belong to perdure itself: choose another one", reserved.IDPrefix)))
 	}
 	return Future[Instance]{f: scope.StartDetached(call)}
 }

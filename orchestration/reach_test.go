@@ -267,6 +267,21 @@ func TestReachRefusesReservedNames(t *testing.T) {
 	})
 }
 
+// A request ID of the runs of schedules would make the instance seem to be one. The turn fails, so that no history holds the refusal.
+func TestDetachedRefusesRequestIDsOfSchedules(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		key := start(e, reg, func(ctx *octx, _ none) (none, error) {
+			return none{}, errorOf(ctx, orchestration.StartDetachedNamed(ctx, "mine", none{}, orchestration.WithInstanceID("mine"),
+				orchestration.WithRequestID("perdure/schedule/key/2026-01-01T00:00:00Z")))
+		}, none{})
+		if why := e.WaitBlocked(key, 1).Blocked.Message; !strings.Contains(why, "request IDs that begin with perdure/ belong to perdure itself") {
+			e.T.Error(why)
+		}
+	})
+}
+
 func errorOf[T any](ctx *octx, f orchestration.Future[T]) error {
 	_, err := f.Get(ctx)
 	return err

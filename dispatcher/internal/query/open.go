@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/turn"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -141,6 +142,10 @@ func (o *opening) before(ctx context.Context) history.Answer {
 	if o.inst.Execution != o.asked.Execution {
 		return history.Answer{Outcome: history.AnswerOver, Message: fmt.Sprintf(
 			"execution %d is over, and %d is the current one: choose an event of that", o.asked.Execution, o.inst.Execution)}
+	}
+	if reserved.ID(o.asked.ForkID) || o.asked.ForkID != "" && reserved.ID(o.asked.RequestID) { // clients of older releases ask for it
+		return history.Answer{Outcome: history.AnswerBadPoint, Message: fmt.Sprintf(
+			"IDs and request IDs that begin with %s belong to perdure itself: choose another one", reserved.IDPrefix)}
 	}
 	if o.inst.HistoryLength == 0 {
 		return history.Answer{Outcome: history.AnswerBadPoint, Message: "its code has not begun: there is nothing to go back to"}

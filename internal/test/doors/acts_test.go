@@ -58,6 +58,14 @@ func acting() section {
 				{"`Restart` of a running instance", restart("open"), clientExists, `restarting instance "open": instance "open" already exists (status Running): end it first, or give client.RestartAs`, "End it first, or give the new one another ID."},
 				{"`RestartAs(\"\")`", restart("done", client.RestartAs("")), clientInvalid, `restarting instance "done": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out to keep the ID."},
 				{"`RestartAs` of an ID in use", restart("done", client.RestartAs("open")), clientExists, `starting "ok" as instance "open": instance "open" already exists (status Running): use another ID, or take it with client.UseExisting`, "Use another ID."},
+				{"`Fork` into an ID of perdure itself", func(ctx context.Context) error {
+					h, err := client.Lookup[json.RawMessage](ctx, c, "open")
+					if err != nil {
+						return err
+					}
+					_, err = client.Fork(ctx, h, 1, "perdure/x")
+					return err
+				}, clientInvalid, `forking instance "open" at event 1 into "perdure/x": invalid request: IDs that begin with perdure/ belong to perdure itself: choose another one`, "Choose another ID."},
 				{"an activity without numbers", act(client.ActivityRef{}, retry), clientInvalid, `retrying activity 0 of instance "open": invalid request: execution 0, event 0, attempt 0: numbers begin with 1; take them from a Description`, "Use `Description.Ref`."},
 				{"an activity in an unknown state", act(client.ActivityRef{Execution: 1, EventID: 2, Attempt: 1, State: "Sleeping"}, retry), clientInvalid, `retrying activity 2 of instance "open": invalid request: there is no state "Sleeping" of activities: give one of the ActivityState constants, or "" for any`, "Use the constants."},
 				{"an activity that is not pending", act(one, retry), clientNotFound, `retrying activity 2 of instance "open": not found: it is not pending any more; the history has how it ended`, "Look at the instance again."},

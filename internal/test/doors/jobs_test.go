@@ -64,6 +64,10 @@ func startingBulk() section {
 					_, err := c.StartBulk(ctx, client.BulkJob{Act: client.ActDelete, Max: 1})
 					return err
 				}), clientForbidden, `starting a bulk job: not allowed: "ann" has the role operator, and the act "delete" needs the role admin`, "Ask an admin."},
+				{"`As` of a client that `As` has made", as(client.RoleViewer, func(_ context.Context, c *client.Client) error {
+					_, err := c.As(client.Principal{Name: "bob", Role: client.RoleAdmin})
+					return err
+				}), clientForbidden, `making the client of a principal: not allowed: the client acts for "ann" already: use the client that client.New has made`, "Keep the service's own client for that."},
 				{"`PreviewBulk` of perdure's own instances", func(ctx context.Context) error {
 					_, err := c.PreviewBulk(ctx, client.Filter{IDPrefix: "perdure/"})
 					return err
