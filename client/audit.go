@@ -23,7 +23,7 @@ type AuditEntry struct {
 	RequestID string        `json:"requestId,omitempty"`
 	Outcome   string        `json:"outcome"`          // done, failed, or unknown: it was interrupted, or is in progress
 	Error     string        `json:"error,omitempty"`  // when failed
-	EndedAt   time.Time     `json:"endedAt,omitzero"` // by the clock of the principal's process
+	EndedAt   time.Time     `json:"endedAt,omitzero"` // by the storage's clock
 }
 
 // AuditFilter selects acts. Zero fields do not restrict; all others must match.

@@ -10,7 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
-	"github.com/perdure/perdure/provider"
 )
 
 // settleTime bounds the write of an act's outcome, which the end of the caller's context does not stop.
@@ -51,8 +50,9 @@ func (c *Client) perform(ctx context.Context, a *act, fn func(context.Context) e
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was changed", a.doing, err)
 	}
+	began := time.Now()
 	failed := fn(ctx)
-	c.settle(ctx, entry, a, failed)
+	c.settle(ctx, entry, a, time.Since(began), failed)
 	return failed
 }
 
@@ -105,18 +105,16 @@ func (c *Client) intend(ctx context.Context, a *act) (*audit.Entry, error) {
 		Principal: c.principal.Name, Role: c.principal.Role.String(), Act: string(a.kind), Instance: a.on.id, Of: a.on.key,
 		Other: a.other, Detail: check.Cut(a.detail, maxReason), RequestID: a.requestID,
 	}
-	now := provider.TimeOf(time.Now())
-	_, err := c.store.write(ctx, a.doing, func(ctx context.Context) error { return e.Begin(ctx, c.store, now) })
+	_, err := c.store.write(ctx, a.doing, func(ctx context.Context) error { return e.Begin(ctx, c.store) })
 	return e, err
 }
 
 // settle writes the outcome. If it cannot, the record keeps an unknown outcome.
-func (c *Client) settle(ctx context.Context, e *audit.Entry, a *act, failed error) {
+func (c *Client) settle(ctx context.Context, e *audit.Entry, a *act, took time.Duration, failed error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	e.Instance, e.Of = a.on.id, a.on.key
-	now := provider.TimeOf(time.Now())
-	_, err := c.store.write(ctx, a.doing, func(ctx context.Context) error { return e.End(ctx, c.store, now, failed) })
+	_, err := c.store.write(ctx, a.doing, func(ctx context.Context) error { return e.End(ctx, c.store, took, failed) })
 	if err != nil {
 		c.store.logger.WarnContext(ctx, "outcome of an act is missing in the audit", "act", a.doing, "principal", e.Principal, "error", err)
 	}

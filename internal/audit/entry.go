@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -38,45 +39,56 @@ type Entry struct {
 	EndedAt   provider.Time `json:"endedAt,omitzero"`
 }
 
-// Begin writes the intent. now is the caller's time. It orders the record among others; At becomes the storage's time. A repeat
-// after an unknown outcome succeeds.
-func (e *Entry) Begin(ctx context.Context, store provider.Keeper, now provider.Time) error {
+// Begin writes the intent. The storage's time orders the record among others: the clocks of those who act differ. A repeat after an unknown
+// outcome succeeds.
+func (e *Entry) Begin(ctx context.Context, store provider.Keeper) error {
 	if e.Key == "" {
-		e.Key = before(now) + "-" + uuid.NewString()
+		now, err := storeTime(ctx, store)
+		if err != nil {
+			return fmt.Errorf("writing the audit record: %w", err)
+		}
+		e.At, e.Key = now, before(now)+"-"+uuid.NewString()
 	}
-	at, err := e.put(ctx, store, 0)
-	if err != nil {
+	if err := e.put(ctx, store, 0); err != nil {
 		return fmt.Errorf("writing the audit record: %w", err)
 	}
-	e.At = at
 	return nil
 }
 
-// End writes the outcome of an entry that Begin has written. failed is the error of the act.
-func (e *Entry) End(ctx context.Context, store provider.Keeper, now provider.Time, failed error) error {
-	e.Outcome, e.EndedAt = Done, now
+// storeTime returns the storage's time.
+func storeTime(ctx context.Context, store provider.Keeper) (provider.Time, error) {
+	res, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Max: 1})
+	if err != nil {
+		return 0, fmt.Errorf("asking for the storage's time: %w", err)
+	}
+	return res.Now, nil
+}
+
+// End writes the outcome of an entry that Begin has written. took is how long the act took, failed is its error.
+func (e *Entry) End(ctx context.Context, store provider.Keeper, took time.Duration, failed error) error {
+	e.Outcome, e.EndedAt = Done, e.At.Add(took) // for older releases: this one takes the time of the record
 	if failed != nil {
 		e.Outcome, e.Error = Failed, cut(failed.Error())
 	}
-	if _, err := e.put(ctx, store, 1); err != nil {
+	if err := e.put(ctx, store, 1); err != nil {
 		return fmt.Errorf("writing the outcome into the audit record: %w", err)
 	}
 	return nil
 }
 
-// put writes the record, and returns the time of the storage. Keys are unique, so a conflict is a repeat of the same write.
-func (e *Entry) put(ctx context.Context, store provider.Keeper, expect int64) (provider.Time, error) {
+// put writes the record. Keys are unique, so a conflict is a repeat of the same write, if the record is there.
+func (e *Entry) put(ctx context.Context, store provider.Keeper, expect int64) error {
 	value, err := json.Marshal(e)
 	if err != nil {
-		return 0, fmt.Errorf("encoding it: %w", err)
+		return fmt.Errorf("encoding it: %w", err)
 	}
-	res, err := store.Record(ctx, provider.RecordRequest{
+	_, err = store.Record(ctx, provider.RecordRequest{
 		Action: provider.RecordPut, Namespace: space, Key: e.Key, Value: value, Expect: expect,
 	})
 	if errors.Is(err, provider.ErrConflict) {
-		res, err = store.Record(ctx, provider.RecordRequest{Action: provider.RecordGet, Namespace: space, Key: e.Key})
+		_, err = store.Record(ctx, provider.RecordRequest{Action: provider.RecordGet, Namespace: space, Key: e.Key})
 	}
-	return res.Now, err
+	return err
 }
 
 // maxText bounds the texts of a record, in bytes.

@@ -20,15 +20,23 @@ type Query struct {
 	To        provider.Time // exclusive
 }
 
-// MaxLook is how many records List looks at in one call.
-const MaxLook = 1_000
+const (
+	// MaxLook is how many records List looks at in one call.
+	MaxLook = 1_000
+	// maxSkew is by how much a record may stand away from its time. Releases before ordered records by the clocks of those who acted.
+	maxSkew = 24 * time.Hour
+)
 
 // List returns at most limit entries that match, newest first. It continues after a cursor, which is "" at the beginning and after
 // the last entry. A call looks at MaxLook records at most, so it may return few entries, or none, and a cursor.
 func List(ctx context.Context, store provider.Keeper, q *Query, cursor string, limit int) (entries []Entry, next string, err error) {
 	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Key: cursor, Max: min(limit, provider.MaxPage)}
 	if cursor == "" && q.To != 0 {
-		scan.Key = before(q.To - 1)
+		scan.Key = before((q.To - 1).Add(maxSkew))
+	}
+	end := ""
+	if q.From != 0 {
+		end = before(q.From.Add(-maxSkew) - 1)
 	}
 	for looked := 0; looked < MaxLook; {
 		res, err := store.Record(ctx, scan)
@@ -40,7 +48,7 @@ func List(ctx context.Context, store provider.Keeper, q *Query, cursor string, l
 			if err != nil {
 				return nil, "", err
 			}
-			if q.From != 0 && e.At < q.From {
+			if end != "" && e.Key >= end {
 				return entries, "", nil
 			}
 			if q.matches(&e) {
@@ -62,7 +70,10 @@ func decode(r *provider.Record) (e Entry, err error) {
 		return e, fmt.Errorf("reading the audit record %q: %w", r.Key, err)
 	}
 	if e.Key = r.Key; e.At == 0 {
-		e.At = r.UpdatedAt // the intent does not have the storage's time yet
+		e.At = r.UpdatedAt // the intent of a release before, which did not know the storage's time yet
+	}
+	if e.Outcome != "" {
+		e.EndedAt = r.UpdatedAt
 	}
 	return e, nil
 }
@@ -73,20 +84,33 @@ func (q *Query) matches(e *Entry) bool {
 		(q.From == 0 || e.At >= q.From) && (q.To == 0 || e.At < q.To)
 }
 
-// Old returns at most limit records that are older than an age by the storage's clock, for Remove.
-func Old(ctx context.Context, store provider.Keeper, age time.Duration, limit int) ([]provider.Record, error) {
-	first, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Max: 1})
+// Old returns at most limit records of acts that are older than an age by the storage's clock, for Remove.
+func Old(ctx context.Context, store provider.Keeper, age time.Duration, limit int) (old []provider.Record, err error) {
+	now, err := storeTime(ctx, store)
 	if err != nil {
 		return nil, fmt.Errorf("pruning the audit records: %w", err)
 	}
-	scan := provider.RecordRequest{
-		Action: provider.RecordScan, Namespace: space, Key: before(first.Now.Add(-age)), Max: min(limit, provider.MaxPage),
+	cut := now.Add(-age)
+	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Key: before(cut), Max: min(limit, provider.MaxPage)}
+	for {
+		res, err := store.Record(ctx, scan)
+		if err != nil {
+			return nil, fmt.Errorf("pruning the audit records: %w", err)
+		}
+		for i := range res.Records {
+			// A release before put an act of a clock that was behind among older ones. One that cannot be read has its place as its time.
+			if e, err := decode(&res.Records[i]); err == nil && e.At > cut {
+				continue
+			}
+			if old = append(old, res.Records[i]); len(old) == limit {
+				return old, nil
+			}
+		}
+		if len(res.Records) < scan.Max {
+			return old, nil
+		}
+		scan.Key = res.Records[len(res.Records)-1].Key
 	}
-	res, err := store.Record(ctx, scan)
-	if err != nil {
-		return nil, fmt.Errorf("pruning the audit records: %w", err)
-	}
-	return res.Records, nil
 }
 
 // Remove removes records.
