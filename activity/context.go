@@ -115,7 +115,7 @@ func Heartbeat(ctx context.Context, details any) error {
 		a.Beat(nil)
 		return context.Cause(ctx)
 	}
-	data, err := payload.Encode(details)
+	data, err := payload.EncodeExact(details)
 	if err != nil {
 		return failure.New(failure.ErrPayload, "heartbeat details: %v: give what encoding/json can write", err)
 	}

@@ -67,7 +67,7 @@ func Defer[Out any](ctx context.Context) Completer[Out] {
 // Complete ends the activity with its output. As with one that is returned, the result is stored soon after. If the node is
 // lost before that, the activity runs again. An output that cannot be stored is an error and ends nothing.
 func (c Completer[Out]) Complete(out Out) error {
-	data, err := payload.Encode(out)
+	data, err := payload.EncodeExact(out)
 	if err != nil {
 		return failure.New(failure.ErrPayload, "output: %v: give what encoding/json can write", err)
 	}

@@ -33,7 +33,7 @@ func checkReason(reason string) error {
 
 // encodePayload encodes a value of the caller and checks its size.
 func encodePayload(what string, v any) ([]byte, error) {
-	data, err := payload.Encode(v)
+	data, err := payload.EncodeExact(v)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: give what encoding/json can write", ErrInvalid, what, failure.New(failure.ErrPayload, "%v", err))
 	}

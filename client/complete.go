@@ -83,7 +83,7 @@ func HeartbeatActivity(ctx context.Context, c *Client, token string, details any
 	var data []byte
 	if details != nil {
 		var err error
-		if data, err = payload.Encode(details); err != nil {
+		if data, err = payload.EncodeExact(details); err != nil {
 			return fmt.Errorf("%s: %w: details: %w: give what encoding/json can write", doing, ErrInvalid, failure.New(failure.ErrPayload, "%v", err))
 		}
 		if len(data) > bind.MaxDetails {

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -144,19 +143,6 @@ func firstLine(s string) string {
 
 // maxShown is how much of a payload a page shows.
 const maxShown = 64 << 10
-
-// pretty indents JSON.
-func pretty(data json.RawMessage) (text string, cut bool) {
-	var b bytes.Buffer
-	if json.Indent(&b, data, "", "  ") != nil {
-		b.Reset()
-		b.Write(data)
-	}
-	if b.Len() > maxShown {
-		return strings.ToValidUTF8(string(b.Bytes()[:maxShown]), ""), true
-	}
-	return b.String(), false
-}
 
 // plain makes characters visible that would control how a page reads: those that reverse the direction of text, or that print nothing.
 func plain(page []byte) []byte {

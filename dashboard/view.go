@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/payload"
 )
 
 // fragmentHeader asks for the main part of a page only.
@@ -169,8 +170,8 @@ func (v *view) Payload(name, of string, data json.RawMessage) *shownPayload {
 	if shown == nil {
 		return &shownPayload{Hidden: true, Size: len(data)}
 	}
-	text, cut := pretty(shown)
-	return &shownPayload{Text: text, Cut: cut, Size: len(data)}
+	text, cut := payload.Pretty(shown, maxShown)
+	return &shownPayload{Text: string(text), Cut: cut, Size: len(data)}
 }
 
 // Label returns an attribute, or "" if it is not shown.

@@ -38,7 +38,7 @@ func HandleQuery[In, Out any](ctx *Context, name string, fn func(In) (Out, error
 		if err != nil {
 			return nil, err
 		}
-		data, err := payload.Encode(out)
+		data, err := payload.EncodeExact(out)
 		if err != nil {
 			return nil, newError(failure.ErrPayload, "answer to query %q: %v", name, err)
 		}

@@ -17,7 +17,7 @@ func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 		value, err := fn()
 		var data []byte
 		if err == nil {
-			if data, err = payload.Encode(value); err != nil {
+			if data, err = payload.EncodeExact(value); err != nil {
 				err = newError(failure.ErrPayload, "value of a side effect: %v", err)
 			}
 		}

@@ -23,7 +23,7 @@ type AttributeValue interface {
 // A status, value or attribute stays when the instance ends or continues as new, until it is set again.
 func (c *Context) SetStatus(v any) {
 	scope := c.engine()
-	data, err := payload.Encode(v)
+	data, err := payload.EncodeExact(v)
 	scope.SetStatus(data, err)
 }
 
@@ -33,7 +33,7 @@ func (c *Context) SetStatus(v any) {
 // allowed, or with one too many, nothing is stored. See [Context.SetStatus] for all else.
 func SetValue(ctx *Context, key string, v any) {
 	scope := ctx.engine()
-	data, err := payload.Encode(v)
+	data, err := payload.EncodeExact(v)
 	scope.SetValue(key, data, err)
 }
 

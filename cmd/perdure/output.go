@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/payload"
 )
 
 // The values of the flag --output.
@@ -67,19 +70,24 @@ func each[T any](items []T) iter.Seq[any] {
 }
 
 // writeJSON writes indented JSON.
-func writeJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+func writeJSON(w io.Writer, v any) error { return encode(w, v, true) }
 
 // writeLine writes JSON on one line.
-func writeLine(w io.Writer, v any) error { return encode(w, v, "") }
+func writeLine(w io.Writer, v any) error { return encode(w, v, false) }
 
-func encode(w io.Writer, v any, indent string) error {
+// encode does not indent by encoding/json, which writes 180 MB for 18 KB that is nested deep.
+func encode(w io.Writer, v any, indented bool) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", indent)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
 	if err == nil {
-		_, err = w.Write(escapeJSON(text.Bytes()))
+		out := text.Bytes()
+		if indented {
+			out, _ = payload.Pretty(out, math.MaxInt-1)
+			out = append(out, '\n')
+		}
+		_, err = w.Write(escapeJSON(out))
 	}
 	if err != nil {
 		return fmt.Errorf("writing output: %w", err)

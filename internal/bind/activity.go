@@ -22,7 +22,7 @@ func Activity[In, Out any](fn func(context.Context, In) (Out, error)) ActivityFu
 		if err != nil {
 			return nil, err
 		}
-		data, err := payload.Encode(out)
+		data, err := payload.EncodeExact(out)
 		if err != nil {
 			return nil, failure.NonRetryable(failure.New(failure.ErrPayload, "output: %v", err))
 		}

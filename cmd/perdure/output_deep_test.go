@@ -1,0 +1,26 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// What is printed follows the size of what is stored, not its depth. It stays the JSON that it was.
+func TestDeepJSONIsPrintedInItsSize(t *testing.T) {
+	deep := json.RawMessage(strings.Repeat("[", 9_000) + strings.Repeat(`{"a":1},`, 1_000) + "1" + strings.Repeat("]", 9_000))
+	var printed, compact bytes.Buffer
+	if err := writeJSON(&printed, map[string]any{"event": deep, "text": "a: b, {c}"}); err != nil {
+		t.Fatal(err)
+	}
+	if printed.Len() > 2*len(deep) {
+		t.Errorf("%d bytes are printed as %d", len(deep), printed.Len())
+	}
+	if err := json.Compact(&compact, printed.Bytes()); err != nil || !strings.Contains(compact.String(), string(deep)) {
+		t.Errorf("the JSON has changed: %v", err)
+	}
+	if !strings.HasPrefix(printed.String(), "{\n  \"event\": [\n    [\n") || !strings.HasSuffix(printed.String(), "\n  \"text\": \"a: b, {c}\"\n}\n") {
+		t.Errorf("printed %.40q ... %q", printed.String(), printed.String()[printed.Len()-40:])
+	}
+}

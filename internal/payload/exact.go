@@ -1,0 +1,262 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deep arrays and objects may be nested in a value. encoding/json reads no more.
+const MaxDepth = 10_000
+
+// EncodeExact is Encode for values that come from outside of orchestration code. It refuses a value that Decode would refuse, or
+// return changed, and names the place: one nested too deep, text that is not UTF-8, and in an any an integer that a float64
+// cannot hold. Orchestration code uses Encode, since a call must return on replay what it returned before.
+func EncodeExact(v any) ([]byte, error) {
+	data, err := Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	if why := inexact(v, data); why != "" {
+		return nil, fmt.Errorf("%w: %T: %s", ErrEncode, v, why)
+	}
+	return data, nil
+}
+
+// EncodeReadable is Encode for what a function returns. It refuses only what nobody could read: a value nested too deep.
+func EncodeReadable(v any) ([]byte, error) {
+	data, err := Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	if why := tooDeep(data); why != "" {
+		return nil, fmt.Errorf("%w: %T: %s", ErrEncode, v, why)
+	}
+	return data, nil
+}
+
+// inexact says why v, encoded as data, cannot be read back as it is; "" if it can. Each look passes quickly over what cannot
+// have its fault, which is nearly every value.
+func inexact(v any, data []byte) string {
+	if why := tooDeep(data); why != "" {
+		return why
+	}
+	if !utf8.Valid(data) {
+		return "JSON at byte " + strconv.Itoa(invalidAt(data)) + " is not UTF-8: encode other text as base64"
+	}
+	if at := loneSurrogate(data); at >= 0 {
+		return fmt.Sprintf("the JSON string escape at byte %d is half of a UTF-16 pair, which is no text: write both halves, or U+FFFD", at)
+	}
+	if bytes.Contains(data, []byte(`\ufffd`)) || longNumber(data) {
+		return (&inspector{}).walk(reflect.ValueOf(v), "", false)
+	}
+	return ""
+}
+
+// tooDeep says where data is nested deeper than MaxDepth.
+func tooDeep(data []byte) string {
+	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) <= MaxDepth {
+		return ""
+	}
+	depth, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '[' || c == '{':
+			if depth++; depth > MaxDepth {
+				return fmt.Sprintf("it is nested more than %d deep at byte %d of its JSON: store a list of nodes that name each other", MaxDepth, i)
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return ""
+}
+
+// invalidAt returns where data stops being UTF-8.
+func invalidAt(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(data)
+}
+
+// loneSurrogate returns where a string has half of a UTF-16 pair as an escape, or -1. encoding/json writes none itself; raw JSON
+// and methods of users may.
+func loneSurrogate(data []byte) int {
+	if !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
+		return -1
+	}
+	for i := 0; i+1 < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		high, ok := escape(data[i:])
+		switch {
+		case !ok:
+			i++ // the escaped character
+		case high < 0xd800 || high > 0xdfff:
+			i += 5
+		case high > 0xdbff:
+			return i
+		default:
+			if low, ok := escape(data[i+6:]); !ok || low < 0xdc00 || low > 0xdfff {
+				return i
+			}
+			i += 11
+		}
+	}
+	return -1
+}
+
+// escape returns the number of an escape such as \u00e9 at the start of data.
+func escape(data []byte) (uint64, bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return n, err == nil
+}
+
+// exactDigits is how many digits an integer has at least that a float64 cannot hold.
+const exactDigits = 16
+
+// longNumber reports whether data may hold such an integer. A run of 16 digits has one at an index of 15, 31, 47, ...
+func longNumber(data []byte) bool {
+	digit := func(i int) bool { return i >= 0 && i < len(data) && data[i] >= '0' && data[i] <= '9' }
+	for i := exactDigits - 1; i < len(data); i += exactDigits {
+		if !digit(i) {
+			continue
+		}
+		from, to := i, i
+		for digit(from - 1) {
+			from--
+		}
+		for digit(to + 1) {
+			to++
+		}
+		if to-from+1 >= exactDigits {
+			return true
+		}
+	}
+	return false
+}
+
+// inspector finds the place of a value that JSON changes. The value has been encoded, so it is no cycle.
+type inspector struct{}
+
+// walk looks at v, found at path. loose tells that it lies in an any, which decodes to JSON's own types.
+func (n *inspector) walk(v reflect.Value, path string, loose bool) string {
+	if !v.IsValid() {
+		return ""
+	}
+	t := v.Type()
+	switch t.Kind() {
+	case reflect.Interface:
+		return n.walk(v.Elem(), path, true)
+	case reflect.Pointer:
+		return n.walk(v.Elem(), path, loose)
+	default:
+	}
+	if number, ok := reflect.TypeAssert[json.Number](v); ok {
+		if loose && !exactText(number.String()) {
+			return inexactNumber(path, number.String())
+		}
+		return ""
+	}
+	if formOf(reflect.PointerTo(t), marshaler, textMarshaler) != structural {
+		return "" // it writes itself
+	}
+	switch t.Kind() {
+	case reflect.String:
+		if s := v.String(); !utf8.ValidString(s) {
+			return fmt.Sprintf("%s is text that is not UTF-8: %s; use []byte, or convert it", at(path), strconv.QuoteToASCII(start(s)))
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		if text := fmt.Sprint(v); loose && !exactText(text) {
+			return inexactNumber(path, text)
+		}
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return ""
+		}
+		for i := range v.Len() {
+			if why := n.walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i), loose); why != "" {
+				return why
+			}
+		}
+	case reflect.Map:
+		return n.entries(v, path, loose)
+	case reflect.Struct:
+		return n.fields(v, path, loose)
+	default:
+	}
+	return ""
+}
+
+func (n *inspector) entries(v reflect.Value, path string, loose bool) string {
+	for k, e := range v.Seq2() {
+		if k.Kind() == reflect.String && !utf8.ValidString(k.String()) {
+			return fmt.Sprintf("a key of %s is text that is not UTF-8: %s", at(path), strconv.QuoteToASCII(start(k.String())))
+		}
+		if why := n.walk(e, fmt.Sprintf("%s[%v]", path, start(fmt.Sprint(k))), loose); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (n *inspector) fields(v reflect.Value, path string, loose bool) string {
+	for f := range v.Type().Fields() {
+		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		if why := n.walk(v.FieldByIndex(f.Index), strings.TrimPrefix(path+"."+f.Name, "."), loose); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// at names the place of a value; the whole value has no path.
+func at(path string) string {
+	if path == "" {
+		return "the value"
+	}
+	return path
+}
+
+// start returns the beginning of a text that an error repeats.
+func start(s string) string { return s[:min(len(s), shown)] }
+
+func inexactNumber(path, number string) string {
+	return fmt.Sprintf("%s is %s in an any, which is read as a float64 and loses digits: use a field of an integer type, or a string", at(path), start(number))
+}
+
+// exactText reports whether a float64 holds the integer of a text. Another number was a float64 before, or is as close as it gets.
+func exactText(number string) bool {
+	n, ok := new(big.Int).SetString(number, 10)
+	if !ok || n.BitLen() <= 53 {
+		return true
+	}
+	f, _ := new(big.Float).SetInt(n).Float64()
+	if math.IsInf(f, 0) {
+		return false
+	}
+	back, accuracy := big.NewFloat(f).Int(nil)
+	return accuracy == big.Exact && back.Cmp(n) == 0
+}
