@@ -103,36 +103,6 @@ func (o *opening) once(ctx context.Context) (answer *history.Answer, again bool,
 	return o.store(ctx, p)
 }
 
-// done returns the answer if the act was stored before. A node may have died after that, or the question went to two of them.
-func (o *opening) done(ctx context.Context) (*history.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, storage.CallTimeout)
-	defer cancel()
-	if o.asked.ForkID == "" {
-		// The instance remembers its last acts. If this is none of them, the fence refuses the rest of the request.
-		res, err := o.Store.Reset(ctx, provider.ResetRequest{
-			Key: o.inst.Key, Commit: storage.NewToken(), Expected: storage.NewToken(), RequestID: o.asked.RequestID,
-			Name: o.inst.Name, EngineLevel: o.inst.EngineLevel, Prefix: provider.Prefix{Events: [][]byte{{0}}},
-		})
-		switch {
-		case err == nil:
-			return openedAs(o.inst.Key, res.Instance.Execution), nil
-		case errors.Is(err, provider.ErrConflict):
-			return nil, nil //nolint:nilnil // it was not
-		default:
-			return nil, err
-		}
-	}
-	res, err := o.Store.Get(ctx, provider.GetRequest{ID: o.asked.ForkID})
-	switch {
-	case err == nil && res.Instance.RequestID == o.asked.RequestID:
-		return openedAs(res.Instance.Key, 1), nil
-	case err == nil || errors.Is(err, provider.ErrNotFound):
-		return nil, nil //nolint:nilnil // it was not
-	default:
-		return nil, err
-	}
-}
-
 func openedAs(key provider.UUID, execution int64) *history.Answer {
 	return &history.Answer{Outcome: history.AnswerOpened, Opened: &history.Opened{Key: key, Execution: execution}}
 }
@@ -239,9 +209,10 @@ func (o *opening) store(ctx context.Context, p *prefix.Plan) (answer *history.An
 			return nil, false, err
 		}
 		o.Count.HeadersLeftOut.Add(int64(p.LeftOut))
-		return openedAs(res.Instance.Key, 1), false, nil
+		answer, err = o.isFork(ctx, &res.Instance)
+		return answer, false, err
 	}
-	res, err := o.Store.Reset(ctx, p.Reset(storage.NewToken()))
+	_, err = o.Store.Reset(ctx, p.Reset(storage.NewToken()))
 	if errors.Is(err, provider.ErrConflict) {
 		return nil, true, nil
 	}
@@ -249,5 +220,6 @@ func (o *opening) store(ctx context.Context, p *prefix.Plan) (answer *history.An
 		return nil, false, err
 	}
 	o.Count.HeadersLeftOut.Add(int64(p.LeftOut))
-	return openedAs(o.inst.Key, res.Instance.Execution), false, nil
+	// A repeat of a call that seemed to fail may find the instance in a later execution.
+	return openedAs(o.inst.Key, p.Branch.New.Execution), false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -337,6 +338,10 @@ func TestUpdateOrBlocked(t *testing.T) {
 			_, err := client.Update[string](ctx, h, "quick", theUpdate, client.WithUpdateID("mine"), client.OrBlocked())
 			if blocked, ok := errors.AsType[*client.BlockedError](err); !ok || blocked.Reason != "panic" {
 				t.Fatalf("the update of a blocked instance: %v", err)
+			}
+			text := err.Error() // not the stack, but its first place in the user's code
+			if strings.Contains(text, "\n") || !strings.Contains(text, "taker (") || !strings.Contains(text, "main_test.go:") {
+				t.Errorf("the text: %s", text)
 			}
 		}
 		if _, err := h.Wait(ctx, client.OrBlocked()); !errors.Is(err, client.ErrBlocked) {
