@@ -24,6 +24,7 @@ type bulkAct struct {
 	do    func(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error
 	did   func(ctx context.Context, c *Client, r *didRequest) (bool, error)
 	due   func(ctx context.Context, c *Client, key provider.UUID) (bool, error) // sets Planned.Due; nil: did does not need it
+	named bool                                                                  // did finds by Planned.ID what the act has made, also if the instance is gone
 }
 
 // bulkActs returns the acts that jobs can do.
@@ -35,9 +36,9 @@ func bulkActs() map[Act]bulkAct {
 		ActResume:    {do: bulkSteer(provider.SteerResume), did: didSteer},
 		ActUnblock:   {do: bulkSteer(provider.SteerUnblock), did: didSteer},
 		ActRaise:     {check: checkBulkRaise, do: bulkRaise, did: didSend},
-		ActRestart:   {do: bulkRestart, did: didRestart},
+		ActRestart:   {do: bulkRestart, did: didRestart, named: true},
 		ActReset:     {check: checkBulkReset, do: bulkReset, did: didSteer},
-		ActFork:      {check: checkBulkFork, do: bulkFork, did: didFork},
+		ActFork:      {check: checkBulkFork, do: bulkFork, did: didFork, named: true},
 		ActMove:      {check: checkBulkMove, do: bulkMove, did: didSteer},
 		ActDelete:    {do: bulkDelete, did: didDelete},
 		ActRedrive:   {do: bulkRedrive, did: didRedrive, due: dueRedrive},

@@ -91,18 +91,25 @@ func requestOf(b history.Body) string {
 
 // didRestart looks for the new instance.
 func didRestart(ctx context.Context, c *Client, r *didRequest) (bool, error) {
-	return r.now != nil && r.isOf(ctx, c, r.now.ID), nil
+	return r.isOf(ctx, c, "")
 }
 
 // didFork looks for the new instance.
 func didFork(ctx context.Context, c *Client, r *didRequest) (bool, error) {
-	return r.now != nil && r.isOf(ctx, c, r.args.Prefix+r.now.ID), nil
+	return r.isOf(ctx, c, r.args.Prefix)
 }
 
-// isOf reports whether the instance that an ID names was started by the act.
-func (r *didRequest) isOf(ctx context.Context, c *Client, id string) bool {
-	res, err := c.store.instance(ctx, target{id: id}, r.act.doing, false)
-	return err == nil && res.Instance.RequestID == r.act.requestID
+// isOf reports whether the act has started the instance whose ID is that of the planned one behind a prefix.
+func (r *didRequest) isOf(ctx context.Context, c *Client, prefix string) (bool, error) {
+	id := r.planned.ID
+	if r.now != nil {
+		id = r.now.ID
+	}
+	if id == "" { // a plan of an older release
+		return false, nil
+	}
+	res, err := c.store.instance(ctx, target{id: prefix + id}, r.act.doing, false)
+	return err == nil && res.Instance.RequestID == r.act.requestID, err
 }
 
 // didRedrive takes an instance that had dead letters before the act and has none now as one that the job has redriven.

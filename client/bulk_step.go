@@ -82,8 +82,12 @@ func (s *bulkStep) over() bool {
 	return s.done.Total() >= int64(s.req.Max) || time.Now().After(s.until)
 }
 
+// maxPlannedNames bounds the IDs of a plan, in bytes: as JSON they may be six times as long, and must fit into a heartbeat.
+const maxPlannedNames = 32 << 10
+
 // plan stores on which instances of a page the step acts, so that no attempt loses count of them. rest reports that the page has others.
 func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bool, err error) {
+	names := 0
 	for n := range page.Instances {
 		i := &page.Instances[n]
 		if s.done.To.Passed(i) || reserved.ID(i.ID) {
@@ -94,6 +98,13 @@ func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bo
 			break
 		}
 		p := bulk.Planned{Key: i.Key, At: i.CreatedAt}
+		if s.act.named {
+			if names += len(i.ID); names > maxPlannedNames {
+				rest = true
+				break
+			}
+			p.ID = i.ID
+		}
 		if s.act.due != nil {
 			if p.Due, err = s.act.due(ctx, s.c, i.Key); err != nil {
 				return rest, err
@@ -150,23 +161,23 @@ func (s *bulkStep) one(ctx context.Context, p bulk.Planned) error {
 	}
 	res, err := s.c.store.instance(ctx, a.on, a.doing, false)
 	if errors.Is(err, ErrNotFound) {
-		return s.skip(ctx, &a, p, nil)
+		return s.skip(ctx, &a, p, nil, false)
 	}
 	if err != nil {
 		return err
 	}
 	i := &res.Instance
 	if a.doing, a.on.id = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
-		return s.skip(ctx, &a, p, i)
+		return s.skip(ctx, &a, p, i, false)
 	}
 	err = s.act.do(ctx, s.c, &a, i, &job.Args)
 	switch {
 	case err == nil:
 		s.done.Done++
-	case errors.Is(err, ErrNotFound):
-		return s.skip(ctx, &a, p, nil)
+	case errors.Is(err, ErrNotFound): // it went meanwhile: perhaps after the act, whose answer was lost
+		return s.skip(ctx, &a, p, nil, s.act.named)
 	case errors.Is(err, errNoEffect), errors.Is(err, ErrEnded):
-		return s.skip(ctx, &a, p, i)
+		return s.skip(ctx, &a, p, i, false)
 	case ctx.Err() != nil:
 		return why(ctx)
 	case errors.Is(err, ErrUnserved): // it may never be served, and holds the job up
@@ -185,10 +196,11 @@ func (s *bulkStep) fail(i *provider.Instance, err error) {
 	s.done.Failures = append(s.done.Failures, bulk.Failure{ID: i.ID, Key: i.Key, Error: err.Error()}.Cut())
 }
 
-// skip counts an instance on which there was nothing to do, nil for one that is gone. It is done if the lost attempt has done it.
-func (s *bulkStep) skip(ctx context.Context, a *act, p bulk.Planned, i *provider.Instance) error {
+// skip counts an instance on which there was nothing to do, nil for one that is gone. It is done if the lost attempt has done it, or this one
+// if it has tried.
+func (s *bulkStep) skip(ctx context.Context, a *act, p bulk.Planned, i *provider.Instance, tried bool) error {
 	did := false
-	if s.again {
+	if s.again || tried {
 		var err error
 		if did, err = s.act.did(ctx, s.c, &didRequest{act: a, planned: p, now: i, args: &s.req.Job.Args}); err != nil && !errors.Is(err, ErrNotFound) {
 			return err

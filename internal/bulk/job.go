@@ -136,6 +136,7 @@ type Stepped struct {
 // Planned is an instance on which a step is about to act.
 type Planned struct {
 	Key provider.UUID `json:"key"`
+	ID  string        `json:"id,omitempty"`  // of an act that leaves its trace at another instance; "": another act, or the plan of an older release
 	At  provider.Time `json:"at"`            // when it was created
 	Due bool          `json:"due,omitempty"` // there was something to do, of an act that leaves no trace
 }

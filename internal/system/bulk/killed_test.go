@@ -289,3 +289,33 @@ func TestResetUnserved(t *testing.T) {
 		return i.Execution == 2 && i.ReadyAt == 0
 	})
 }
+
+// Forks and restarts of a lost attempt are counted although their origins went meanwhile: the new instances tell of them.
+func TestHazard68_KilledForksCountWithoutTheirOrigins(t *testing.T) {
+	t.Parallel()
+	for _, one := range []client.Act{client.ActFork, client.ActRestart} {
+		t.Run(string(one), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 5)
+			w.begun()
+			if one == client.ActRestart {
+				if done, err := w.step(w.every(client.ActTerminate, whatever()), func(form.Stepped) {}); err != nil || done.Done != 5 {
+					t.Fatalf("%+v %v, want all prepared", done, err)
+				}
+			}
+			req := w.every(one, whatever())
+			stored := w.killed(req, nil, 2)
+			w.settled()
+			for _, p := range stored.Plan[:2] {
+				if _, err := client.HandleOf[int](w.Client, p.ID, p.Key).Delete(t.Context(), client.Force()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			done, err := w.attempt(t.Context(), req, stored, func(form.Stepped, bool) {})
+			if err != nil || done.Done != 5 || done.Total() != 5 {
+				t.Errorf("%+v %v, want all done", done, err)
+			}
+			w.settled()
+		})
+	}
+}
