@@ -31,7 +31,8 @@ type waitOptions struct{ blocked, accepted bool }
 func OrBlocked() Blockage { return Blockage{} }
 
 // BlockedError says that an instance cannot continue: its code panics, does not match its history, or crashes nodes. It
-// continues when the code is fixed or a person unblocks it. It is ErrBlocked.
+// continues when the code is fixed or a person unblocks it. It is ErrBlocked. Its text names the first place of the user's code in the stack, which
+// Message has in full.
 type BlockedError struct {
 	Blocked
 
@@ -45,7 +46,7 @@ func (e *BlockedError) Error() string {
 	if !e.RetryAt.IsZero() {
 		next = "it is tried again at " + e.RetryAt.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("instance %q is blocked (%s, %d failed turns): %s: mend the cause; %s", e.ID, e.Reason, e.Count, e.Message, next)
+	return fmt.Sprintf("instance %q is blocked (%s, %d failed turns): %s: mend the cause; %s", e.ID, e.Reason, e.Count, brief(e.Message), next)
 }
 
 // Is makes errors.Is(err, ErrBlocked) true.
