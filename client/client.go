@@ -86,7 +86,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	}
 	s := &storage{Full: provider.FullOf(observing.Timed(store, watch)), logger: opts.Logger, timeout: opts.CallTimeout}
 	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
-	c.propagators, c.served, c.watch = slices.Clone(opts.Propagators), new(served), watch
+	c.propagators, c.served, c.watch = slices.Clone(opts.Propagators), newServed(), watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}

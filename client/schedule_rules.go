@@ -68,7 +68,10 @@ func (c *Client) maySchedule(ctx context.Context) error {
 	if level < replay.LevelOfReach {
 		ctx, cancel := c.store.bound(ctx)
 		defer cancel()
-		level = c.level.Again(ctx)
+		var err error
+		if level, err = c.level.Again(ctx); err != nil && level < replay.LevelOfReach {
+			return fmt.Errorf("looking whether the store allows schedules: %w", err)
+		}
 	}
 	if level < replay.LevelOfReach {
 		return fmt.Errorf("%w: schedules need engine level %d, the store allows %d: start a node if the database is new, else run "+

@@ -17,29 +17,60 @@ const servedAge = 10 * time.Second
 // servedPatience bounds such a read, so that a store that hangs does not hold starts up for long.
 const servedPatience = 2 * time.Second
 
-// served knows the newest versions that nodes have registered, for starts by name. The zero served knows nothing yet.
+// served knows the newest versions that nodes have registered, for starts by name. A new served knows nothing yet.
 type served struct {
+	reader chan struct{} // held by the goroutine that reads
+
 	mu     sync.Mutex
 	known  bool
 	next   time.Time // of the next read
 	byName map[string]string
 }
 
+func newServed() *served { return &served{reader: make(chan struct{}, 1)} }
+
 // newest returns the newest version of an orchestration that a listed node has, "" if none has one. Inside a transaction of the caller
-// it reads nothing: the caller may hold the only connection. While the list cannot be read again, what is known holds.
+// it reads nothing: the caller may hold the only connection. While the list cannot be read again, what is known holds. While another
+// goroutine reads, it does, too; one that knows nothing waits for that, until ctx is done.
 func (s *served) newest(ctx context.Context, store *storage, name string, inTx bool) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if inTx || s.known && now.Before(s.next) {
-		return s.byName[name], nil
+	version, known, fresh := s.look(name)
+	if inTx || fresh {
+		return version, nil
 	}
-	if s.known {
+	if known {
+		select {
+		case s.reader <- struct{}{}:
+		default:
+			return version, nil
+		}
+	} else if err := hold(ctx, s.reader); err != nil {
+		return "", err
+	}
+	defer func() { <-s.reader }()
+	if version, known, fresh = s.look(name); fresh { // another goroutine has read meanwhile
+		return version, nil
+	}
+	if known {
 		limited, cancel := context.WithTimeout(ctx, servedPatience)
 		defer cancel()
 		ctx = limited
 	}
+	now := time.Now()
 	byName, err := servedBy(ctx, store)
+	return s.learn(name, now, byName, err)
+}
+
+// look returns what is known of an orchestration, whether anything is known, and whether that need not be read again.
+func (s *served) look(name string) (version string, known, fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name], s.known, s.known && time.Now().Before(s.next)
+}
+
+// learn takes what a read has found.
+func (s *served) learn(name string, now time.Time, byName map[string]string, err error) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case err == nil:
 		s.byName, s.known = byName, true

@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -71,4 +73,60 @@ func TestStartByNameKnowsTheNodes(t *testing.T) {
 			t.Errorf("a list that cannot be read: %q after %v, %v", res.Instance.CodeVersion, time.Since(before), err)
 		}
 	})
+}
+
+// hung does not answer reads of records.
+type hung struct{ *provider.Full }
+
+func (h hung) Unwrap() provider.Provider { return h.Full }
+
+func (h hung) Record(ctx context.Context, _ provider.RecordRequest) (provider.RecordResult, error) {
+	<-ctx.Done()
+	return provider.RecordResult{}, ctx.Err()
+}
+
+// A call that must know the nodes or the level of the store, while another one reads them, ends with its own context. It does not say that
+// the upgrade is unfinished, which it does not know.
+func TestNoCallOutlivesItsDeadlineBehindAnotherOne(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(ctx context.Context, c *client.Client) error{
+		"start": func(ctx context.Context, c *client.Client) error {
+			_, err := client.StartNamed[receipt](ctx, c, "Checkout", order{})
+			return err
+		},
+		"update": func(ctx context.Context, c *client.Client) error {
+			_, err := client.SendUpdate[receipt](ctx, client.HandleOf[receipt](c, "a", provider.NewKey("a")), "add", 1)
+			return err
+		},
+		"schedule": func(ctx context.Context, c *client.Client) error {
+			_, err := client.CreateScheduleNamed(ctx, c, "nightly", client.ScheduleSpec{Every: []client.ScheduleInterval{{Every: time.Hour}}}, "Checkout", order{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := hung{provider.FullOf(memory.New(memory.Options{}))}
+				defer func() { _ = store.Close() }()
+				c := clienttest.New(t, store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+				first := make(chan error)
+				go func() {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					first <- call(ctx, c)
+				}()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				began := time.Now()
+				err := call(ctx, c)
+				if took := time.Since(began); took > time.Second || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrNotFinished) {
+					t.Errorf("the second one returned after %v: %v", took, err)
+				}
+				if err := <-first; err == nil || errors.Is(err, client.ErrNotFinished) {
+					t.Errorf("the first one: %v", err)
+				}
+			})
+		})
+	}
 }

@@ -243,7 +243,10 @@ func (c *Client) mayUpdate(ctx context.Context) error {
 	if level < replay.LevelOfHandlers {
 		ctx, cancel := c.store.bound(ctx)
 		defer cancel()
-		level = c.level.Again(ctx)
+		var err error
+		if level, err = c.level.Again(ctx); err != nil && level < replay.LevelOfHandlers {
+			return fmt.Errorf("looking whether the store allows updates: %w", err)
+		}
 	}
 	if level < replay.LevelOfHandlers {
 		return fmt.Errorf("%w: updates need engine level %d, the store allows %d: start a node if the database is new, else run "+

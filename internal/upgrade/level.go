@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,14 +35,14 @@ type Level struct {
 	own     int64 // that this process runs
 	allowed atomic.Int64
 
-	mu   sync.Mutex
-	next time.Time // of the next read
-	none bool      // the store keeps no records
+	reader chan struct{} // held by the goroutine that reads; it guards what follows
+	next   time.Time     // of the next read
+	none   bool          // the store keeps no records
 }
 
 // New returns the level of a store for a process that runs executions up to the level own. Nothing is read yet.
 func New(store *provider.Full, own int64) *Level {
-	l := &Level{store: store, own: own}
+	l := &Level{store: store, own: own, reader: make(chan struct{}, 1)}
 	l.allowed.Store(min(own, Unrecorded))
 	return l
 }
@@ -60,30 +59,55 @@ func (l *Level) settled() bool { return l.Allowed() >= l.own }
 // Current returns the level that new executions may use. It reads the record if what is known is a minute old. It never
 // waits for another goroutine that reads. While the store cannot be read, what is known holds.
 func (l *Level) Current(ctx context.Context) int64 {
-	if !l.settled() && l.mu.TryLock() {
-		defer l.mu.Unlock()
+	if l.settled() {
+		return l.Allowed()
+	}
+	select {
+	case l.reader <- struct{}{}:
+		defer func() { <-l.reader }()
 		if now := time.Now(); !l.none && !now.Before(l.next) {
-			l.next = now.Add(reread)
-			ctx, cancel := context.WithTimeout(ctx, patience)
-			defer cancel()
-			_ = l.read(ctx) // an older level is always right
+			_ = l.reread(ctx, now) // an older level is always right
 		}
+	default:
 	}
 	return l.Allowed()
 }
 
-// Again is Current with a read now, for a caller that would otherwise refuse something.
-func (l *Level) Again(ctx context.Context) int64 {
-	l.mu.Lock()
-	l.next = time.Time{}
-	l.mu.Unlock()
-	return l.Current(ctx)
+// Again is Current with a read now, for a caller that would otherwise refuse something. It waits for another goroutine that reads, until
+// ctx is done. An error means that what it returns may be too low.
+func (l *Level) Again(ctx context.Context) (int64, error) {
+	if l.settled() {
+		return l.Allowed(), nil
+	}
+	select {
+	case l.reader <- struct{}{}:
+		defer func() { <-l.reader }()
+	case <-ctx.Done():
+		return l.Allowed(), fmt.Errorf("reading the level of the store: %w", context.Cause(ctx))
+	}
+	var err error
+	if !l.none {
+		err = known(l.reread(ctx, time.Now()))
+	}
+	return l.Allowed(), err
+}
+
+// reread reads the record. The caller holds reader.
+func (l *Level) reread(ctx context.Context, now time.Time) error {
+	l.next = now.Add(reread)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return l.read(ctx)
 }
 
 // Open reads the record, and writes it if no node has used the store: then the newest level of this process is allowed.
 func (l *Level) Open(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	select {
+	case l.reader <- struct{}{}:
+		defer func() { <-l.reader }()
+	case <-ctx.Done():
+		return fmt.Errorf("reading the level of the store: %w", ctx.Err())
+	}
 	l.next = time.Now().Add(reread)
 	err := l.read(ctx)
 	if !errors.Is(err, provider.ErrNotFound) {
@@ -99,7 +123,7 @@ func (l *Level) Open(ctx context.Context) error {
 	return known(l.read(ctx)) // another node may have been first
 }
 
-// read reads the record. The caller holds mu.
+// read reads the record. The caller holds reader.
 func (l *Level) read(ctx context.Context) error {
 	r, err := find(ctx, l.store)
 	if err == nil && r.Level > l.Allowed() {
