@@ -20,7 +20,7 @@ func TestHazard57_ARepeatedResetNamesItsExecution(t *testing.T) {
 		ctx, h := t.Context(), start(t, p)
 		reset := func(id string, at, want int64) {
 			t.Helper()
-			begun(p, h)
+			begun(p, h) //nolint:contextcheck // that of the test
 			if got, err := client.Reset(ctx, h, at, client.Repeatable(id)); got != want || err != nil {
 				t.Errorf("reset %q: execution %d, %v; want %d", id, got, err, want)
 			}
