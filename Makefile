@@ -4,14 +4,15 @@ GO           ?= go
 LINT_VERSION := 2.15.0
 LINT         := .bin/golangci-lint
 
-# Packages whose tests run under the race detector. Every other package is
-# tested without it, so a new package is never left out of `make test`.
+# What `make test` leaves to `make test-long`: examples, benchmarks, and suites that need minutes.
+LONGONLY := /(bench|examples)(/|$$)
+
+# In `make test-long`: packages whose tests run under the race detector. Every other package is tested without it, so a new
+# package is never left out.
 RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|client|runtime)(/|$$)
 
-# Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
-# test-race LONG='^$$' runs them with it. Of VIRTUAL, what takes no real time runs with it, too.
+# Of these, packages of long tests of what others test shortly. They run without it; `make test` runs their quick forms with it.
 LONG := /internal/test/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions)$$|/internal/invariant$$|/provider/(faulty|validations)(/|$$)
-VIRTUAL := /internal/test/(local|routing|heartbeats|features)$$
 
 # Tests of RACE that the race detector makes too slow: with it they are skipped, or do less, and they run once more without it,
 # those of provider/sqlite, provider/postgres and orchestration.
@@ -20,7 +21,7 @@ SLOW := TestWideFanIn|AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestCostsA
 # SQLite's translated C, and the C library and allocator below it, are not instrumented. Their memory is mapped beside that
 # of Go, of which alone the race detector knows: it can find nothing there, and to look takes more than half the
 # CPU time of provider/sqlite's tests. The driver above them is, save for the pointer arithmetic that -race checks, too.
-PLAINC := -gcflags='modernc.org/...=-d=checkptr=0' $(foreach p,sqlite/lib libc/... memory,-gcflags='modernc.org/$(p)=-race=false')
+PLAINC := -gcflags=modernc.org/...=-d=checkptr=0 $(foreach p,sqlite/lib libc/... memory,-gcflags=modernc.org/$(p)=-race=false)
 
 # Packages whose tests `make check` leaves to `make test`: stores on a disk or a server, suites, programs.
 UNHURRIED := /(bench|cmd|examples|internal/test|provider/(faulty|postgres|sqlite|validations))(/|$$)
@@ -56,7 +57,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help check test need-go need-cc test-build test-race test-plain \
+.PHONY: help check test test-quick test-long need-go need-cc test-build test-race test-plain \
 	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare otel test-browser clean
 
 help: ## list the targets
@@ -69,31 +70,45 @@ check: need-go lint-tool ## the inner loop, under a minute when little has chang
 		$(GO) test -short -vet=off -timeout 5m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(UNHURRIED)'); \
 	}; $(call timed,check,part)
 
-test: need-go need-cc test-build test-race test-plain otel ## THE test command: all parts below, in order
+test: need-go need-cc test-build test-quick ## THE test command: builds all, runs the quick form of each test under the race detector
 	@printf '\nmake test: all parts passed\n'
 
-test-build: need-go ## part 1: build everything; make lint and make check have the checks of go vet
-	@part() { $(GO) build ./...; }; $(call timed,build,part)
+# One set of flags for all that `make test` builds, also for what tests build, so that nothing is compiled twice. Nobody debugs
+# these binaries: without DWARF they link faster.
+QUICKLY := -race $(PLAINC) -ldflags=-w
+
+# Binaries that nobody runs are not linked.
+test-build: need-go need-cc ## part 1: build everything; make lint and make check have the checks of go vet
+	@part() { CGO_ENABLED=1 GOFLAGS="$$GOFLAGS $(QUICKLY)" $(GO) list -export ./... >/dev/null; }; $(call timed,build,part)
 
 # From the end of the list, as the longest tests, those of the stores, stand there.
 # Four parallel tests in each package, since those of the stores mostly wait for disks, servers and leases.
-test-race: need-go need-cc ## part 2: tests of the engine's packages, under the race detector
+test-quick: need-go need-cc ## part 2: the quick tests
+	@part() { \
+		all=$$($(GO) list ./...) || return 1; \
+		CGO_ENABLED=1 GOFLAGS="$$GOFLAGS $(QUICKLY)" $(GO) test -short -p $(ATONCE) -parallel 4 -vet=off -timeout 10m $(TESTFLAGS) \
+			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)' | sort -r); \
+	}; $(call timed,go test -race -short,part)
+
+test-long: need-go need-cc test-race test-plain otel ## all tests in their long form, on all stores; a quarter of an hour
+	@printf '\nmake test-long: all parts passed\n'
+
+# As in test-quick. -short is not set: more rounds, more stores, real crashes.
+test-race: need-go need-cc ## part 1 of test-long: tests of the engine's packages, under the race detector
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)' | sort -r); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
-		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -short -timeout 20m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
+		CGO_ENABLED=1 $(GO) test $(QUICKLY) -p $(ATONCE) -parallel 4 -vet=off -timeout 30m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test -race,part)
 
-# Four parallel tests in each package, as above: tests of leases in real time wait for most of theirs.
-test-plain: need-go ## part 3: tests of all other packages
+test-plain: need-go ## part 2 of test-long: tests of all other packages
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
-		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 20m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
+		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 30m $(TESTFLAGS) $$pkgs && \
+		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 30m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
 	}; $(call timed,go test,part)
 
 # Modules of their own that the linter looks at, too: all but bench/compare, which fetches other engines.
@@ -146,7 +161,7 @@ cross: need-go ## build for Windows and macOS
 	@part() { GOOS=windows CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' ./...; }; $(call timed,build for windows,part)
 	@part() { GOOS=darwin CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' ./...; }; $(call timed,build for darwin,part)
 
-otel: need-go ## part 4: build and test otel, a module of its own (fetches OpenTelemetry)
+otel: need-go ## part 3 of test-long: build and test otel, a module of its own (fetches OpenTelemetry)
 	@part() { cd otel && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,otel,part)
 
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)

@@ -85,7 +85,7 @@ func listElsewhere(t *testing.T, system string) []*listed {
 func listAll(t *testing.T, dir, flag string, env ...string) []*listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", flag, "-json=ImportPath,Dir,Export,GoFiles,SFiles,ImportMap,Module", "./...")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "GOFLAGS=-buildvcs=false"), env...) // without the flags of make test, such as -race
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()

@@ -218,7 +218,7 @@ func TestWideFanIn(t *testing.T) {
 	t.Parallel()
 	width := 10_000
 	if racedetector.On {
-		width = 2_000 // make test lets ten thousand come back without the race detector
+		width = 2_000 // make test-long lets ten thousand come back without the race detector
 	}
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		key := start(e, registry(e.T), func(ctx *octx, n int) (int, error) {

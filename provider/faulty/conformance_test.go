@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/provider/memory"
@@ -21,6 +22,9 @@ func TestConformance(t *testing.T) {
 		"notices":  {{Ops: []faulty.Op{faulty.Notify}, Kind: faulty.DuplicateWake}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if rules != nil {
+				longtest.Skip(t)
+			}
 			validations.Run(t, func(t *testing.T) provider.Provider {
 				plan := faulty.NewPlan(1)
 				for _, r := range rules {

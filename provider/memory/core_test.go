@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/provider/validations"
@@ -36,6 +37,7 @@ func TestCoreConformance(t *testing.T) {
 }
 
 func TestCoreEngine(t *testing.T) {
+	longtest.Skip(t)
 	engine.Run(t, func(t *testing.T) provider.Provider {
 		t.Helper()
 		return newCore(t, nil)

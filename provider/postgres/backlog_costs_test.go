@@ -6,14 +6,16 @@ import (
 
 	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/costs"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
 )
 
 // These are the statements for each orchestration of five activities when many wait in the store, so that a node always finds more.
 func TestCostsAtBacklog(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
-		t.Skip("slow code makes small groups: make test runs it without the race detector")
+		t.Skip("slow code makes small groups: make test-long runs it without the race detector")
 	}
 	const waiting = 500
 	p, n := withCount(t, postgrestest.URL(t), 8)

@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	opts := []validations.Option{validations.Transactions(beginTx)}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
-			opts = append(opts, validations.Skip(name, "make test runs it without the race detector, and that of the memory store with it"))
+			opts = append(opts, validations.Skip(name, "make test-long runs it without the race detector, and that of the memory store with it"))
 		}
 	}
 	validations.Run(t, func(t *testing.T) provider.Provider {

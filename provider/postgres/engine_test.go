@@ -15,7 +15,7 @@ import (
 // connections of its own.
 func TestEngine(t *testing.T) {
 	if racedetector.On {
-		t.Skip("make test runs it without the race detector, and that of the memory store with it")
+		t.Skip("make test-long runs it without the race detector, and that of the memory store with it")
 	}
 	schemas := newEmptied(t, postgrestest.URL(t))
 	here := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 8 })

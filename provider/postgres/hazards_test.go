@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -65,7 +66,7 @@ func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")
 	waiting := int64(1)
-	for round := range 1500 {
+	for round := range longtest.Pick(100, 1500) {
 		var sent provider.SendResult
 		var err error
 		var sending sync.WaitGroup

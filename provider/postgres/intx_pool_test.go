@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -21,7 +22,7 @@ import (
 // instance.
 func TestTransactionsMayHoldTheWholePool(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int32{4, 8} {
+	for _, size := range longtest.Pick([]int32{4}, []int32{4, 8}) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			cluster := postgrestest.New(t)

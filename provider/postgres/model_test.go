@@ -12,7 +12,7 @@ import (
 func TestModel(t *testing.T) {
 	count := 12
 	if racedetector.On {
-		count = 5 // make test plays the others without the race detector
+		count = 5 // make test-long plays the others without the race detector
 	}
 	url := postgrestest.URL(t)
 	schemas := newEmptied(t, url)

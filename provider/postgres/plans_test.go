@@ -80,7 +80,7 @@ func TestClaimsAreIndexScans(t *testing.T) {
 // leased. Half of the others wait with ranks that fairness delayed, most of them by one key. Ten thousand share a rank.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if racedetector.On {
-		t.Skip("make test runs it without the race detector")
+		t.Skip("make test-long runs it without the race detector")
 	}
 	p := store(t)
 	_, c := step(t, p)

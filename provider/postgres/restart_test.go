@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -29,6 +30,7 @@ type worker struct {
 }
 
 func TestRestartsUnderLoad(t *testing.T) {
+	longtest.Skip(t)
 	cluster := postgrestest.New(t, "fsync=on")
 	p, parked := opened(t, cluster.URL(), Options{}), opened(t, cluster.URL(), Options{})
 	w := &worker{t: t, p: p, done: make(map[provider.UUID]int64)}
@@ -172,6 +174,7 @@ func (c *muted) Read(b []byte) (int, error) {
 }
 
 func TestCloseWhileTheServerIsDown(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, what := range []string{"killed", "silent"} {
 		t.Run(what, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -38,7 +39,7 @@ func TestStressWithoutDeadlocks(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), longtest.Pick(time.Second, 5*time.Second))
 	defer cancel()
 	var done sync.WaitGroup
 	for worker := range 24 {

@@ -7,10 +7,12 @@ import (
 
 	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/costs"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
 // These are the writer's statements for each orchestration of five activities when many wait in the store, so that a node always finds more.
 func TestCostsAtBacklog(t *testing.T) {
+	longtest.Skip(t)
 	const waiting = 1_000
 	p := openTest(t, filepath.Join(t.TempDir(), "backlog.db"), Options{})
 	n := count(t, p)

@@ -12,7 +12,7 @@ import (
 
 func TestEngine(t *testing.T) {
 	if racedetector.On {
-		t.Skip("make test runs it without the race detector, and that of the memory store with it")
+		t.Skip("make test-long runs it without the race detector, and that of the memory store with it")
 	}
 	empty := emptyStore(t)
 	engine.Run(t, func(t *testing.T) provider.Provider {

@@ -13,7 +13,7 @@ import (
 func TestModel(t *testing.T) {
 	count := 40
 	if racedetector.On {
-		count = 12 // make test runs the others without the race detector
+		count = 12 // make test-long runs the others without the race detector
 	}
 	empty := emptyStore(t)
 	model.Run(t, func(t testing.TB) provider.Provider {

@@ -116,7 +116,7 @@ var finishedInstances = flag.Int("flat.finished", 200_000, "how many finished in
 // the others, as they do when they are older.
 func TestFlatBesideFinishedInstances(t *testing.T) {
 	if racedetector.On {
-		t.Skip("a minute under the race detector; make test runs it without")
+		t.Skip("a minute under the race detector; make test-long runs it without")
 	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
 	few := ofCalls(t, p, "few")
@@ -139,7 +139,7 @@ func TestFlatBesideFinishedInstances(t *testing.T) {
 // Among a hundred thousand instances with a due timer, each fetch takes its batch and reads no more.
 func TestFlatTimersDueAtOnce(t *testing.T) {
 	if racedetector.On {
-		t.Skip("long under the race detector; make test runs it without")
+		t.Skip("long under the race detector; make test-long runs it without")
 	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
 	const batch = 64
@@ -166,7 +166,7 @@ func TestFlatTimersDueAtOnce(t *testing.T) {
 // A node that serves a quiet queue gets its task at once, however much waits in another.
 func TestFlatQuietQueueBesideAFlood(t *testing.T) {
 	if racedetector.On {
-		t.Skip("long under the race detector; make test runs it without")
+		t.Skip("long under the race detector; make test-long runs it without")
 	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
 	commitTasks(t, p, provider.NewTask{EventID: 1, Queue: "flood", Name: "n"})

@@ -88,7 +88,7 @@ func TestOlderReleaseLeasesTasksWithRanks(t *testing.T) {
 // thousand share a rank.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if racedetector.On {
-		t.Skip("a minute under the race detector; make test runs it without")
+		t.Skip("a minute under the race detector; make test-long runs it without")
 	}
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

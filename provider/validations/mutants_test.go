@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -149,7 +150,7 @@ func others(all []testCase, group, mutant string, seed uint64) []testCase {
 	_, _ = name.Write([]byte(mutant))
 	dice := rand.New(rand.NewPCG(seed, name.Sum64()))
 	dice.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list[:someOthers]
+	return list[:longtest.Pick(0, someOthers)]
 }
 
 // passes checks that a case does not fail for a mutant.

@@ -166,6 +166,9 @@ func everyWay(t *testing.T, test func(r *rig)) {
 func everyStore(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	everyWay(t, test)
+	if testing.Short() { // only in virtual time
+		return
+	}
 	for name, w := range map[string]way{"same node": same, "renewal alone": deaf} {
 		t.Run("sqlite/"+name, func(t *testing.T) {
 			t.Parallel()

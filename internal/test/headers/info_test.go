@@ -141,7 +141,7 @@ func TestInfoOfAnOrchestration(t *testing.T) {
 // A loop continues as new when that is suggested, long before a limit.
 func TestLoopContinuesWhenSuggested(t *testing.T) {
 	t.Parallel()
-	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+	test := func(e *enginetest.Engine) {
 		reg := runtime.NewRegistry()
 		_, h := start(e, reg, func(ctx *octx, rounds int) (int, error) {
 			for {
@@ -164,5 +164,10 @@ func TestLoopContinuesWhenSuggested(t *testing.T) {
 		if i := e.Get(h.Key()); i.Execution != 2 {
 			e.T.Errorf("%d executions", i.Execution)
 		}
-	})
+	}
+	if testing.Short() { // to rebuild 4 MiB at each turn takes a minute
+		enginetest.Bubble(t, runtime.Options{}, test)
+		return
+	}
+	enginetest.EveryMode(t, test)
 }

@@ -17,13 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
 var (
 	firstSeed = flag.Uint64("programs.seed", 1, "seed of the first random program; the others follow")
-	count     = flag.Int("programs.count", 1000, "how many random programs are run")
+	count     = flag.Int("programs.count", 0, "how many random programs are run; 0: 1,000, or 40 with -short")
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -32,15 +33,16 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 // rebuilt at every turn, with its node killed at random steps, and on failing storage.
 func TestProgramsEndAlike(t *testing.T) {
 	t.Parallel()
-	logSeeds(t, *count)
+	n := drawn()
+	logSeeds(t, n)
 	sum := &tally{}
-	t.Cleanup(func() { sum.judge(t, *count) })
+	t.Cleanup(func() { sum.judge(t, n) })
 	var wrong atomic.Bool
 	const lanes = 16
 	for lane := range lanes {
 		t.Run(fmt.Sprint("lane", lane), func(t *testing.T) {
 			t.Parallel()
-			for i := lane; i < *count && !wrong.Load(); i += lanes {
+			for i := lane; i < n && !wrong.Load(); i += lanes {
 				seed := *firstSeed + uint64(i)
 				endsAlike(t, seed, &wrong, 150, func(p Program, m mode) string { return inMemory(t, p, m, seed, sum) })
 			}
@@ -51,7 +53,7 @@ func TestProgramsEndAlike(t *testing.T) {
 // A sample of the programs ends the same on SQLite in real time.
 func TestProgramsEndAlikeOnSQLite(t *testing.T) {
 	t.Parallel()
-	n := max(1, *count/50)
+	n := max(1, drawn()/50)
 	logSeeds(t, n)
 	sum := &tally{}
 	var wrong atomic.Bool
@@ -70,6 +72,14 @@ func TestProgramsEndAlikeOnSQLite(t *testing.T) {
 	}
 	lanes.Wait()
 	sum.judge(t, n)
+}
+
+// drawn returns how many random programs are run.
+func drawn() int {
+	if *count > 0 {
+		return *count
+	}
+	return longtest.Pick(40, 1_000)
 }
 
 func logSeeds(t *testing.T, n int) {

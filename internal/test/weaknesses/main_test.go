@@ -48,6 +48,9 @@ func inEveryStore(t *testing.T, all claims) {
 			if !t.Run("in virtual time", func(t *testing.T) { enginetest.EveryMode(t, claim) }) {
 				return
 			}
+			if testing.Short() { // only in virtual time
+				return
+			}
 			t.Run("sqlite/cached", func(t *testing.T) { claim(enginetest.SQLite(t, runtime.Options{})) })
 			t.Run("sqlite/evicted", func(t *testing.T) {
 				claim(enginetest.SQLite(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}))

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"hash/crc32"
 	"testing"
 	"testing/synctest"
 
@@ -37,11 +38,17 @@ func EveryMode(t *testing.T, test func(e *Engine)) {
 	}
 }
 
-// EveryStore is EveryMode, plus the same test on SQLite in real time.
+// EveryStore is EveryMode, plus the same test on SQLite in real time. With -short a test takes one mode on SQLite, always the
+// same one, and other tests take the others.
 func EveryStore(t *testing.T, test func(e *Engine)) {
 	t.Helper()
 	EveryMode(t, test)
-	for _, mode := range modes {
+	real := modes
+	if testing.Short() {
+		one := crc32.ChecksumIEEE([]byte(t.Name())) % uint32(len(modes))
+		real = modes[one : one+1]
+	}
+	for _, mode := range real {
 		t.Run("sqlite/"+mode.name, func(t *testing.T) {
 			t.Parallel()
 			e := SQLite(t, mode.opts)

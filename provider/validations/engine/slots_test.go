@@ -7,12 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
 // Clients and nodes give each instance a key in the slot of its ID, and children without an ID of their own one in the slot of their
 // parent. A store over several databases refuses other keys.
 func TestScenariosFitDividedStores(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	var checked, children atomic.Int64
 	t.Cleanup(func() { // when all scenarios have ended
