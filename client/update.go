@@ -109,7 +109,7 @@ func (u UpdateHandle[Out]) ID() string { return u.of.id }
 //
 // Options are WithUpdateID, UntilAccepted, OrBlocked and WithHeader.
 //
-// Errors: ErrRejected, ErrUnknownUpdate, ErrPanicked, ErrClosing, ErrEnded, ErrUpdateFailed, ErrAbandoned, ErrOutcomeGone,
+// Errors: ErrRejected, ErrUnknownUpdate, ErrPanicked, ErrClosing, ErrEnded, ErrUpdateFailed, ErrAbandoned, ErrNotCarried, ErrOutcomeGone,
 // ErrDiscarded, ErrUpdateDiffers, ErrNotFinished, ErrTooLarge, ErrInboxFull, ErrOutcomeUnknown, orchestration.ErrPayload for an output
 // that is no Out, ErrBlocked if OrBlocked is given, ErrInvalid, ErrNotFound, or the error of ctx.
 func Update[Out, T any](ctx context.Context, h Handle[T], name string, in any, opts ...UpdateOption) (Out, error) {
@@ -276,14 +276,14 @@ func (u UpdateHandle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, e
 }
 
 func (u UpdateHandle[Out]) wait(ctx context.Context, o waitOptions) (out Out, err error) {
-	output, err := u.c.updated(ctx, u.t, &u.of, o)
-	if err != nil || o.accepted && output == nil {
-		return out, err
+	output, outcome := u.c.updated(ctx, u.t, &u.of, o)
+	if output == nil {
+		return out, outcome
 	}
 	if err := payload.Decode(output, &out); err != nil {
 		var none Out
 		return none, u.c.errors.New(orchestration.ErrPayload, "output of update %q of %s: %v: give Update the type that the handler returns",
 			u.of.id, u.t, err)
 	}
-	return out, nil
+	return out, outcome
 }

@@ -50,7 +50,7 @@ func updateStage(outcome int64) string {
 		history.UpdatePending: "pending", history.UpdateRunning: "accepted", history.UpdateDone: "completed", history.UpdateFailed: "failed",
 		history.UpdateRefused: "rejected", history.UpdateUnknown: "unknown", history.UpdatePanicked: "panicked", history.UpdateEnded: "ended",
 		history.UpdateClosing: "closing", history.UpdateAbandoned: "abandoned", history.UpdateGone: "gone",
-		history.UpdateDiscarded: "discarded",
+		history.UpdateDiscarded: "discarded", history.UpdateNotCarried: "not carried",
 	}
 	if name, ok := names[outcome]; ok {
 		return name

@@ -31,6 +31,9 @@ var (
 	ErrUpdateFailed = errors.New("the update failed")
 	// ErrAbandoned: the instance ended, or was terminated, while the handler ran or waited for its turn. The handler may have had effects.
 	ErrAbandoned = errors.New("the instance ended before the update")
+	// ErrNotCarried: the handler has run, and its output comes with the error. But the instance continued as new meanwhile, with an input that was
+	// made before, so the next execution lacks what the handler has changed. See orchestration.ContinueAsNewAfterHandlers.
+	ErrNotCarried = errors.New("the next execution lacks the changes of the update")
 	// ErrOutcomeGone: the instance has taken the update, and does not keep its outcome any more.
 	ErrOutcomeGone = errors.New("the outcome of the update is not kept any more")
 	// ErrDiscarded: a reset took the outcome back, and the handler does not run again for this ID. Send the update with another ID if it is still
@@ -138,7 +141,15 @@ func anyJSON(data []byte) (v any, err error) {
 	return v, nil
 }
 
-// updateOutcome returns the encoded output of an update, or the error that it ended with. The output is nil if the update goes on.
+// outputOf returns the output that a handler has returned.
+func outputOf(s *history.UpdateState) []byte {
+	if s.Output == nil {
+		return []byte("null")
+	}
+	return s.Output
+}
+
+// updateOutcome returns the encoded output of an update, or the error that it ended with, or both. The output is nil if the update goes on.
 func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) ([]byte, error) {
 	cause := errors.New("no reason is stored")
 	if s.Failure != nil {
@@ -148,10 +159,9 @@ func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) (
 	case history.UpdateRunning:
 		return nil, nil
 	case history.UpdateDone:
-		if s.Output == nil {
-			return []byte("null"), nil
-		}
-		return s.Output, nil
+		return outputOf(s), nil
+	case history.UpdateNotCarried:
+		return outputOf(s), fmt.Errorf("%s: %w", doing, ErrNotCarried)
 	case history.UpdateUnknown:
 		unknown := &UnknownUpdateError{Update: s.Name, ID: t.id}
 		for _, name := range s.Names {

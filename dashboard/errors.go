@@ -40,6 +40,7 @@ var meanings = []meaning{
 	{client.ErrUpdateDiffers, http.StatusConflict, "update-differs"},
 	{client.ErrDiscarded, http.StatusConflict, "discarded"},
 	{client.ErrAbandoned, http.StatusConflict, "abandoned"},
+	{client.ErrNotCarried, http.StatusConflict, "not-carried"},
 	{client.ErrNotFinished, http.StatusConflict, "upgrade-not-finished"},
 	{client.ErrOutcomeGone, http.StatusGone, "outcome-gone"},
 	{client.ErrRejected, http.StatusUnprocessableEntity, "rejected"},

@@ -14,6 +14,7 @@ type Stats struct {
 	MessagesDropped     int64 // no longer of use to their execution
 	EventsBuried        int64 // moved to the dead letters, because their instance ended first
 	EventsUnread        int64 // delivered to an instance that ended before its code took them
+	HandlersLate        int64 // handlers that ended after ContinueAsNew had the input: the next execution lacks their changes
 	EventHandlersFailed int64 // errors of handlers of events, and events that they could not decode
 	ErrorsUnread        int64 // of coroutines, at the end of their instance
 	StateRefused        int64 // statuses, values and attributes that could not be stored
@@ -73,6 +74,7 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsLocal: c.AttemptsLocal.Load(), LocalsQueued: c.LocalsQueued.Load(),
 		SuspectsDelayed: c.SuspectsDelayed.Load(), LeasesLost: d.node.Store.LeasesLost.Load(), StorageErrors: d.node.Store.Errors.Load(),
 	}
+	stats.HandlersLate = c.HandlersLate.Load()
 	stats.EventHandlersFailed, stats.ErrorsUnread = c.EventHandlersFailed.Load(), c.ErrorsUnread.Load()
 	stats.HeadersLeftOut, stats.PropagatorsFailed = c.HeadersLeftOut.Load(), c.PropagatorsFailed.Load()
 	stats.QueriesAnswered, stats.QueriesCold = c.QueriesAnswered.Load(), c.QueriesCold.Load()

@@ -22,7 +22,7 @@ func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 			}
 		}
 		if err != nil {
-			return nil, new(scope.Env().Errors.Encode(err))
+			return nil, new(scope.Env().Errors.Encode(notFromHandler(err)))
 		}
 		return data, nil
 	})

@@ -106,7 +106,7 @@ func HandleUpdate[In, Out any](ctx *Context, name string, fn func(*Context, In) 
 			}
 			out, err := fn(in(s), update)
 			if err != nil {
-				return nil, err
+				return nil, notFromHandler(err)
 			}
 			data, err := payload.Encode(out)
 			if err != nil {

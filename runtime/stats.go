@@ -14,6 +14,7 @@ type Stats struct {
 	MessagesDropped     int64 // of no use to their execution any more
 	EventsBuried        int64 // moved to the dead letters: their instance ended before it received them
 	EventsUnread        int64 // received by an instance that ended before its code took them
+	HandlersLate        int64 // handlers that ended after ContinueAsNew had the input: the next execution lacks their changes
 	EventHandlersFailed int64 // errors of handlers of events, and events that they could not decode
 	ErrorsUnread        int64 // of coroutines whose futures nobody read before the end
 	StateRefused        int64 // statuses, values and attributes that could not be stored

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
@@ -86,6 +87,9 @@ func runUpdate(ctx context.Context, c *client.Client, id, name string, in any, a
 	}
 	if out.Output, err = u.Wait(ctx, wait...); err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: the update %q goes on; repeat the command with --id %s to wait again; 'perdure describe' tells if it is blocked", err, u.ID(), u.ID())
+	}
+	if errors.Is(err, client.ErrNotCarried) {
+		err = fmt.Errorf("%w; the handler has run and returned %s", err, answerText(out.Output))
 	}
 	if accepted {
 		out.Output = nil

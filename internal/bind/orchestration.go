@@ -88,6 +88,9 @@ func (*continueError) Error() string { return "continue as new" }
 // Continue returns the error by which code asks for the next execution.
 func Continue(next Next) error { return &continueError{next} }
 
+// Continues reports whether the error that code returned asks for the next execution.
+func Continues(err error) bool { return continued(err) != nil }
+
 // continued finds the request for the next execution in the error that code returned. An error whose methods panic,
 // such as a typed nil, holds none.
 func continued(err error) (next *continueError) {

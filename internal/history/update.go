@@ -82,6 +82,7 @@ const (
 	UpdateAbandoned                  // the instance ended before the handler
 	UpdateGone                       // a repeat of an update whose outcome is not kept any more
 	UpdateDiscarded                  // a reset has taken the outcome back
+	UpdateNotCarried                 // UpdateDone, after the input of the next execution was made
 )
 
 // UpdateState is what an instance shows of an update: a key-value of the engine, which the client waits for.

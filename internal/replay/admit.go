@@ -85,6 +85,9 @@ func (s *Scope) AdmitSuccessor(size int) error {
 		}
 	}
 	updates, updateBytes := x.updates.pendingBytes()
+	for _, r := range x.queuedRuns() {
+		updates, updateBytes = updates+1, updateBytes+int(history.Size(r.queued.body))
+	}
 	count, bytes = count+updates, bytes+updateBytes
 	if count > maxUnread || x.events.burst.bytes+bytes > maxBurstBytes {
 		return x.env.Errors.New(failure.ErrTooLarge,

@@ -27,7 +27,7 @@ type closing struct {
 	timerID   int64
 }
 
-// SetHandlerGrace sets how long handlers go on when the main function has returned.
+// SetHandlerGrace sets how long handlers go on when the main function has returned, or calls ContinueLate.
 func (s *Scope) SetHandlerGrace(d time.Duration) {
 	s.x.sched.enter()
 	s.x.job.grace = max(1, int64(d/time.Microsecond))
@@ -39,9 +39,14 @@ func (x *Execution) finish(r Result) {
 		r.Continue.Name, r.Continue.CodeVersion = x.info.Name, x.nextVersion(r.KeepVersion)
 	}
 	if r.Continue == nil {
+		x.job.taking = 0
+		x.openDoor(x.job.shut)
 		x.letFreshRun(x.sched.current.Load())
 	} else {
 		x.leaveFresh()
+		if x.job.shut > 0 {
+			x.carryQueues()
+		}
 	}
 	if x.job.holding > 0 && x.settings.Flags&flagHandlers != 0 {
 		x.mainReturned(r)
@@ -53,10 +58,7 @@ func (x *Execution) finish(r Result) {
 // mainReturned records how the main function ended, while handlers go on. Its coroutines end, and what they have open is
 // given up.
 func (x *Execution) mainReturned(r Result) {
-	want := &history.MainReturned{Output: r.Output, Failure: r.Failure, Cancelled: r.Cancelled, Next: r.Continue, Grace: x.job.grace}
-	if want.Grace == 0 {
-		want.Grace = defaultGrace
-	}
+	want := &history.MainReturned{Output: r.Output, Failure: r.Failure, Cancelled: r.Cancelled, Next: r.Continue, Grace: x.job.handlerGrace()}
 	x.events.emit(want)
 	x.closing = &closing{record: x.events.recorded(want).(*history.MainReturned), since: x.now}
 	if x.events.replaying.Load() {

@@ -42,7 +42,7 @@ func (s *Scope) HandleEvent(name string, abandon bool, body func(s *Scope, paylo
 
 // handleWaiting begins runs for events that have a handler and wait, oldest first. Fresh ones go before the main function.
 func (x *core) handleWaiting(fresh bool) {
-	for x.job.waiting > 0 && x.job.runs.Len() < maxRuns && x.closing == nil {
+	for x.job.waiting > 0 && x.job.runs.Len() < maxRuns && x.closing == nil && x.job.shut == 0 {
 		var oldest *Mailbox
 		name := ""
 		for n := range x.job.events {
@@ -66,7 +66,7 @@ func (x *Execution) takeEvent(e history.Event, b *history.EventReceived) {
 	switch h := x.job.events[b.Name]; {
 	case x.closing != nil:
 		x.boxes.keep(e)
-	case h != nil && x.job.waiting == 0 && x.job.runs.Len() < maxRuns:
+	case h != nil && x.job.waiting == 0 && x.job.runs.Len() < maxRuns && x.job.shut == 0:
 		x.handleEvent(h, e.ID, b)
 	case h != nil:
 		x.mailbox(b.Name).put(e)
@@ -85,6 +85,9 @@ func (x *core) handleEvent(h *eventHandler, began int64, b *history.EventReceive
 
 // eventHandled logs and counts the error of a run. There is nobody else to tell.
 func (x *core) eventHandled(r *handlerRun, err error) {
+	if err == nil && x.inputTaken() {
+		x.tellLate(r)
+	}
 	if err == nil || r.abandon && errors.Is(err, errAbandoned) {
 		return
 	}

@@ -25,6 +25,11 @@ type handlerJob struct {
 	waiting int                      // events that have a handler and wait in mailboxes, because maxRuns are running
 	grace   int64                    // see Scope.SetHandlerGrace, in microseconds; 0: not set
 	failed  int                      // runs for events that ended with an error since the last confirmed commit
+	late    int                      // runs that ended too late for the next execution since then; see core.inputTaken
+	ended   waitList                 // for the ends of runs
+	endedAt int64                    // the last message when a run ended, by event ID
+	shut    int                      // calls of ContinueLate that keep the door shut: no message begins a run
+	taking  int                      // of these: calls that make the input of the next execution, or have made it
 }
 
 // handlerRun is a run of a handler, from the message that began it until its function returns or the execution ends.
@@ -38,6 +43,8 @@ type handlerRun struct {
 	done func(err error)
 	// panicked returns the fault of the turn if code of the run panics. nil, or the result nil: a *PanicError.
 	panicked func(value, stack string) error
+	scope    *Scope
+	queued   *openUpdate   // an accepted update that waits for its turn; nil: the function has begun
 	fresh    bool          // see handlerJob.fresh
 	unread   history.Event // that began it
 	place    *list.Element // in handlerJob.runs; nil: it has ended
@@ -55,7 +62,7 @@ func (x *core) beginRun(r *handlerRun, body func(*Scope) error) {
 		j.scope = &Scope{x: x, err: j.over}
 	}
 	scope := j.scope.newChild()
-	scope.run = r
+	scope.run, r.scope = r, scope
 	r.place = j.runs.PushBack(r)
 	if !r.abandon {
 		j.holding++
@@ -83,6 +90,8 @@ func (x *core) endRun(r *handlerRun, err error) {
 	if !r.abandon {
 		x.job.holding--
 	}
+	x.job.endedAt = x.events.message
+	x.job.ended.wakeAll()
 	r.done(err)
 }
 
@@ -122,4 +131,41 @@ func (j *handlerJob) cancel(reason error) {
 	if j.scope != nil {
 		j.scope.cancel(reason)
 	}
+}
+
+// inputTaken reports whether the next execution can hardly know what a handler does now.
+func (x *core) inputTaken() bool {
+	return x.job.taking > 0 || x.closing != nil && x.closing.record.Next != nil
+}
+
+// tellLate logs and counts a run that has ended too late for the next execution.
+func (x *core) tellLate(r *handlerRun) {
+	if !x.events.replaying.Load() {
+		x.job.late++
+	}
+	write(func() {
+		x.logger().Warn("a handler ended after the input of the next execution was made, which lacks its changes: "+
+			"use ContinueAsNewAfterHandlers", "kind", r.kind, "name", r.name, "event_id", r.began)
+	})
+}
+
+// queuedRuns returns the runs that wait for their turn while the door is shut, oldest first.
+func (x *core) queuedRuns() (queued []*handlerRun) {
+	if x.job.shut == 0 {
+		return nil
+	}
+	for e := x.job.runs.Front(); e != nil; e = e.Next() {
+		if r := e.Value.(*handlerRun); r.queued != nil {
+			queued = append(queued, r)
+		}
+	}
+	return queued
+}
+
+// handlerGrace returns what SetHandlerGrace has set, or the default, in microseconds.
+func (j *handlerJob) handlerGrace() int64 {
+	if j.grace == 0 {
+		return defaultGrace
+	}
+	return j.grace
 }

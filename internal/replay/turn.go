@@ -23,6 +23,7 @@ type Turn struct {
 	Children []Child               // with End: children that still run, by event ID
 	Values   []provider.KeyValue   // the engine's own
 	Failed   int                   // handlers of events that ended with an error
+	Late     int                   // handlers that ended too late for the next execution
 	Pending  int                   // with End: activities that were awaited
 	Updates  []history.UpdateState // stages and outcomes that have changed
 	Repeats  []history.UpdateState // of updates that came again, to store if nothing is
@@ -34,7 +35,7 @@ type Turn struct {
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
-	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Values: x.shown(), Headers: x.events.headers.leftOut, Notes: x.notes}
+	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Late: x.job.late, Values: x.shown(), Headers: x.events.headers.leftOut, Notes: x.notes}
 	t.Updates, t.Repeats = x.updates.turn(x)
 	t.State = x.state.turn(x.events.room() - x.updates.freshBytes() - stateRoom)
 	if x.end != nil {
@@ -46,7 +47,7 @@ func (x *Execution) Turn() Turn {
 // Confirm says that the turn is stored.
 func (x *Execution) Confirm() {
 	x.events.confirm()
-	x.job.failed, x.notes = 0, nil
+	x.job.failed, x.job.late, x.notes = 0, 0, nil
 	if x.closing != nil {
 		x.closing.stored = x.showClosing()
 	}

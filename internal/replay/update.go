@@ -62,16 +62,32 @@ func (s *Scope) HandleUpdate(name string, handler UpdateHandler) {
 	}
 	us.handlers = with(us.handlers, name, &updateHandler{UpdateHandler: handler})
 	us.bytes += len(name)
+	if x.job.shut == 0 {
+		x.beginPending(name)
+	}
+}
+
+// beginPending begins runs for the updates that wait and have a handler: those of a name, or all if it is empty.
+func (x *core) beginPending(name string) {
+	us := x.updates
 	waiting := us.pending
 	us.pending = nil
 	for _, u := range waiting {
-		if u.body.Name == name {
-			x.handleUpdate(us.handlers[name], u).fresh = true
+		if h := us.handlers[u.body.Name]; h != nil && (name == "" || name == u.body.Name) {
+			x.handleUpdate(h, u).fresh = true
 			x.job.fresh++
 		} else {
 			us.pending = append(us.pending, u)
 		}
 	}
+}
+
+// carries reports whether an update that comes now goes to the next execution, as far as is known.
+func (x *core) carries() bool {
+	if x.closing != nil {
+		return x.closing.record.Next != nil
+	}
+	return x.job.shut > 0
 }
 
 func (x *core) wantUpdates() *updates {
@@ -93,7 +109,7 @@ func (x *Execution) takesUpdate(b *history.UpdateReceived, at int64) bool {
 		})
 		return false
 	}
-	next := x.closing != nil && x.closing.record.Next != nil
+	next := x.carries()
 	switch {
 	case x.closing != nil && !next:
 		us.refuse(b, at, history.UpdateClosing, nil)
@@ -150,7 +166,7 @@ func (x *Execution) receiveUpdate(e history.Event, b *history.UpdateReceived) {
 	us.open = with(us.open, b.ID, u)
 	us.openBytes += int(history.Size(b))
 	switch {
-	case !x.blocked || x.closing != nil:
+	case !x.blocked || x.closing != nil || x.job.shut > 0:
 		us.pending = append(us.pending, u)
 		us.show(u, history.UpdatePending)
 	case us.handlers[b.Name] == nil:
@@ -202,7 +218,7 @@ func (x *Execution) decideRest() (decided bool) {
 	if x.blocked = x.blocked || x.begun; !x.blocked || us == nil || len(us.pending) == 0 || x.sched.fault != nil || x.end != nil {
 		return false
 	}
-	if x.closing != nil && x.closing.record.Next != nil {
+	if x.carries() {
 		return false
 	}
 	for _, u := range us.pending {
@@ -233,7 +249,7 @@ func (x *core) handleUpdate(h *updateHandler, u *openUpdate) *handlerRun {
 	r.done = func(err error) {
 		switch {
 		case u.accepted:
-			x.updateEnded(u, err)
+			x.updateEnded(r, u, err)
 		case x.updates.open[u.body.ID] == u: // nothing is decided about it
 			x.updates.pending = append(x.updates.pending, u)
 		}
@@ -243,10 +259,12 @@ func (x *core) handleUpdate(h *updateHandler, u *openUpdate) *handlerRun {
 			return nil
 		}
 		if h.Serial {
-			defer h.leave(u)
+			defer x.leave(h, u)
 		}
 		if u.waited {
-			if _, err := s.Wait(u.turn); err != nil {
+			r.queued = u
+			_, err := s.Wait(u.turn)
+			if r.queued = nil; err != nil {
 				return err
 			}
 			if x.refusedNow(h, u) {
@@ -271,8 +289,15 @@ func (x *core) handleUpdate(h *updateHandler, u *openUpdate) *handlerRun {
 }
 
 // leave lets the next update of a serial handler run.
-func (h *updateHandler) leave(u *openUpdate) {
+func (x *core) leave(h *updateHandler, u *openUpdate) {
 	h.queue = slices.DeleteFunc(h.queue, func(q *openUpdate) bool { return q == u })
+	if x.job.shut == 0 {
+		h.next()
+	}
+}
+
+// next lets the first update of a serial handler run.
+func (h *updateHandler) next() {
 	if len(h.queue) > 0 && !h.queue[0].turn.settled {
 		h.queue[0].turn.settle()
 	}
@@ -318,7 +343,7 @@ func (x *core) panickedBefore(u *openUpdate) bool {
 }
 
 // updateEnded records the outcome of an accepted update.
-func (x *core) updateEnded(u *openUpdate, err error) {
+func (x *core) updateEnded(r *handlerRun, u *openUpdate, err error) {
 	want := &history.UpdateCompleted{Received: u.received, Outcome: history.UpdateDone, Output: u.output}
 	switch {
 	case u.outcome != 0:
@@ -339,11 +364,17 @@ func (x *core) updateEnded(u *openUpdate, err error) {
 		x.events.apart()
 		want.Failure = x.refusal("error of update %s: the turn stores too much else", u.body.Name)
 	}
+	if want.Outcome == history.UpdateDone && x.inputTaken() {
+		want.Outcome = history.UpdateNotCarried
+	}
 	x.events.emit(want)
 	if x.sched.fault != nil {
 		return
 	}
 	got := x.events.recorded(want).(*history.UpdateCompleted)
+	if got.Outcome == history.UpdateNotCarried {
+		x.tellLate(r)
+	}
 	x.updates.end(u, x.now, got.Outcome, got.Output, got.Failure)
 }
 

@@ -54,6 +54,7 @@ func (c *committer) committed(
 		c.Count.StateRefused.Add(int64(turn.State.Refused))
 	}
 	c.Count.EventHandlersFailed.Add(int64(turn.Failed))
+	c.Count.HandlersLate.Add(int64(turn.Late))
 	if n := turn.Headers + t.added.leftOut; n > 0 {
 		c.Count.HeadersLeftOut.Add(int64(n))
 		c.Config.Logger.Warn("headers left out: the execution or the turn has too many", "instance", x.Info().ID, "count", n)

@@ -172,6 +172,11 @@ func catalogue() []group {
 				"`Update`: the instance ended while the handler ran", "no", "the caller", "The handler may have had effects: look before you repeat it elsewhere.",
 			},
 			{
+				[]kind{k("client.ErrNotCarried", client.ErrNotCarried)},
+				"`Update`: the handler has run, and its output comes with the error; the instance continued as new meanwhile, and the next execution lacks what the handler changed in its variables", "no", "the author of the orchestration",
+				"Do not repeat what the handler has done outside. Continue with `ContinueAsNewAfterHandlers`. See [Handle events and updates](../how-to/handle-events-and-updates.md#the-end).",
+			},
+			{
 				[]kind{k("client.ErrOutcomeGone", client.ErrOutcomeGone)},
 				"`Update`: the instance has taken the update before, and its outcome is no longer kept", "no", "the caller", "Ask sooner; see [limits](limits.md#updates).",
 			},
