@@ -67,14 +67,18 @@ func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 		return none, refused("receiving event", m.name, err)
 	}
 	scope, box := ctx.engine(), m.made()
-	if !o.limited || box.Ready() {
+	atHand, within := false, o.within
+	if o.limited {
+		atHand, within = scope.AtHand(box, o.within)
+	}
+	if !o.limited || atHand {
 		if _, err := scope.Wait(box); err != nil {
 			return none, err
 		}
 		event, _, err := m.TryReceive()
 		return event, err
 	}
-	timer := scope.Timer(o.within)
+	timer := scope.Timer(within)
 	first, err := scope.Wait(box, timer)
 	if err != nil {
 		return none, err

@@ -37,10 +37,7 @@ func (s *Scope) Timer(d time.Duration) *Future {
 	if d <= 0 {
 		return &Future{x: x, settled: true}
 	}
-	micros := int64(d / time.Microsecond)
-	if d%time.Microsecond != 0 {
-		micros++ // a timer never fires early
-	}
+	micros := timerMicros(d)
 	id := x.events.emit(&history.TimerCreated{Due: x.now + micros, Duration: micros})
 	f := s.newFuture()
 	f.abandon = func() {
@@ -49,6 +46,15 @@ func (s *Scope) Timer(d time.Duration) *Future {
 	}
 	x.pending.futures[id] = f
 	return f
+}
+
+// timerMicros returns the duration of a timer, which never fires early.
+func timerMicros(d time.Duration) int64 {
+	micros := int64(d / time.Microsecond)
+	if d%time.Microsecond != 0 {
+		micros++
+	}
+	return micros
 }
 
 // WithTimeout makes a child scope that a durable timer cancels with ErrTimeout.
