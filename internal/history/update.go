@@ -70,19 +70,19 @@ func (e *UpdateCompleted) fields(c *codec) {
 
 // The outcomes of an update, and the stages before it has one. The numbers are stored.
 const (
-	UpdatePending   int64 = iota + 1 // received; its handler is not registered yet
-	UpdateRunning                    // accepted
-	UpdateDone                       // Output is what the handler returned
-	UpdateFailed                     // the handler returned Failure
-	UpdateRefused                    // the validator returned Failure, or the input could not be decoded
-	UpdateUnknown                    // the code has no handler of the name; Names has those that it has
-	UpdatePanicked                   // the validator or the handler panicked before anything of it was stored
-	UpdateEnded                      // the instance ended before it took the update
-	UpdateClosing                    // the main function had returned
-	UpdateAbandoned                  // the instance ended before the handler
-	UpdateGone                       // a repeat of an update whose outcome is not kept any more
-	UpdateDiscarded                  // a reset has taken the outcome back
-	UpdateNotCarried                 // UpdateDone, after the input of the next execution was made
+	UpdatePending    int64 = iota + 1 // received; its handler is not registered yet
+	UpdateRunning                     // accepted
+	UpdateDone                        // Output is what the handler returned
+	UpdateFailed                      // the handler returned Failure
+	UpdateRefused                     // the validator returned Failure, or the input could not be decoded
+	UpdateUnknown                     // the code has no handler of the name; Names has those that it has
+	UpdatePanicked                    // the validator or the handler panicked before anything of it was stored
+	UpdateEnded                       // the instance ended before it took the update
+	UpdateClosing                     // the main function had returned
+	UpdateAbandoned                   // the instance ended before the handler
+	UpdateGone                        // a repeat of an update whose outcome is not kept any more
+	UpdateDiscarded                   // a reset has taken the outcome back
+	UpdateNotCarried                  // UpdateDone, after the input of the next execution was made
 )
 
 // UpdateState is what an instance shows of an update: a key-value of the engine, which the client waits for.
