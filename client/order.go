@@ -33,6 +33,9 @@ type Confirmation struct {
 	Unconfirmed []string `json:"unconfirmed,omitempty"`
 	// Ignoring are nodes of releases that know no orders. They go on as before: stop them. Nodes of releases before Nodes are not known.
 	Ignoring []string `json:"ignoring,omitempty"`
+	// NoNode says that the order is about no listed node: none serves the queue, or has that name. It is stored, and holds for nodes that start
+	// later. The name may be wrong.
+	NoNode bool `json:"noNode,omitempty"`
 }
 
 // OrderOption is an option of PauseQueue, ResumeQueue, DrainNode and UndrainNode. ConfirmWithin makes one.
@@ -98,11 +101,15 @@ func (c *Client) confirm(ctx context.Context, doing string, version int64, withi
 	for until := time.Now().Add(within); ; {
 		nodes, now, err := c.listed(ctx, doing)
 		if err == nil {
-			done = Confirmation{}
+			done = Confirmation{NoNode: true}
 			waits := false
 			for i := range nodes {
-				switch n := &nodes[i]; {
-				case !about(n):
+				n := &nodes[i]
+				if !about(n) {
+					continue
+				}
+				done.NoNode = false
+				switch {
 				case n.Every == 0:
 					done.Ignoring = append(done.Ignoring, n.Owner)
 				case n.Seen < version:

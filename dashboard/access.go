@@ -88,8 +88,16 @@ func (s *server) enter(rt *route, r *http.Request) (who client.Principal, err er
 	if who = (client.Principal{Name: "anonymous", Role: client.RoleViewer}); s.authorize != nil {
 		who, err = s.authorize(r)
 	}
+	wrong := errors.Is(err, errWrong)
+	if wrong {
+		if err := s.wrongLogin(r); err != nil {
+			return client.Principal{}, err
+		}
+	}
 	if err != nil {
-		s.logger.InfoContext(r.Context(), "request to the dashboard is not authorized", "path", r.URL.Path, "error", err)
+		if !wrong { // else it is logged
+			s.logger.InfoContext(r.Context(), "request to the dashboard is not authorized", "path", r.URL.Path, "error", err)
+		}
 		return client.Principal{}, refuse(http.StatusUnauthorized, "unauthorized", "log in first")
 	}
 	if !who.May(rt.right) {

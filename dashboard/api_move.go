@@ -132,6 +132,7 @@ func (c *call) apiImport() error {
 	if c.r.Header.Get("Content-Type") != fileKind {
 		return refuse(http.StatusUnsupportedMediaType, "content-type", "the content type is %q: send the file as %s", c.r.Header.Get("Content-Type"), fileKind)
 	}
+	c.timeFile()
 	done, err := c.client.Import(c.r.Context(), c.r.Body, client.ImportOptions{Back: c.flag("back")})
 	if err != nil {
 		return err

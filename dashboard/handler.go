@@ -70,8 +70,10 @@ func Handler(c *client.Client, o Options) (http.Handler, error) {
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
+		c := s.newCall(w, r)
+		c.timeBody()
 		if err := s.admit(r); err != nil {
-			s.newCall(w, r).fail(err) //nolint:contextcheck // a call has the context of its request
+			c.fail(err) //nolint:contextcheck // a call has the context of its request
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -111,6 +113,8 @@ func (c *call) fail(err error) {
 		c.problem(status, code, text)
 	case unauthorized(err) && c.s.o.Sessions != nil && safe(c.r.Method) && c.r.Header.Get(fragmentHeader) == "":
 		c.redirect("/login?back=" + escapeQuery(c.here()))
+	case unauthorized(err) && !safe(c.r.Method):
+		c.refusedForm(status)
 	default:
 		c.failPage(status, text)
 	}

@@ -99,28 +99,28 @@ func (d *instanceData) part(c *call, name string, read func() error) {
 func (d *instanceData) readEvents(ctx context.Context, c *call, h client.Handle[rawJSON]) {
 	d.part(c, "history", func() error { //nolint:contextcheck // a call has the context of its request
 		first, err := h.HistoryPage(ctx, client.HistoryRange{Max: historyEnds})
+		var last client.HistoryPage
+		if err == nil && first.More {
+			last, err = h.HistoryPage(ctx, client.HistoryRange{Execution: first.Execution, From: first.Next, Newest: true, Max: historyEnds})
+			slices.Reverse(last.Events)
+		}
 		if err != nil {
 			return err
 		}
-		events := first.Events
-		if first.More {
-			last, err := h.HistoryPage(ctx, client.HistoryRange{Execution: first.Execution, From: first.Next, Newest: true, Max: historyEnds})
-			if err != nil {
-				return err
-			}
-			slices.Reverse(last.Events)
-			events = slices.Concat(events, last.Events)
-			d.Left = last.Length - int64(len(events))
-			if d.Left <= 0 {
-				d.First, d.Left = client.CompactHistory(events), 0
-			} else {
-				d.First, d.Last = client.CompactHistory(first.Events), client.CompactHistory(last.Events)
-			}
-		} else {
-			d.First = client.CompactHistory(events)
+		events := slices.Concat(first.Events, last.Events)
+		all, err := h.Steps(ctx, events)
+		if err != nil {
+			return err
 		}
-		d.Timeline = newTimeline(client.CompactHistory(events), &d.D)
-		return nil
+		d.Timeline = newTimeline(all, &d.D)
+		if d.Left = max(0, last.Length-int64(len(events))); d.Left == 0 {
+			d.First = all
+			return nil
+		}
+		if d.First, err = h.Steps(ctx, first.Events); err == nil {
+			d.Last, err = h.Steps(ctx, last.Events)
+		}
+		return err
 	})
 }
 
@@ -176,7 +176,9 @@ func (c *call) history() error {
 			data.Steps = append(data.Steps, client.HistoryStep{HistoryEvent: data.Page.Events[i]})
 		}
 	} else {
-		data.Steps = client.CompactHistory(data.Page.Events)
+		if data.Steps, err = h.Steps(ctx, data.Page.Events); err != nil {
+			return err
+		}
 	}
 	v := view{Title: "History of " + data.D.ID, Nav: "instances", Live: true, Data: &data, c: c}
 	if data.Page.More {

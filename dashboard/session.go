@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -8,6 +9,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +23,9 @@ const (
 	codeTime       = 10 * time.Minute
 	maxSessions    = 1000
 	minToken       = 16
+	// wrongTime is how late a wrong token is answered, and maxWrong how many wait so long at a time. Others are refused at once.
+	wrongTime = time.Second
+	maxWrong  = 16
 )
 
 // SessionOptions are the settings of Sessions.
@@ -39,6 +45,8 @@ type Sessions struct {
 	o     SessionOptions
 	token [sha256.Size]byte
 	name  string // of the cookie
+
+	wrong chan struct{} // has a place for each wrong token that is answered late
 
 	mu    sync.Mutex
 	open  map[[sha256.Size]byte]time.Time // until when, by the hash of the cookie
@@ -62,7 +70,10 @@ func NewSessions(o SessionOptions) (*Sessions, error) {
 	if o.Lifetime == 0 {
 		o.Lifetime = defaultSession
 	}
-	s := &Sessions{o: o, token: sha256.Sum256([]byte(o.Token)), open: map[[sha256.Size]byte]time.Time{}, codes: map[[sha256.Size]byte]time.Time{}}
+	s := &Sessions{
+		o: o, token: sha256.Sum256([]byte(o.Token)), open: map[[sha256.Size]byte]time.Time{}, codes: map[[sha256.Size]byte]time.Time{},
+		wrong: make(chan struct{}, maxWrong),
+	}
 	// Browsers send cookies to all ports of a host. The name keeps dashboards on one host apart.
 	id := sha256.Sum256(s.token[:])
 	s.name = "perdure_" + hex.EncodeToString(id[:4])
@@ -85,7 +96,7 @@ func (s *Sessions) authorize(r *http.Request) (client.Principal, error) {
 		if s.matches(bearer) {
 			return s.o.Principal, nil
 		}
-		return client.Principal{}, errors.New("the token is wrong")
+		return client.Principal{}, errWrong
 	}
 	for _, c := range r.CookiesNamed(s.name) {
 		if s.live(c.Value) {
@@ -93,6 +104,26 @@ func (s *Sessions) authorize(r *http.Request) (client.Principal, error) {
 		}
 	}
 	return client.Principal{}, errors.New("there is no session")
+}
+
+// errWrong refuses a token or a code.
+var errWrong = errors.New("the token is wrong")
+
+// refused delays the answer to a wrong token or code, so that guessing is slow. It reports false if too many are guessed at a time.
+func (s *Sessions) refused(ctx context.Context) bool {
+	select {
+	case s.wrong <- struct{}{}:
+		defer func() { <-s.wrong }()
+	default:
+		return false
+	}
+	wait := time.NewTimer(wrongTime)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 // matches compares a token with the secret in constant time.
@@ -138,26 +169,38 @@ func (s *Sessions) keep(in map[[sha256.Size]byte]time.Time, secret string, until
 }
 
 // begin opens a session and sets its cookie.
-func (s *Sessions) begin(w http.ResponseWriter, r *http.Request, prefix string) {
+func (s *Sessions) begin(o *Options, w http.ResponseWriter, r *http.Request) {
 	id := secret()
 	s.keep(s.open, id, time.Now().Add(s.o.Lifetime))
-	http.SetCookie(w, s.cookie(r, prefix, id, int(s.o.Lifetime/time.Second)))
+	http.SetCookie(w, s.cookie(o, r, id, int(s.o.Lifetime/time.Second)))
 }
 
 // end closes the session of a request.
-func (s *Sessions) end(w http.ResponseWriter, r *http.Request, prefix string) {
+func (s *Sessions) end(o *Options, w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	for _, c := range r.CookiesNamed(s.name) {
 		delete(s.open, sha256.Sum256([]byte(c.Value)))
 	}
 	s.mu.Unlock()
-	http.SetCookie(w, s.cookie(r, prefix, "", -1))
+	http.SetCookie(w, s.cookie(o, r, "", -1))
 }
 
-func (s *Sessions) cookie(r *http.Request, prefix, value string, seconds int) *http.Cookie {
+func (s *Sessions) cookie(o *Options, r *http.Request, value string, seconds int) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure where the connection is
-		Name: s.name, Value: value, Path: prefix + "/", MaxAge: seconds, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Name: s.name, Value: value, Path: o.Prefix + "/", MaxAge: seconds, HttpOnly: true, Secure: overTLS(o, r), SameSite: http.SameSiteStrictMode,
 	}
+}
+
+// overTLS reports whether the browser uses TLS, which a proxy may end. Some of it only the client claims: a wrong claim takes the cookie away
+// from nobody else.
+func overTLS(o *Options, r *http.Request) bool {
+	if r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://") || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		return true
+	}
+	return slices.ContainsFunc(o.TrustedOrigins, func(origin string) bool {
+		u, err := url.Parse(origin)
+		return err == nil && u.Scheme == "https" && hostOf(u.Host) == hostOf(r.Host)
+	})
 }
 
 // secret returns 256 random bits as text.

@@ -35,10 +35,13 @@ type tick struct {
 	End  bool // the last one, which is aligned to the right
 }
 
-// newTimeline draws the steps of a history between its first event and its last, or the time at which the instance was last changed.
+// newTimeline draws the steps of a history between its first event and now, or its last event if the instance has ended.
 func newTimeline(steps []client.HistoryStep, d *client.Description) timeline {
 	var t timeline
-	begin, end := d.CreatedAt, d.UpdatedAt
+	begin, end, last := d.CreatedAt, d.UpdatedAt, ""
+	if !d.Status.Ended() {
+		end, last = d.AsOf, ", now"
+	}
 	if len(steps) > 0 && !steps[0].Time.IsZero() {
 		begin = steps[0].Time
 	}
@@ -73,8 +76,8 @@ func newTimeline(steps []client.HistoryStep, d *client.Description) timeline {
 		b.X, b.Width = fmt.Sprintf("%.3f%%", min(from, 100-width)), fmt.Sprintf("%.3f%%", width)
 		t.Bars = append(t.Bars, b)
 	}
-	for i := range 5 {
-		t.Ticks = append(t.Ticks, tick{fmt.Sprintf("%d%%", 25*i), "+" + spanText(whole*time.Duration(i)/4), i == 4})
+	t.Ticks = []tick{ // more would touch each other on a narrow screen
+		{"0%", "+" + spanText(0), false}, {"50%", "+" + spanText(whole/2), false}, {"100%", "+" + spanText(whole) + last, true},
 	}
 	return t
 }
@@ -117,6 +120,8 @@ func barOf(s *client.HistoryStep) (b bar, shown bool) {
 	switch {
 	case s.End != nil:
 		b.Text += fmt.Sprintf(", %s after %s", b.State, spanText(s.Took))
+	case s.EndUnknown:
+		b.Text += ", end not looked for"
 	case !b.Point:
 		b.Text += ", not ended"
 	}

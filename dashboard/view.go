@@ -49,7 +49,7 @@ func (c *call) show(status int, name string, v view) error {
 	}
 	hash := sha256.New()
 	_, _ = fmt.Fprintf(hash, "%s\n%s\n%v\n", c.s.assets.hash, c.who.Name, c.who.Role)
-	_, _ = hash.Write(main.Bytes())
+	_, _ = hash.Write(unmoved(main.Bytes()))
 	v.Etag = `"` + hex.EncodeToString(hash.Sum(nil)[:12]) + `"`
 	if v.Live {
 		c.w.Header().Set("ETag", v.Etag)
@@ -68,6 +68,15 @@ func (c *call) show(status int, name string, v view) error {
 	}
 	c.send(status, "text/html; charset=utf-8", bytes.NewBuffer(plain(all.Bytes())))
 	return nil
+}
+
+// unmoved returns a page without the timeline, whose axis moves with each second. All else that it shows is in the rest of the page.
+func unmoved(page []byte) []byte {
+	before, rest, found := bytes.Cut(page, []byte(`<section aria-labelledby="timeline">`))
+	if _, after, ends := bytes.Cut(rest, []byte("</section>")); found && ends {
+		return slices.Concat(before, after)
+	}
+	return page
 }
 
 // failPage sends an error as a page.
@@ -202,7 +211,7 @@ func (c *call) theme() error {
 	}
 	http.SetCookie(c.w, &http.Cookie{ //nolint:gosec // Secure where the connection is
 		Name: themeCookie, Value: choice, Path: c.s.o.Prefix + "/", MaxAge: themeSeconds,
-		SameSite: http.SameSiteStrictMode, HttpOnly: true, Secure: c.r.TLS != nil,
+		SameSite: http.SameSiteStrictMode, HttpOnly: true, Secure: overTLS(&c.s.o, c.r),
 	})
 	c.redirect(local(c.param("back")))
 	return nil

@@ -62,7 +62,7 @@ func newHistory(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showHistory(cmd, h.ID(), list, f.compact)
+			return a.showHistory(ctx, cmd, h, list, f.compact)
 		})
 	}
 	flags := cmd.Flags()
@@ -142,16 +142,21 @@ func (f *historyFlags) read(ctx context.Context, h client.Handle[json.RawMessage
 }
 
 // showHistory prints events in order, or the steps that they are.
-func (a *app) showHistory(cmd *cobra.Command, id string, list []client.HistoryEvent, compact bool) error {
+func (a *app) showHistory(
+	ctx context.Context, cmd *cobra.Command, h client.Handle[json.RawMessage], list []client.HistoryEvent, compact bool,
+) error {
 	if !compact {
-		out := events{ID: id, Events: list}
+		out := events{ID: h.ID(), Events: list}
 		return a.showLines(cmd, out, each(list), func(w *tabwriter.Writer) { historyTable(w, list) })
 	}
-	steps := client.CompactHistory(list)
+	steps, err := h.Steps(ctx, list)
+	if err != nil {
+		return err
+	}
 	out := struct {
 		ID    string               `json:"id"`
 		Steps []client.HistoryStep `json:"steps"`
-	}{id, steps}
+	}{h.ID(), steps}
 	return a.showLines(cmd, out, each(steps), func(w *tabwriter.Writer) { compactTable(w, steps) })
 }
 

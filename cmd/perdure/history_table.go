@@ -45,6 +45,8 @@ func compactTable(w *tabwriter.Writer, steps []client.HistoryStep) {
 			outcome.Ref, outcome.Attempts = 0, nil
 			end, took = fmt.Sprint(s.End.ID), fmt.Sprintf("+%.3fs", s.Took.Seconds())
 			text = strings.TrimSpace(text + " " + say.text(&outcome))
+		case s.EndUnknown:
+			took = "not known"
 		case s.Pending():
 			took = "pending"
 		}

@@ -26,6 +26,7 @@ type ordered struct {
 	Reason      string   `json:"reason,omitempty"`
 	Unconfirmed []string `json:"unconfirmed,omitempty"`
 	Ignoring    []string `json:"ignoring,omitempty"`
+	NoNode      bool     `json:"noNode,omitempty"` // no listed node serves the queue, or has that name
 }
 
 func newQueue(a *app) *cobra.Command {
@@ -111,7 +112,7 @@ func newOrder(
 			if err != nil {
 				return err
 			}
-			out := ordered{Action: action, Reason: reason, Unconfirmed: confirmed.Unconfirmed, Ignoring: confirmed.Ignoring}
+			out := ordered{Action: action, Reason: reason, Unconfirmed: confirmed.Unconfirmed, Ignoring: confirmed.Ignoring, NoNode: confirmed.NoNode}
 			if strings.HasSuffix(cmd.Use, " OWNER") {
 				out.Node = args[0]
 			} else {
@@ -119,6 +120,9 @@ func newOrder(
 			}
 			return a.show(cmd, out, func(w *tabwriter.Writer) {
 				fmt.Fprintf(w, done, plain(args[0]))
+				if confirmed.NoNode && out.Queue != "" {
+					fmt.Fprintf(w, "no node serves a queue %s now: 'perdure queue list' shows the names\n", plain(out.Queue))
+				}
 				confirmationText(w, &confirmed)
 			})
 		})

@@ -92,12 +92,67 @@ document.addEventListener("change", (event) => {
   showChosen();
 });
 
+/* A form that was refused because the session had ended: what was typed is kept in this tab alone. It comes back into the same form, for the same
+   person, and is not sent. What is hidden in the form does not come back: the page says anew what it is about. */
+const kept = "perdure-form";
+
+function keep(form) {
+  const fields = [...form.elements].filter((e) => e.name && e.type !== "hidden" && e.type !== "password" && e.tagName !== "BUTTON")
+    .map((e) => ({name: e.name, value: e.type === "checkbox" ? e.checked : e.value}));
+  const entry = {address: location.pathname + location.search, who: document.body.dataset.who || "", fields, refused: false};
+  try {
+    sessionStorage.setItem(kept, JSON.stringify(entry));
+  } catch { /* storage is switched off, or the text is too long */ }
+}
+
+function takeBack() {
+  let entry;
+  try {
+    entry = JSON.parse(sessionStorage.getItem(kept) || "null");
+    const refused = document.querySelector("[data-refused]");
+    const login = document.querySelector("form.login");
+    if (entry && refused) {
+      entry.refused = true;
+      sessionStorage.setItem(kept, JSON.stringify(entry));
+    } else if (!login) {
+      sessionStorage.removeItem(kept);
+    }
+    if (entry && entry.refused && (refused || login)) {
+      const root = new URL(document.querySelector("a.brand").href).pathname.replace(/\/$/, "");
+      const back = refused?.querySelector("a.button");
+      if (login) login.elements.back.value = entry.address.slice(root.length);
+      else if (back) back.href = entry.address;
+      return;
+    }
+  } catch {
+    return;
+  }
+  const form = document.querySelector("form[data-keep]");
+  if (!form || !entry?.refused || entry.address !== location.pathname + location.search || entry.who !== (document.body.dataset.who || "")) return;
+  for (const {name, value} of entry.fields) {
+    const e = form.elements[name];
+    if (!e || e.type === "hidden") continue;
+    if (e.type === "checkbox") e.checked = value === true;
+    else e.value = value;
+  }
+  const note = document.createElement("p");
+  note.className = "warning";
+  note.setAttribute("role", "status");
+  note.textContent = "This is what you typed before your session ended. Nothing was sent: look at it, and send it again.";
+  form.prepend(note);
+}
+
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("form[data-keep]")) keep(event.target);
+});
+
 /* Live pages: the same address is read again with the ETag of what is shown. */
 const key = "perdure-paused";
 const button = document.getElementById("live");
 let etag = document.body.dataset.etag || "";
 let wait = 0;
 let failures = 0;
+let reads = 0; // each 20th is a whole one, for the axis of the timeline, which moves although nothing changes
 let timer = 0;
 
 const paused = () => button?.getAttribute("aria-pressed") === "false";
@@ -136,7 +191,7 @@ function morph(text) {
 // refresh reads the page once. It returns false if the server cannot be reached or wants something else.
 async function refresh() {
   const answer = await fetch(location.href, {
-    headers: {"X-Perdure-Fragment": "1", "If-None-Match": etag}, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(15000),
+    headers: {"X-Perdure-Fragment": "1", "If-None-Match": ++reads % 20 ? etag : ""}, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(15000),
   });
   if (answer.status === 304) return true;
   if (answer.status === 401) {
@@ -201,6 +256,7 @@ function startLive() {
   timer = setTimeout(tick, wait);
 }
 
+takeBack();
 showTimes();
 showCopies();
 showChosen();
