@@ -57,7 +57,7 @@ type RetentionInfo struct {
 	On         bool      `json:"on"`
 	SetBy      string    `json:"setBy,omitempty"` // the principal; "": the service, in its code
 	SetAt      time.Time `json:"setAt,omitzero"`
-	Rounds     int64     `json:"rounds"`
+	Rounds     int64     `json:"rounds"`           // since retention was switched on
 	BeganAt    time.Time `json:"beganAt,omitzero"` // the last round
 	EndedAt    time.Time `json:"endedAt,omitzero"` // zero while it goes on
 	Instances  int64     `json:"instances"`        // that it removed; exact after a crash, too, see Retention
@@ -139,8 +139,14 @@ func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
 	if err != nil && !errors.Is(err, provider.ErrNotFound) {
 		return info, explain(doing, 0, err)
 	}
-	if err != nil || res.Value == nil {
+	if err != nil || res.Instance.Name != reserved.Retention {
 		return info, nil //nolint:nilerr // no round has begun
+	}
+	if res.Value == nil {
+		if res.Instance.HistoryLength > 0 && !res.Instance.Status.Ended() {
+			info.Problem = "a node of an older release makes the first round, and shows nothing before its first step is done"
+		}
+		return info, nil
 	}
 	var v retention.View
 	if err := json.Unmarshal(res.Value.Value, &v); err != nil {

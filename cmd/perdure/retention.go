@@ -181,11 +181,19 @@ func retentionTable(w *tabwriter.Writer, info *client.RetentionInfo) {
 		row(w, "audit records", "all", stay(info.Audit))
 	}
 	fmt.Fprintln(w)
-	if info.Rounds == 0 {
-		fmt.Fprintln(w, "no round has begun: a node has to run")
+	switch {
+	case info.Rounds == 0 && info.Problem != "":
+		fmt.Fprintln(w, plain(info.Problem))
+		return
+	case info.Rounds == 0:
+		fmt.Fprintln(w, "no round has begun since the rules were set: a node has to run")
 		return
 	}
-	fmt.Fprintf(w, "last round at %s: removed %s and %s, freed %s\n", instant(info.BeganAt), plural(int(info.Instances), "instance"),
+	last := "last round"
+	if info.EndedAt.IsZero() {
+		last = "a round goes on, which began"
+	}
+	fmt.Fprintf(w, "%s at %s: removed %s and %s, freed %s\n", last, instant(info.BeganAt), plural(int(info.Instances), "instance"),
 		plural(int(info.Executions), "execution"), mebibytes(info.Freed))
 	if info.Problem != "" {
 		fmt.Fprintf(w, "it ended early: %s\n", plain(info.Problem))

@@ -36,8 +36,11 @@ func run(ctx *orchestration.Context, st form.State) (form.View, error) {
 		if err != nil {
 			return st.Last, err
 		}
-		if off && !taken(control) {
-			return st.Last, nil // what comes from now on starts another one
+		if off {
+			if !taken(control) {
+				return st.Last, nil // what comes from now on starts another one
+			}
+			st.NextAt = ctx.Now() // rules were set since the round looked; replay does not compare how long timers run
 		}
 	}
 	return form.View{}, orchestration.ContinueAsNew(ctx, st, orchestration.KeepVersion())
@@ -65,6 +68,7 @@ func taken(control orchestration.Mailbox[string]) (some bool) {
 // round makes steps until the rules have nothing left to remove. A very long round goes on an hour later.
 func round(ctx *orchestration.Context, v *form.View) (off bool, err error) {
 	var at form.Position
+	orchestration.SetValue(ctx, form.ValueKey, *v) // it goes on
 	for range maxSteps {
 		stepped, err := orchestration.CallActivityNamed[form.Stepped](ctx, reserved.NamePrefix+form.Step, form.StepRequest{From: at},
 			orchestration.WithQueue(reserved.Queue), orchestration.WithStartToCloseTimeout(stepLimit),
