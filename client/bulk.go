@@ -240,11 +240,11 @@ func (j *BulkJob) bound(ctx context.Context, c *Client, job *bulk.Job) error {
 		return err
 	}
 	if before == 0 {
-		page, err := read(ctx, c.store, "starting a bulk job", c.store.List, provider.ListRequest{Filter: job.Filter, Max: 1})
+		now, err := c.storeTime(ctx, "starting a bulk job")
 		if err != nil {
-			return explain("reading the storage's time", 0, err)
+			return err
 		}
-		before = page.Now + 1
+		before = now + 1
 	}
 	if job.Filter.CreatedBefore == 0 || before < job.Filter.CreatedBefore {
 		job.Filter.CreatedBefore = before

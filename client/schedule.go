@@ -97,7 +97,10 @@ func (c *Client) newSchedule(
 	o, err := completeAction(&st.Action, in, opts)
 	if err == nil {
 		st.Paused, st.Note = o.paused, o.note
-		err = cmp.Or(checkNote(o.note), checkSpec(&st.Spec), c.mayStart(doing), c.maySchedule(ctx))
+		err = cmp.Or(checkNote(o.note), c.mayStart(doing), c.maySchedule(ctx))
+	}
+	if err == nil {
+		err = c.checkSpec(ctx, doing, &st.Spec)
 	}
 	if err != nil {
 		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
@@ -163,12 +166,12 @@ func (c *Client) declare(ctx context.Context, id string, spec ScheduleSpec, acti
 	}
 	change := form.Change{Spec: spec.stored(), Action: &action, Principal: c.storedPrincipal()}
 	s := c.Schedule(id)
-	now, err := s.stored(ctx, doing)
+	now, err := s.specified(ctx, doing)
 	if err == nil && now != nil && now.as(&change) {
 		return nil
 	}
 	if err == nil {
-		err = cmp.Or(checkSpec(&change.Spec), c.mayStart(doing))
+		err = cmp.Or(checkChange(&change.Spec, now), c.mayStart(doing))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

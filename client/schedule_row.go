@@ -82,6 +82,46 @@ func (c *Client) scheduleRow(ctx context.Context, doing string, req provider.Get
 	return row, nil
 }
 
+// begun is stored for what a schedule shows once a node has run it. It waits for that, at most for a time, if a node of the store runs schedules.
+// Without one the Revision of the view is zero.
+func (s Schedule) begun(ctx context.Context, doing string, most time.Duration) (*scheduleRow, error) {
+	row, err := s.stored(ctx, doing)
+	if err != nil || row.view.Revision != 0 || row.blocked != nil {
+		return row, err
+	}
+	if none, err := s.c.noScheduler(ctx); err != nil || none && s.c.node == nil {
+		return row, err
+	}
+	for end := time.Now().Add(most); row.view.Revision == 0 && row.blocked == nil; {
+		left := time.Until(end)
+		if most > 0 && left <= 0 {
+			break
+		}
+		wait := waitSlice
+		if most > 0 {
+			wait = min(wait, left)
+		}
+		row, err = s.c.scheduleRow(ctx, doing, provider.GetRequest{Key: row.key, WaitValue: true, WaitBlocked: true, Wait: wait})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
+}
+
+// specified is begun for a call that needs the specification.
+func (s Schedule) specified(ctx context.Context, doing string) (*scheduleRow, error) {
+	row, err := s.begun(ctx, doing, s.c.store.timeout)
+	switch {
+	case err != nil || row.view.Revision != 0:
+		return row, err
+	case row.blocked != nil:
+		return nil, fmt.Errorf("%s: %w: it is blocked (%s): %s", doing, ErrBlocked, row.blocked.Reason, row.blocked.Message)
+	}
+	return nil, fmt.Errorf("%s: %w: none has run the schedule since it was created: start a node of a release that has schedules, or repeat the call later",
+		doing, ErrNoNode)
+}
+
 // noScheduler reports whether no node that the store lists, and that is not lost, runs schedules.
 func (c *Client) noScheduler(ctx context.Context) (bool, error) {
 	nodes, now, err := c.listed(ctx, "listing nodes")

@@ -48,8 +48,19 @@ func checkNote(note string) error {
 	return invalid(check.Text("note", note))
 }
 
-// checkSpec refuses a specification that is not allowed. Its bounds may begin later than now.
-func checkSpec(s *form.Spec) error { return invalid(s.Check(time.Now())) }
+// checkSpec refuses a specification that is not allowed, or names no time from now on by the storage's clock. Its bounds may begin later.
+func (c *Client) checkSpec(ctx context.Context, doing string, s *form.Spec) error {
+	now, err := c.storeTime(ctx, doing)
+	if err != nil {
+		return err
+	}
+	return invalid(s.Check(now.Std()))
+}
+
+// checkChange is checkSpec for a schedule that is there. Jitter may delay a start that is due already.
+func checkChange(s *form.Spec, was *scheduleRow) error {
+	return invalid(s.Check(was.now.Add(-time.Duration(was.view.Spec.Jitter))))
+}
 
 // storedPrincipal returns the principal in the form that schedules store.
 func (c *Client) storedPrincipal() *form.Principal {

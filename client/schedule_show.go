@@ -64,12 +64,16 @@ func runOf(r *form.Run) ScheduleRun {
 	return ScheduleRun{ID: r.ID, Key: r.Key, Due: r.Due, StartedAt: r.Started, Blocked: r.Blocked, Status: r.Status}
 }
 
+// beginTime is how long Describe waits for a node to run a new schedule.
+const beginTime = 5 * time.Second
+
 // Describe returns what the schedule shows, by one indexed read and one of the list of nodes. It is as old as the last turn of the schedule that
-// was stored.
+// was stored. Directly after the creation it waits for a node to run the schedule, for up to five seconds. If none has, Revision is 0, the
+// specification is not known, and Findings say so.
 //
 // Errors: ErrNotFound, ErrInvalid, or the error of ctx.
 func (s Schedule) Describe(ctx context.Context) (ScheduleDescription, error) {
-	row, err := s.stored(ctx, "describing "+scheduleName(s.id))
+	row, err := s.begun(ctx, "describing "+scheduleName(s.id), beginTime)
 	if err != nil {
 		return ScheduleDescription{}, err
 	}
@@ -110,6 +114,9 @@ func (v *scheduleRow) describe() ScheduleDescription {
 		d.Skipped = append(d.Skipped, ScheduleSkip{Due: k.Due, Reason: k.Reason, Detail: k.Detail, Count: k.Count})
 	}
 	d.Findings = s.Findings()
+	if s.Revision == 0 {
+		d.Findings = append(d.Findings, "no node has run it since it was created, so its specification is not known yet")
+	}
 	if v.blocked != nil {
 		d.Findings = append(d.Findings, fmt.Sprintf("it is blocked (%s): %s", v.blocked.Reason, v.blocked.Message))
 	}

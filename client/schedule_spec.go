@@ -25,7 +25,8 @@ type ScheduleSpec struct {
 	Zone   string             // of the crons, from the IANA database, such as "Europe/Berlin"; default UTC
 	From   time.Time          // no due time is earlier; the zero time: no bound
 	Until  time.Time          // no due time is later; the zero time: no bound
-	// Jitter delays each run by up to this much, at most 24 h. The delay follows from the ID of the schedule and the due time.
+	// Jitter delays each run by up to this much, at most 24 h. The delay follows from the ID of the schedule and the due time. It may be longer
+	// than the distance of the due times. All other rules go by the due time itself, but a start is late only after its delay.
 	Jitter time.Duration
 
 	Overlap    ScheduleOverlap // while a run goes on; default OverlapSkip

@@ -18,7 +18,8 @@ import (
 const tries = 5
 
 // Update changes the specification: change gets the present one and may alter it. If somebody else changes the schedule meanwhile, change is
-// called again. Due times before the change are not missed ones.
+// called again. Due times before the change are not missed ones. Those that jitter delays beyond the change still start, if the new specification
+// names them, too. Directly after the creation, Update waits for a node to run the schedule.
 //
 // Errors: ErrInvalid, ErrNotFound, ErrForbidden, ErrNoNode, ErrNotFinished, ErrOutcomeUnknown, the error of change, or the error of ctx.
 func (s Schedule) Update(ctx context.Context, change func(*ScheduleSpec) error) error {
@@ -30,19 +31,16 @@ func (s Schedule) Update(ctx context.Context, change func(*ScheduleSpec) error) 
 		return err
 	}
 	for try := 1; ; try++ {
-		row, err := s.stored(ctx, doing)
+		row, err := s.specified(ctx, doing)
 		if err != nil {
 			return err
-		}
-		if row.view.Revision == 0 {
-			return fmt.Errorf("%s: %w: no node has run it yet: try again when one has", doing, ErrNoNode)
 		}
 		spec := specOf(&row.view.Spec)
 		if err := change(&spec); err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
 		c := form.Change{Revision: row.view.Revision, Spec: spec.stored()}
-		if err := checkSpec(&c.Spec); err != nil {
+		if err := checkChange(&c.Spec, row); err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
 		_, err = steerSchedule[int64](ctx, s, doing, form.UpdateChange, "update", c)
@@ -58,7 +56,7 @@ func (s Schedule) Pause(ctx context.Context, note string) error {
 	return s.note(ctx, "pausing "+scheduleName(s.id), form.UpdatePause, note)
 }
 
-// Resume lets a paused schedule go on. Due times of the pause are not caught up. Resume of one that is not paused sets the note only.
+// Resume lets a paused schedule go on. What would have started in the pause is not caught up. Resume of one that is not paused sets the note only.
 func (s Schedule) Resume(ctx context.Context, note string) error {
 	return s.note(ctx, "resuming "+scheduleName(s.id), form.UpdateResume, note)
 }
@@ -102,7 +100,7 @@ func (s Schedule) Backfill(ctx context.Context, from, to time.Time) (int, error)
 	if err := s.may(ctx, doing); err != nil {
 		return 0, err
 	}
-	row, err := s.stored(ctx, doing)
+	row, err := s.specified(ctx, doing)
 	if err != nil {
 		return 0, err
 	}

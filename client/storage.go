@@ -130,3 +130,12 @@ func message(b history.Body) provider.NewMessage {
 		Kind: provider.MessageKind(b.Kind()), EngineLevel: replay.LevelOfMessage(b), Payload: history.Encode(nil, history.Event{Body: b}),
 	}
 }
+
+// storeTime returns the storage's time.
+func (c *Client) storeTime(ctx context.Context, doing string) (provider.Time, error) {
+	page, err := read(ctx, c.store, doing, c.store.List, provider.ListRequest{Max: 1})
+	if err != nil {
+		return 0, explain("reading the storage's time", 0, err)
+	}
+	return page.Now, nil
+}

@@ -13,49 +13,68 @@ const maxCounted = 1000
 
 // Plan says what to do at a moment.
 type Plan struct {
-	Start  []Due     `json:"start,omitempty"`  // to start now, oldest first
-	Missed int64     `json:"missed,omitempty"` // due times that are left out, at least
-	Last   time.Time `json:"last,omitzero"`    // of those that are left out
-	Next   *Due      `json:"next,omitempty"`   // nil: none
-	After  time.Time `json:"after"`            // all due times up to here are handled
+	Start    []Due     `json:"start,omitempty"`    // to start now, oldest first
+	Missed   int64     `json:"missed,omitempty"`   // due times that are left out, at least
+	Last     time.Time `json:"last,omitzero"`      // of those that are left out
+	Next     *Due      `json:"next,omitempty"`     // nil: none
+	After    time.Time `json:"after"`              // all due times up to here are handled
+	Jittered *Progress `json:"jittered,omitempty"` // which others are handled; nil: none. Releases before start those again, which does nothing
 }
 
-// Plan returns what to do now, if all due times up to after are handled. The work is bounded for any distance between the two.
-func (t *Times) Plan(after, now time.Time) Plan {
-	most := t.spec.CatchUp.most()
-	window := t.spec.CatchUp.window()
-	start := Late + time.Duration(t.spec.Jitter)
+// Progress returns how far the schedule has come with the plan.
+func (p *Plan) Progress() *Progress {
+	if p.Jittered != nil {
+		return p.Jittered
+	}
+	return &Progress{After: p.After}
+}
+
+// Plan returns what to do now. The work is bounded for any time since the last plan.
+func (t *Times) Plan(of *Progress, now time.Time) (Plan, error) {
+	c, err := t.course(of)
+	if err != nil {
+		return Plan{}, err
+	}
+	most, window := t.spec.CatchUp.most(), t.spec.CatchUp.window()
+	start := Late + c.jitter
+	span := max(window+c.jitter, start)
 	for back := start; ; back *= 4 {
-		from := now.Add(-min(back, max(window, start)))
-		whole := !from.After(after)
+		from := now.Add(-min(back, span))
+		whole := !from.After(c.from)
 		if whole {
-			from = after
+			from = c.from
 		}
-		p, late := t.planFrom(from, now, window, most)
-		if whole || late >= most || back >= window {
-			t.countMissed(&p, after, from)
-			return p
+		p, late := c.planFrom(from, now, window, most)
+		if whole || late >= most || back >= span {
+			c.countMissed(&p, from)
+			p.After = later(p.After, of.After)
+			p.Jittered = c.after(&p, now)
+			return p, nil
 		}
 	}
 }
 
 // planFrom plans the due times after from. late is how many of them are started although they are late.
-func (t *Times) planFrom(from, now time.Time, window time.Duration, most int) (p Plan, late int) {
+func (c *course) planFrom(from, now time.Time, window time.Duration, most int) (p Plan, late int) {
 	var missed, timely []Due
 	p.After = now
 	for at := from; ; {
-		d, ok := t.Next(at)
-		if !ok {
+		d, ok := c.Next(at)
+		if !ok || p.Next != nil && !d.Time.Before(p.Next.At) { // none from here on starts earlier
 			break
 		}
+		if at = d.Time; !c.open(&d) {
+			continue
+		}
 		if d.At.After(now) {
-			p.Next = &d
+			if p.Next == nil || d.At.Before(p.Next.At) {
+				p.Next = &d
+			}
 			if before := d.Time.Add(-time.Second); before.Before(p.After) {
 				p.After = before
 			}
-			break
+			continue
 		}
-		at = d.Time
 		if now.Sub(d.At) <= Late {
 			timely = append(timely, d)
 			continue
@@ -71,14 +90,17 @@ func (t *Times) planFrom(from, now time.Time, window time.Duration, most int) (p
 	return p, len(missed)
 }
 
-// countMissed counts the due times between two moments, up to a limit.
-func (t *Times) countMissed(p *Plan, after, from time.Time) {
-	for range maxCounted {
-		d, ok := t.Next(after)
-		if !ok || d.Time.After(from) {
+// countMissed counts the due times up to a moment that the plan leaves out, up to a limit.
+func (c *course) countMissed(p *Plan, to time.Time) {
+	for after, n := c.from, 0; n < maxCounted; {
+		d, ok := c.Next(after)
+		if !ok || d.Time.After(to) {
 			return
 		}
-		after = d.Time
+		if after = d.Time; !c.open(&d) {
+			continue
+		}
+		n++
 		p.Missed++
 		if p.Last.Before(d.Time) {
 			p.Last = d.Time

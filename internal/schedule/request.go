@@ -37,8 +37,9 @@ type Look struct {
 	Spec      Spec       `json:"spec"`
 	Action    Action     `json:"action"` // without the input
 	Principal *Principal `json:"principal,omitempty"`
-	After     time.Time  `json:"after"`         // zero at first: the look begins at the creation
-	Key       string     `json:"key,omitempty"` // of the schedule, while After is zero
+	After     time.Time  `json:"after"`              // zero at first: the look begins at the creation
+	Key       string     `json:"key,omitempty"`      // of the schedule, while After is zero
+	Jittered  *Progress  `json:"jittered,omitempty"` // see State
 	Now       time.Time  `json:"now"`
 	Idle      bool       `json:"idle,omitempty"` // no start is due: paused or done
 	Running   []string   `json:"running,omitempty"`

@@ -54,7 +54,8 @@ type State struct {
 	Paused    bool       `json:"paused,omitempty"`
 	Note      string     `json:"note,omitempty"` // on the pause or the resume
 
-	After     time.Time  `json:"after,omitzero"` // due times up to here are handled
+	After     time.Time  `json:"after,omitzero"`     // due times up to here are handled
+	Jittered  *Progress  `json:"jittered,omitempty"` // of a schedule with jitter, in place of After; nil: After says it all
 	Waiting   *Pending   `json:"waiting,omitempty"`
 	Backfills []Backfill `json:"backfills,omitempty"`
 	Running   []Run      `json:"running,omitempty"` // believed

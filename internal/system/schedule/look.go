@@ -60,7 +60,10 @@ func (a *Activities) Look(ctx context.Context, req form.Look) (form.Seen, error)
 		seen.Problem = bad.Error()
 		return seen, nil //nolint:nilerr // Problem has it
 	}
-	plan(&seen, times, &req)
+	if bad := plan(&seen, times, &req); bad != nil {
+		seen.Problem = bad.Error()
+		return seen, nil //nolint:nilerr // as above
+	}
 	if seen.Version = req.Action.Version; !req.Action.Newest {
 		return seen, nil
 	}
@@ -70,19 +73,23 @@ func (a *Activities) Look(ctx context.Context, req form.Look) (form.Seen, error)
 }
 
 // plan computes the due times that the schedule asks for.
-func plan(seen *form.Seen, times *form.Times, req *form.Look) {
-	seen.Plan.After = req.Now
-	if !req.Idle {
-		seen.Plan = times.Plan(req.After, req.Now)
+func plan(seen *form.Seen, times *form.Times, req *form.Look) (err error) {
+	of := &form.Progress{After: req.After}
+	if req.Jittered != nil {
+		of = req.Jittered
 	}
-	after := seen.Plan.After
-	for range shownNext {
-		d, ok := times.Next(after)
-		if !ok {
-			break
+	if seen.Plan.After = req.Now; !req.Idle {
+		if seen.Plan, err = times.Plan(of, req.Now); err != nil {
+			return err
 		}
-		seen.Upcoming = append(seen.Upcoming, d)
-		after = d.Time
+	}
+	defer func() { // releases before go by this alone: what a change left behind is not theirs to start
+		if seen.Plan.After.Before(req.After) {
+			seen.Plan.After = req.After
+		}
+	}()
+	if seen.Upcoming, err = times.Upcoming(seen.Plan.Progress(), req.Now, shownNext); err != nil {
+		return err
 	}
 	if b := req.Backfill; b != nil {
 		for after := b.After; len(seen.Backfill) < req.Spec.Running(); {
@@ -94,6 +101,7 @@ func plan(seen *form.Seen, times *form.Times, req *form.Look) {
 			after = d.Time
 		}
 	}
+	return nil
 }
 
 // refused returns why a principal may not start runs, "" if it may.

@@ -122,7 +122,7 @@ func (m *machine) show(ctx *orchestration.Context) {
 	if m.seen.Refused != "" && v.Problem == "" {
 		v.Problem = m.seen.Refused
 	}
-	v.InputSum, v.Action.Input = form.Sum(m.st.Action.Input), nil
+	v.InputSum, v.Action.Input, v.Jittered = form.Sum(m.st.Action.Input), nil, nil
 	v.Runs = len(v.Running)
 	v.Running = v.Running[:min(v.Runs, 2*form.Kept)]
 	orchestration.SetValue(ctx, form.ValueKey, v)

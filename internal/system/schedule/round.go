@@ -31,7 +31,7 @@ func (m *machine) round(ctx *orchestration.Context) error {
 		if err := m.tick(ctx); err != nil {
 			return err
 		}
-		m.st.After = m.seen.Plan.After
+		m.st.After, m.st.Jittered = m.seen.Plan.After, m.seen.Plan.Jittered
 		m.over = m.seen.Plan.Next == nil
 	}
 	if err := m.startWaiting(ctx); err != nil {
@@ -58,7 +58,7 @@ func (m *machine) takeEnded() {
 func (m *machine) look(ctx *orchestration.Context) error {
 	m.now = ctx.Now()
 	req := form.Look{
-		ID: m.st.ID, Spec: m.st.Spec, Action: m.st.Action, Principal: m.st.Principal, After: m.st.After, Now: m.now, Idle: m.idle(),
+		ID: m.st.ID, Spec: m.st.Spec, Action: m.st.Action, Principal: m.st.Principal, After: m.st.After, Jittered: m.st.Jittered, Now: m.now, Idle: m.idle(),
 	}
 	if m.st.After.IsZero() { // it may have waited for a node since it was created
 		req.Key = m.key

@@ -17,7 +17,8 @@ func (m *machine) handle(ctx *orchestration.Context) {
 	})
 	on(ctx, m, form.UpdateResume, func(ctx *orchestration.Context, p form.Pause) (orchestration.None, error) {
 		if m.st.Paused { // due times of the pause are not caught up
-			m.st.Paused, m.st.After, m.st.Counts.InARow = false, ctx.Now(), 0
+			m.st.Resume(ctx.Now())
+			m.st.Counts.InARow = 0
 		}
 		m.st.Note = p.Note
 		return orchestration.None{}, nil
@@ -65,12 +66,11 @@ func (m *machine) change(ctx *orchestration.Context, c form.Change) (int64, erro
 	if c.Spec.Limit != m.st.Spec.Limit {
 		m.st.Counts.OfLimit = 0
 	}
-	m.st.Spec = c.Spec
+	m.st.Change(&c.Spec, ctx.Now())
 	if c.Action != nil {
 		m.st.Action, m.st.Principal = *c.Action, c.Principal
 	}
 	m.st.Revision++
-	m.st.After = ctx.Now() // due times before the change are not missed ones
 	return m.st.Revision, nil
 }
 

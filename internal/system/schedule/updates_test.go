@@ -186,7 +186,7 @@ func TestWithoutNode(t *testing.T) {
 		s, err := client.CreateScheduleNamed(w.T.Context(), w.other(), "s", every(time.Hour), "Job", job{})
 		w.must(err)
 		d := w.describe(s)
-		if !d.NoNode || len(d.Findings) != 1 || d.Revision != 0 {
+		if !d.NoNode || len(d.Findings) != 2 || d.Revision != 0 {
 			t.Errorf("%+v", d)
 		}
 		if err := s.Pause(w.T.Context(), ""); !errors.Is(err, client.ErrNoNode) {
