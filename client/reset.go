@@ -90,8 +90,8 @@ func WithInput(in any) OpenOption {
 //   - the events that the instance received later, in their order, unless DropLater is given. A later cancel request is taken back.
 //   - the status, key-values and attributes that the code had set then. Those that the code has never set stay.
 //
-// Random numbers and NewUUID repeat up to the point and differ from there on. Info has the number of the new execution. Code that acts by
-// that number may not replay.
+// Random numbers and NewUUID repeat up to the point and differ from there on. Info has the number of the new execution. If the code has acted
+// by the old one, it sees that up to the point.
 //
 // Reset waits until ctx is done. If ctx has no deadline, it waits for Options.CallTimeout. Errors: ErrBadPoint, ErrNotReplayed, ErrBusy,
 // ErrSuperseded, ErrNotFinished, ErrUnserved, ErrQueryTimeout, ErrTooLarge for more than 25,000 events or 32 MiB, ErrInvalid, ErrNotFound,
@@ -112,7 +112,7 @@ func Reset[T any](ctx context.Context, h Handle[T], at int64, opts ...ResetOptio
 //
 // Activities that the code was waiting for run in the new instance, too. Children belong to the origin: the code gets
 // orchestration.ErrForked for those that it was waiting for. Events that the origin received later stay with the origin. Info has the
-// ID of the new instance, and code that acts by that may not replay.
+// ID of the new instance. If the code has acted by that of the origin, such as by IDs of children, it sees that up to the point.
 //
 // Errors are those of Reset, and ErrExists if the ID is in use.
 func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...ForkOption) (Handle[T], error) {

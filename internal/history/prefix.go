@@ -12,6 +12,25 @@ type ForkPoint struct {
 	RequestID string   // of the reset or fork
 	Foreign   int64    // events up to this one were made by another instance, to which their children belong
 	Updates   []byte   // hashes of the IDs of updates that the instance has received and that do not count any more, 16 bytes each
+
+	Seen *Identity // what the code sees as its own identity before this event; nil: that of the execution
+}
+
+// Identity is what code sees of the identity of its execution.
+type Identity struct {
+	Key       [16]byte
+	ID        string
+	Execution int64
+	Parent    Parent // zero Key: none
+	Root      Root   // as in the start event
+}
+
+func (i *Identity) fields(c *codec) {
+	c.uuid(1, &i.Key)
+	c.text(2, &i.ID)
+	c.integer(3, &i.Execution)
+	c.nested(4, &i.Parent)
+	c.nested(5, &i.Root)
 }
 
 // Kind implements Body.
@@ -27,6 +46,7 @@ func (e *ForkPoint) fields(c *codec) {
 	c.text(8, &e.RequestID)
 	c.integer(9, &e.Foreign)
 	c.payload(10, &e.Updates)
+	optional(c, 11, &e.Seen)
 }
 
 // Opening asks a node to reset or fork an instance: to open an execution from the prefix of the history of another.

@@ -49,6 +49,10 @@ var samples = []Event{
 	{At: 1767322800000013, Body: &ForkPoint{
 		Seed: []byte("fedcba9876543210fedcba9876543210"), Key: [16]byte{1, 15: 2}, ID: "order-1", Execution: 3, Event: 17, Reason: "wrong price",
 		RequestID: "r-6", Foreign: 16, Updates: []byte("0123456789abcdef"),
+		Seen: &Identity{
+			Key: [16]byte{1, 15: 2}, ID: "order-1", Execution: 3, Parent: Parent{Key: [16]byte{3, 15: 4}, ID: "shop", Execution: 1, EventID: 2},
+			Root: Root{Key: [16]byte{5, 15: 6}, ID: "top"},
+		},
 	}},
 	{Body: &ActivityScheduled{
 		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,

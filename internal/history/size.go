@@ -16,7 +16,7 @@ func Size(b Body) int64 {
 		return frame + failureSize(&b.Failure) + attemptsSize(b.Attempts)
 	case *LocalEnded:
 		return frame + int64(len(b.Name)+len(b.Output)) + failureSize(b.Failure)
-	case *ForkPoint:
+	case *ForkPoint: // without Seen: code sees sizes, and releases that do not know that field see the same ones
 		return frame + int64(len(b.Seed)+len(b.ID)+len(b.Reason)+len(b.RequestID)+len(b.Updates))
 	case *LocalQueued:
 		return frame + int64(len(b.Name))

@@ -211,6 +211,9 @@ func (x *Execution) begin(b *history.ExecutionStarted, at int64) {
 	x.retained += int(history.Size(b))
 	x.settings = b.Settings
 	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent
+	if b.Seed != nil { // the execution was opened from a prefix
+		x.identify()
+	}
 	for _, id := range b.Seen {
 		x.requests.remember(string(id))
 	}

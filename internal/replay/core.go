@@ -69,6 +69,7 @@ type core struct {
 	traceAt    int64              // when the anchor began, microseconds UTC
 	now        int64              // of the event last applied, microseconds UTC
 	fork       *history.ForkPoint // the last one; nil: none
+	as         *history.Identity  // what the code sees of the identity, up to a ForkPoint; nil: info
 	random     *random            // see Scope.Rand
 
 	sched    scheduler

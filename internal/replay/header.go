@@ -124,13 +124,16 @@ type Facts struct {
 func (s *Scope) Facts() Facts {
 	x := s.x
 	x.sched.read()
-	root := x.startEvent.Root
+	root, as := x.startEvent.Root, s.Info()
+	if x.as != nil {
+		root = x.as.Root
+	}
 	switch {
 	case root.ID != "":
-	case x.info.Parent.Key != [16]byte{}:
-		root = history.Root{Key: x.info.Parent.Key, ID: x.info.Parent.ID}
+	case as.Parent.Key != [16]byte{}:
+		root = history.Root{Key: as.Parent.Key, ID: as.Parent.ID}
 	default:
-		root = history.Root{Key: x.info.Key, ID: x.info.ID}
+		root = history.Root{Key: as.Key, ID: as.ID}
 	}
 	return Facts{
 		Started: x.startedAt, Began: x.Began(), Root: root, Request: x.startEvent.RequestID, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),

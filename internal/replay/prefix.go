@@ -15,6 +15,9 @@ type Branch struct {
 	New     Info
 	Event   int64           // of the origin: the first one that is not copied
 	Opening history.Opening // NewInput, Input, Reason and RequestID count
+	// AsOrigin lets the code see the identity of the origin up to the point. It is for code that has acted by that: its history does not
+	// replay otherwise. Other code sees the new identity from the beginning, as in earlier releases.
+	AsOrigin bool
 }
 
 // Points returns the events before which an execution can open that are nearest to event at: the last one up to it and the first one
@@ -44,6 +47,10 @@ func isPoint(events []history.Event, id int64) bool {
 func (b *Branch) Prefix(events []history.Event) []history.Event {
 	prefix := slices.Clone(events[:max(1, b.Event-1)])
 	started := *prefix[0].Body.(*history.ExecutionStarted)
+	var seen *history.Identity
+	if b.AsOrigin {
+		seen = &history.Identity{Key: b.Origin.Key, ID: b.Origin.ID, Execution: b.Origin.Execution, Parent: started.Parent, Root: started.Root}
+	}
 	if started.Seed == nil {
 		seed := b.Origin.seed()
 		started.Seed = seed[:]
@@ -62,7 +69,11 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	}
 	var updates []byte
 	for n := len(prefix) - 1; prefix[n].Body.Kind() == history.KindForkPoint; n-- { // no code has run behind it
-		updates = append(updates, prefix[n].Body.(*history.ForkPoint).Updates...)
+		point := prefix[n].Body.(*history.ForkPoint)
+		updates = append(updates, point.Updates...)
+		if point.Seen != nil { // the code before has acted by this one
+			seen = point.Seen
+		}
 		prefix = prefix[:n]
 	}
 	foreign := int64(len(prefix))
@@ -72,7 +83,7 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	seed := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("fork"), b.New.Key[:]...), uint64(b.New.Execution)))
 	point := history.Event{ID: int64(len(prefix)) + 1, Body: &history.ForkPoint{
 		Seed: seed[:], Key: b.Origin.Key, ID: b.Origin.ID, Execution: b.Origin.Execution, Event: b.Event,
-		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID, Foreign: foreign, Updates: updates,
+		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID, Foreign: foreign, Updates: updates, Seen: seen,
 	}}
 	for _, e := range prefix {
 		if e.Body.Kind().IsMessage() { // code that was held stays so
@@ -96,9 +107,21 @@ func Foreign(events []history.Event) int64 {
 // Foreign reports whether another instance has made an event of the execution. The instance must leave the child that it started alone.
 func (x *Execution) Foreign(event int64) bool { return x.fork != nil && event <= x.fork.Foreign }
 
+// identify finds the identity that the code sees up to the next ForkPoint of the stored history that names one.
+func (x *core) identify() {
+	x.as = nil
+	for _, e := range x.events.script[x.events.position:] {
+		if point, ok := e.Body.(*history.ForkPoint); ok && point.Seen != nil {
+			x.as = point.Seen
+			return
+		}
+	}
+}
+
 // branch begins the part of a history that the origin does not have.
 func (x *core) branch(b *history.ForkPoint) {
 	x.fork = b
+	x.identify()
 	if len(b.Updates) > 0 {
 		x.wantUpdates().known.rememberAll(b.Updates)
 	}

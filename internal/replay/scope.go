@@ -5,10 +5,14 @@ import "github.com/perdure/perdure/internal/failure"
 // Env returns the node's environment.
 func (s *Scope) Env() *Env { return s.x.env }
 
-// Info returns what identifies the execution.
+// Info returns what identifies the execution. Before a ForkPoint it may be what identified the origin.
 func (s *Scope) Info() Info {
 	s.x.sched.read()
-	return s.x.info
+	info := s.x.info
+	if as := s.x.as; as != nil {
+		info.ID, info.Key, info.Execution, info.Parent = as.ID, as.Key, as.Execution, as.Parent
+	}
+	return info
 }
 
 // Input returns the input of the execution.

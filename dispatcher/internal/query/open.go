@@ -154,6 +154,10 @@ func (o *opening) plan(values []provider.KeyValue) *prefix.Plan {
 // fill replays the prefix and completes the plan. bad is the answer if that cannot be done.
 func (o *opening) fill(ctx context.Context, p *prefix.Plan) (bad *history.Answer, err error) {
 	x, bad := o.replay(ctx, p.Branch.New, p.Open())
+	if bad != nil && bad.Outcome == history.AnswerNotReplay { // the code may have acted by the identity of the origin
+		p.Branch.AsOrigin = true
+		x, bad = o.replay(ctx, p.Branch.New, p.Open())
+	}
 	if bad != nil {
 		return bad, nil
 	}
