@@ -1,6 +1,9 @@
 package programs
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // generator draws programs from its seed alone.
 type generator struct {
@@ -30,6 +33,8 @@ func generate(seed uint64) Program {
 			p.Rounds[i].Body = append(p.Rounds[i].Body, early)
 		}
 	}
+	// Code that goes on after a cancellation cannot wait for handlers.
+	p.Late = g.IntN(2) == 0 && !slices.ContainsFunc(p.Rounds, func(r Round) bool { return r.Cancel })
 	return p
 }
 

@@ -7,6 +7,7 @@ type Program struct {
 	Rounds []Round `json:"r"`
 	Events int     `json:"e,omitempty"` // named "early", sent by the driver at any time
 	Served int     `json:"s,omitempty"` // updates and events with handlers, sent by the driver at any time
+	Late   bool    `json:"l,omitempty"` // continues as new when the handlers have ended
 	Fails  bool    `json:"f,omitempty"` // returns the cancellation, if there was one
 }
 

@@ -18,12 +18,18 @@ const (
 	eventNote = "note"
 )
 
-// serve registers handlers. They count when they begin, since the code may return while they run.
+// serve registers handlers. They count when they begin, since the code may continue as new while they run. If it waits for them, they
+// count when they end.
 func (t *thread) serve(ctx *octx) {
 	begin := func(ctx *octx, what string, n int) (int, error) {
-		t.w.served++
+		if !t.w.late {
+			t.w.served++
+		}
 		t.w.note(ctx, fmt.Sprint(what, n))
 		got, err := orchestration.CallActivityNamed[int](ctx.Detached(), actEcho, n)
+		if t.w.late {
+			t.w.served++
+		}
 		t.w.note(ctx, class(err))
 		return got, err
 	}
@@ -46,7 +52,7 @@ func (r *run) callAll(ctx context.Context, h client.Handle[[]string], p Program,
 				_ = h.Raise(ctx, eventNote, i, client.WithRequestID(fmt.Sprint("note ", i)))
 			}
 		} else {
-			calls.Go(func() { wrong[i] = r.update(ctx, h, i, again, ends) })
+			calls.Go(func() { wrong[i] = r.update(ctx, h, p, i, again, ends) })
 		}
 		if !pause(ctx, time.Duration(chance.IntN(6))*r.moment) {
 			break
@@ -63,7 +69,7 @@ func (r *run) callAgain(ctx context.Context, h client.Handle[[]string], p Progra
 	wrong := make([]error, p.Served)
 	for i := range p.Served {
 		if i%3 < 2 {
-			calls.Go(func() { wrong[i] = r.update(ctx, h, i, 1, ends) })
+			calls.Go(func() { wrong[i] = r.update(ctx, h, p, i, 1, ends) })
 		}
 	}
 	calls.Wait()
@@ -71,7 +77,7 @@ func (r *run) callAgain(ctx context.Context, h client.Handle[[]string], p Progra
 }
 
 // update makes an update, perhaps again with the same ID. Only a program that throws may end without it.
-func (r *run) update(ctx context.Context, h client.Handle[[]string], n, again int, ends bool) error {
+func (r *run) update(ctx context.Context, h client.Handle[[]string], p Program, n, again int, ends bool) error {
 	id := fmt.Sprint("add ", n)
 	for range again {
 		got, err := client.Update[int](ctx, h, updateAdd, n, client.WithUpdateID(id))
@@ -80,7 +86,7 @@ func (r *run) update(ctx context.Context, h client.Handle[[]string], n, again in
 		}
 		late := errors.Is(err, client.ErrEnded) || errors.Is(err, client.ErrClosing)
 		switch {
-		case err == nil && got == 2*n+1:
+		case (err == nil || errors.Is(err, client.ErrNotCarried) && !p.Late) && got == 2*n+1:
 			r.sum.updates.Add(1)
 		case !ends && late, ctx.Err() != nil:
 			return nil //nolint:nilerr // the program threw, or the run is over

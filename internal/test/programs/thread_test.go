@@ -25,7 +25,8 @@ type world struct {
 	order  uint64        // hash of everything seen, in that order
 	runs   map[int]int   // how often a statement was run
 	early  int           // events of the driver received
-	served int           // updates and events of the driver whose handlers have begun
+	served int           // updates and events of the driver whose handlers have begun, or have ended if late
+	late   bool          // see Program.Late
 	noise  func() int    // returns another value with each call
 
 	patched bool // the code is that of the newer release
@@ -90,9 +91,10 @@ type Input struct {
 // execute is the orchestration that walks programs, as it was before its patches or after.
 func (h *house) execute(ctx *octx, in Input, patched bool) ([]string, error) {
 	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, served: in.Served, noise: h.noise, patched: patched}}
+	program := h.code[in.Code]
+	t.w.late = program.Late
 	t.answer(ctx)
 	t.serve(ctx)
-	program := h.code[in.Code]
 	round := program.Rounds[in.Round]
 	ctx.SetStatus(in.Round)
 	err := t.block(ctx, round.Body)
@@ -106,8 +108,13 @@ func (h *house) execute(ctx *octx, in Input, patched bool) ([]string, error) {
 		t.begin(ctx, kind)
 	}
 	if in.Round+1 < len(program.Rounds) {
-		in.Round, in.Early, in.Served, in.Lines = in.Round+1, t.w.early, t.w.served, t.lines
-		return nil, orchestration.ContinueAsNew(ctx, in)
+		next := func() Input {
+			return Input{Code: in.Code, Round: in.Round + 1, Early: t.w.early, Served: t.w.served, Lines: t.lines}
+		}
+		if program.Late {
+			return nil, orchestration.ContinueAsNewAfterHandlers(ctx, next)
+		}
+		return nil, orchestration.ContinueAsNew(ctx, next())
 	}
 	if err := ctx.Err(); err != nil && program.Fails {
 		return nil, errors.Join(err, &ThrownError{What: "cancelled", Lines: t.lines})

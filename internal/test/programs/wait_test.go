@@ -30,6 +30,9 @@ func (t *thread) wait(ctx *octx, s *Statement) bool {
 			t.seef(ctx, s, "%d %s %v", got, class(err), got == t.w.early)
 		}
 	case doServed:
+		if t.w.late {
+			_ = ctx.Detached().AwaitHandlers()
+		}
 		for t.w.served < s.N {
 			_ = ctx.Detached().Sleep(t.w.moments(4))
 		}
