@@ -143,7 +143,11 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 // lone step may.
 //
 // The settings end with the transaction, so that no other user of the connection, or of a pooler behind it, has them.
-const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true) || set_config('row_security', 'off', true), set_config('jit', 'off', true),
+	set_config('plan_cache_mode', 'force_generic_plan', true)`
+
+// sqlByIndexJoined is sqlByIndex for a transaction of the caller, whose own statements may rely on row level security.
+const sqlByIndexJoined = `SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
 	set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 // Connections of a store's own pool have the settings permanently, for lone steps. Functions of callers run without
@@ -153,6 +157,6 @@ const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config
 // process IDs of its own.
 const (
 	sqlSettle = `SELECT pg_backend_pid() = $1::bigint, CASE WHEN pg_backend_pid() = $1::bigint THEN set_config('enable_seqscan', 'off', false)
-	|| set_config('jit', 'off', false) || set_config('plan_cache_mode', 'force_generic_plan', false) END`
-	sqlUnsettle = `SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL jit TO DEFAULT; SET LOCAL plan_cache_mode TO DEFAULT`
+	|| set_config('jit', 'off', false) || set_config('plan_cache_mode', 'force_generic_plan', false) || set_config('row_security', 'off', false) END`
+	sqlUnsettle = `SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL jit TO DEFAULT; SET LOCAL plan_cache_mode TO DEFAULT; SET LOCAL row_security TO DEFAULT`
 )

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -73,6 +74,28 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, connector *connector, o Op
 	return start(db, kinds), nil //nolint:contextcheck // what it starts lives as long as the provider
 }
 
+// sqlHidden names a table of which policies hide rows from this role.
+const sqlHidden = `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE n.nspname = $1 AND c.relkind = 'r' AND row_security_active(c.oid) ORDER BY 1 LIMIT 1`
+
+// checkRowSecurity refuses a store whose rows a policy may hide: it would look empty and healthy. What is switched on later is an
+// error of each statement, since the sessions of the store have row_security off.
+func checkRowSecurity(ctx context.Context, db *database) error {
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
+	var table string
+	err := db.pool.QueryRow(ctx, sqlHidden, db.opts.Schema).Scan(&table)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return failed("check row level security", err, provider.OutcomeNothing)
+	}
+	where := pgx.Identifier{db.opts.Schema, table}.Sanitize()
+	return fmt.Errorf("row level security of table %s hides rows from this role, so the store would look empty: ALTER TABLE %s DISABLE ROW LEVEL SECURITY, "+
+		"or ALTER ROLE ... BYPASSRLS: %w", where, where, provider.ErrInvalid)
+}
+
 // prepare checks the options and the schema.
 func prepare(ctx context.Context, db *database, kinds *kinds) error {
 	if err := checkSchemaName(db.opts.Schema); err != nil {
@@ -84,6 +107,9 @@ func prepare(ctx context.Context, db *database, kinds *kinds) error {
 		}
 	}
 	if err := (migrator{db}).prepareSchema(ctx); err != nil {
+		return err
+	}
+	if err := checkRowSecurity(ctx, db); err != nil {
 		return err
 	}
 	return failed("load kinds", kinds.load(ctx, db.pool, nil), provider.OutcomeNothing)

@@ -17,7 +17,7 @@ const (
 	// a whole table or index.
 	sqlListing = `begin read only, isolation level repeatable read; SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off;
 	SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; SET LOCAL max_parallel_workers_per_gather TO 0; SET LOCAL jit TO off;
-	SET LOCAL plan_cache_mode TO force_custom_plan`
+	SET LOCAL plan_cache_mode TO force_custom_plan; SET LOCAL row_security TO off`
 	// The rows of a page by their keys, until they fill it. Columns that a list leaves out are not read.
 	sqlListed = ` FROM (SELECT u.key, u.n, sum($size) OVER (ORDER BY u.n) AS bytes FROM unnest($1::uuid[]) WITH ORDINALITY u (key, n)
 		JOIN perdure.instance i ON i.key = ANY(ARRAY[u.key]) LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[u.key])) p

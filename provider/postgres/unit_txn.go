@@ -63,7 +63,7 @@ func (t *txn) queueJoin(b *pgx.Batch) {
 	was := &t.before
 	b.Queue(`SELECT current_setting('enable_seqscan'), current_setting('jit'), current_setting('plan_cache_mode')`).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&was.seqScan, &was.jit, &was.cache) })
-	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(nil, nil, nil, &t.now) })
+	b.Queue(sqlByIndexJoined + `, ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(nil, nil, nil, &t.now) })
 }
 
 // queueLeave restores the settings of the caller's transaction. After an error the savepoint does.
