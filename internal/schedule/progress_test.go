@@ -51,8 +51,12 @@ func state(t *testing.T, s Spec) *State {
 func TestJitterLongerThanThePeriod(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ every, jitter time.Duration }{
-		{5 * time.Minute, 5 * time.Minute}, {5 * time.Minute, 15 * time.Minute}, {5 * time.Minute, time.Hour}, {time.Hour, 24 * time.Hour},
-		{time.Minute, 10 * time.Minute}, {time.Hour, 0},
+		{5 * time.Minute, 5 * time.Minute},
+		{5 * time.Minute, 15 * time.Minute},
+		{5 * time.Minute, time.Hour},
+		{time.Hour, 24 * time.Hour},
+		{time.Minute, 10 * time.Minute},
+		{time.Hour, 0},
 	} {
 		end := epoch.Add(36 * time.Hour)
 		st := state(t, Spec{Every: []Interval{{Every: Duration(c.every)}}, Jitter: Duration(c.jitter)})
