@@ -145,6 +145,9 @@ func (p *place) taker(ctx *octx, round int) (int, error) {
 		return in, err
 	}, orchestration.AbandonAtEnd())
 	orchestration.HandleUpdate(ctx, "holds", func(ctx *octx, in string) (string, error) {
+		if in == theUpdate {
+			p.note(id)
+		}
 		_, err := orchestration.CallActivityNamed[none](ctx, "gate", id)
 		return in, err
 	})

@@ -28,6 +28,7 @@ received      ended     ok        ended     notfound ok        ok       moved en
 queued        abandoned abandoned abandoned notfound ok        ok       moved ok
 accepted      abandoned abandoned abandoned notfound ok        ok       moved ok
 running       abandoned abandoned abandoned notfound ok        ok       moved ok
+holding       ok        notcarried abandoned notfound ok       ok       moved ok
 done          ok        ok        ok        notfound discarded ok       ok    ok
 rejected      rejected  rejected  rejected  notfound rejected  rejected rejected rejected
 unknown       unknown   unknown   unknown   notfound unknown   unknown  unknown  unknown
@@ -39,7 +40,7 @@ failed        failed    failed    failed    notfound discarded failed   failed  
 var told = map[string]error{
 	"ok": nil, "ended": client.ErrEnded, "abandoned": client.ErrAbandoned, "notfound": client.ErrNotFound, "discarded": client.ErrDiscarded,
 	"rejected": client.ErrRejected, "unknown": client.ErrUnknownUpdate, "panicked": client.ErrPanicked, "failed": client.ErrUpdateFailed,
-	"moved": client.ErrMoved,
+	"moved": client.ErrMoved, "notcarried": client.ErrNotCarried,
 }
 
 // hasNotRun are the errors that say so.
@@ -119,8 +120,8 @@ func (c *cell) begin() {
 		}
 		c.send(c.name, theUpdate, c.in)
 		c.place.stage(c.h.Key(), theUpdate, history.UpdatePending)
-	case "queued", "accepted", "running":
-		c.name = map[string]string{"running": "works"}[c.stage]
+	case "queued", "accepted", "running", "holding":
+		c.name = map[string]string{"running": "works", "holding": "holds"}[c.stage]
 		if c.name == "" {
 			c.name = "waits"
 		}
@@ -161,6 +162,7 @@ func (c *cell) happen() {
 		} else if c.stage != "behind" {
 			c.main()
 		}
+		c.closed()
 		c.resume(suspended)
 		if _, err := c.h.Wait(ctx); err != nil && !errors.Is(err, client.ErrFailed) {
 			c.t.Fatal(err)
@@ -172,6 +174,7 @@ func (c *cell) happen() {
 		if c.stage == "received" {
 			close(c.gate(c.id))
 		}
+		c.closed()
 		c.resume(suspended)
 		c.Until("the next execution", func() bool { return c.Get(c.h.Key()).Execution == 2 })
 	case "terminate":
@@ -200,6 +203,18 @@ func (c *cell) happen() {
 		if c.stage == "received" {
 			c.do("terminate", c.h.Terminate(ctx, ""))
 		}
+	}
+}
+
+// closed lets the update that holds the end go on, once the function has returned.
+func (c *cell) closed() {
+	if c.stage == "holding" {
+		c.Until("the closing", func() bool {
+			d, err := c.h.Describe(c.t.Context())
+			c.do("describe", err)
+			return d.Closing != nil
+		})
+		close(c.gate(c.id))
 	}
 }
 
@@ -287,7 +302,8 @@ func (c *cell) release() {
 			}
 		}
 	}
-	if c.stage != "received" || c.event != "continue" { // which has done so
+	done := c.stage == "received" && c.event == "continue" || c.stage == "holding" && (c.event == "end" || c.event == "continue")
+	if !done {
 		close(c.at.gate(c.id))
 	}
 }
