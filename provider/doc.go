@@ -33,6 +33,9 @@
 //     compared byte by byte. Everything else is refused with [ErrInvalid].
 //   - Concurrency. All methods are safe for concurrent use. Writes to one instance, task
 //     or record apply one after the other. None undoes another.
+//   - Handles. Several processes open one store, each with a handle of its own. Every call
+//     sees what calls through any handle have stored before it. What a handle does not
+//     know, it reads: it never takes it for nothing.
 //   - Context. A call whose context is done before the storage takes it up changes
 //     nothing and returns the context's error. After that, the outcome is unknown.
 //   - Stale reads may only err towards Running: Terminal and Missing come from a read

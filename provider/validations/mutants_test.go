@@ -82,6 +82,7 @@ func brokenRules() []brokenRule {
 		brokenSlices(),
 		brokenNotify(),
 		brokenMigrate(),
+		brokenHandles(),
 		brokenSettled(),
 		brokenClasses(),
 		brokenKeys(),

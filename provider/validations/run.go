@@ -21,6 +21,7 @@ type testCase struct {
 	lacks  func(provider.Provider) string // names what the case needs and the provider lacks, "" for nothing; nil: the case needs the core
 	within bool                           // the case uses a transaction of the caller
 	slow   bool                           // the case fills the store up to a limit: it gets four times the limit, and -short skips it
+	across bool                           // the case calls the store through further handles, too
 	broad  bool                           // the case calls many methods, so faults of other groups may fail it, too
 
 	hazards []hazard // that the case guards against
@@ -82,6 +83,7 @@ func cases() []testCase {
 		{"slices", broad(sliceCases())},
 		{"notify", notifyCases()},
 		{"migrate", migrateCases()},
+		{"handles", broad(handleCases())},
 		{"settled", broad(append(settledCases(), settledLater()...))},
 		{"classes", broad(classCases())},
 	}
@@ -114,6 +116,8 @@ type options struct {
 	skip  map[string]string
 	begin beginTx // nil: the suite cannot begin transactions of a caller
 	pace  int     // how much longer short durations become
+
+	handles []func(t *testing.T, first provider.Provider) provider.Provider
 }
 
 type beginTx func(ctx context.Context, p provider.Provider) (Transaction, error)
@@ -136,39 +140,9 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 		opt(&o)
 	}
 	for _, c := range cases() {
-		name := c.group + "/" + c.name
-		t.Run(name, func(t *testing.T) {
-			if reason, ok := o.skip[name]; ok {
-				t.Skip(reason)
-			}
-			if c.slow && testing.Short() {
-				t.Skip("slow")
-			}
-			t.Parallel()
-			p := open(t)
-			if c.lacks != nil && c.lacks(p) != "" {
-				t.Skipf("the provider has no %s", c.lacks(p))
-			}
-			if c.within && o.begin == nil {
-				t.Skip("the suite cannot begin a transaction; pass validations.Transactions")
-			}
-			limit := o.limit
-			if c.slow {
-				limit *= 4
-			}
-			run := &trial{Full: provider.FullOf(atPace(p, o.pace)), beginTx: o.begin, times: max(1, o.pace)}
-			failures := execute(t.Context(), c, run, limit)
-			if len(failures) == 0 && run.lacks != "" {
-				t.Skipf("the provider has no %s", run.lacks)
-			}
-			for _, f := range failures {
-				t.Error(f)
-			}
-			if len(failures) > 0 {
-				t.Error(c.breaks())
-			}
-		})
+		t.Run(c.group+"/"+c.name, func(t *testing.T) { runCase(t, c, open, &o, false) })
 	}
+	runSpread(t, open, &o)
 	t.Run(drawn, func(t *testing.T) {
 		if reason, ok := o.skip[drawn]; ok {
 			t.Skip(reason)
@@ -177,8 +151,47 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			t.Skip("the provider has no provider.Cleaner: the sequences would use a key twice")
 		}
 		t.Parallel()
-		model.Quick(t, open)
+		model.Quick(t, open, model.Handles(o.modelHandles()...))
 	})
+}
+
+// runCase runs a case in a test of its own. With spread each of its calls draws its handle.
+func runCase(t *testing.T, c testCase, open func(t *testing.T) provider.Provider, o *options, spread bool) {
+	t.Helper()
+	if reason, ok := o.skip[c.group+"/"+c.name]; ok {
+		t.Skip(reason)
+	}
+	if c.slow && testing.Short() {
+		t.Skip("slow")
+	}
+	t.Parallel()
+	p := open(t)
+	if c.lacks != nil && c.lacks(p) != "" {
+		t.Skipf("the provider has no %s", c.lacks(p))
+	}
+	if c.within && o.begin == nil {
+		t.Skip("the suite cannot begin a transaction; pass validations.Transactions")
+	}
+	limit := o.limit
+	if c.slow {
+		limit *= 4
+	}
+	run := &trial{Full: provider.FullOf(atPace(p, o.pace)), beginTx: o.begin, times: max(1, o.pace), spread: spread}
+	for _, another := range o.handles {
+		if spread || c.across {
+			run.handles = append(run.handles, provider.FullOf(atPace(another(t, p), o.pace)))
+		}
+	}
+	failures := execute(t.Context(), c, run, limit)
+	if len(failures) == 0 && run.lacks != "" {
+		t.Skipf("the provider has no %s", run.lacks)
+	}
+	for _, f := range failures {
+		t.Error(f)
+	}
+	if len(failures) > 0 {
+		t.Error(c.breaks())
+	}
 }
 
 // drawn is the name of the case that compares random sequences of calls with the model.
@@ -189,6 +202,9 @@ func execute(ctx context.Context, c testCase, t *trial, limit time.Duration) []s
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	t.ctx, t.store, t.trace = ctx, t.Full, newTracer(t.Full)
+	if t.spread {
+		t.trace.handles = append([]*provider.Full{t.Full}, t.handles...)
+	}
 	t.Full = t.trace.full()
 	done := make(chan struct{})
 	go func() {

@@ -2,6 +2,8 @@ package validations
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"sync"
@@ -14,6 +16,7 @@ import (
 type tracer struct {
 	*provider.Full
 
+	handles []*provider.Full // the call goes through one of them, drawn at random; nil: through the provider
 	last    atomic.Value
 	lacks   sync.Once
 	lacking chan string // has the name of an interface once a call needed it and the provider lacks it
@@ -34,7 +37,19 @@ func (c *tracer) Unwrap() provider.Provider { return c.Provider }
 // note notes a call and returns the provider.
 func (c *tracer) note(method string) *provider.Full {
 	c.last.Store(method)
+	if len(c.handles) > 0 {
+		return c.handles[rand.IntN(len(c.handles))]
+	}
 	return c.Full
+}
+
+// acquaint makes a handle look for everything that is stored, as a fetch that finds nothing does. A fetch that finds something may
+// not know yet that there is more, which another handle has stored.
+func (c *tracer) acquaint(ctx context.Context, p *provider.Full) *provider.Full {
+	if len(c.handles) > 0 {
+		_, _ = p.FetchTurns(ctx, provider.FetchTurnsRequest{Owner: node, Token: unique(), Lease: short, Max: 1})
+	}
+	return p
 }
 
 // need is note for a call of the optional interface T. If the provider lacks it, the goroutine ends and the case is skipped.
@@ -70,7 +85,7 @@ func (c *tracer) Steer(ctx context.Context, req provider.SteerRequest) (provider
 }
 
 func (c *tracer) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	return c.note("FetchTurns").FetchTurns(ctx, req)
+	return c.acquaint(ctx, c.note("FetchTurns")).FetchTurns(ctx, req)
 }
 
 func (c *tracer) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
@@ -82,7 +97,7 @@ func (c *tracer) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequ
 }
 
 func (c *tracer) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-	return c.note("FetchTasks").FetchTasks(ctx, req)
+	return c.acquaint(ctx, c.note("FetchTasks")).FetchTasks(ctx, req)
 }
 
 func (c *tracer) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
@@ -153,4 +168,11 @@ func (c *tracer) Fork(ctx context.Context, req provider.ForkRequest) (provider.C
 	return need[provider.Opener](c, "Fork").Fork(ctx, req)
 }
 
-func (c *tracer) Close() error { return c.note("Close").Close() }
+func (c *tracer) Close() error {
+	c.note("Close")
+	err := c.Full.Close()
+	for _, p := range c.handles {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}

@@ -17,7 +17,9 @@ import (
 type trial struct {
 	*provider.Full
 
-	store    *provider.Full // the same without a trace, for looking at the effects of a call
+	store    *provider.Full   // the same without a trace, for looking at the effects of a call
+	handles  []*provider.Full // further handles of the store
+	spread   bool             // each call draws its handle
 	trace    *tracer
 	beginTx  beginTx
 	ctx      context.Context //nolint:containedctx // it lives as long as the case

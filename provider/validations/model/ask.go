@@ -16,12 +16,12 @@ type asked struct {
 }
 
 // put asks a question without waiting for the answer.
-func put(ctx context.Context, s *side, req provider.AskRequest) *asked {
+func put(ctx context.Context, p *provider.Full, req provider.AskRequest) *asked {
 	ctx, cancel := context.WithTimeout(ctx, watchdog)
 	a := &asked{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		a.res, a.err = s.Ask(ctx, req)
+		a.res, a.err = p.Ask(ctx, req)
 	}()
 	return a
 }
@@ -42,7 +42,8 @@ func doAsk(d *driver) {
 		req.As = able
 	}
 	d.linef("ask %s", show(req, d.explain).text.String())
-	want, got := put(d.ctx, d.model, req), put(d.ctx, d.subject, req)
+	d.drawHandle()
+	want, got := put(d.ctx, d.model.Full, req), put(d.ctx, d.subject.Full, req)
 	defer func() {
 		want.cancel()
 		got.cancel()

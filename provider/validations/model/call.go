@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -20,6 +21,9 @@ func call[Req, Res any](d *driver, name string, fn method[Req, Res], req func(*s
 	} else {
 		d.lines[at] += " = " + show(res, d.explain).text.String()
 	}
+	if len(d.subject.handles) > 1 {
+		d.lines[at] = fmt.Sprintf("handle %d: %s", d.handle+1, d.lines[at])
+	}
 	return res, err
 }
 
@@ -29,10 +33,27 @@ func compare[Req, Res any](d *driver, fn method[Req, Res], req func(*side) Req, 
 	if d.differs != "" {
 		return want, wantErr
 	}
+	d.drawHandle()
 	got, gotErr := ask(d, d.subject, fn, req, tidy)
 	stamp()
 	d.same(want, wantErr, got, gotErr)
 	return want, wantErr
+}
+
+// drawHandle draws the handle of the subject that the next call goes through. A fetch that finds something may not know yet that
+// there is more, which another process has stored. A fetch that finds nothing has looked for everything that is stored. So
+// one of those goes before each fetch.
+func (d *driver) drawHandle() {
+	d.handle = 0
+	if n := len(d.subject.handles); n > 1 {
+		d.handle = d.n(n)
+	}
+	d.subject.Full = d.subject.handles[d.handle]
+	if d.fetching && len(d.subject.handles) > 1 {
+		_, err := d.subject.idle(d.ctx, 0)
+		d.failed(err)
+	}
+	d.fetching = false
 }
 
 func ask[Req, Res any](d *driver, s *side, fn method[Req, Res], req func(*side) Req, tidy func(*side, *Res)) (Res, error) {

@@ -15,6 +15,9 @@ type source struct {
 	counter int  // of values that must be unique
 	brief   bool // the step drew something that expires soon
 	idles   bool // an earlier step drew a session that expires soon when idle
+
+	many bool     // the subject has several handles, which should know different things
+	new  []string // names of orchestrations that were drawn in addition to x and y
 }
 
 // n draws a number from 0 up to less than limit. Shrinking draws lower numbers, so 0 should be the plainest choice.
@@ -78,11 +81,21 @@ var valueNames = [...]string{"v", "w"} //nolint:gochecknoglobals // constant tab
 
 func (s *source) valueName() string { return pick(s, valueNames[:]...) }
 
-func (s *source) kind() string { return pick(s, "x", "y") }
+// kind draws the name of an orchestration. With several handles it is often a new one, which the others do not know yet.
+func (s *source) kind() string {
+	if s.many && !s.odds(3) {
+		s.new = append(s.new, fmt.Sprint("z", s.unique()))
+		return s.new[len(s.new)-1]
+	}
+	return pick(s, "x", "y")
+}
 
 // capabilities draws mostly all of them.
 func (s *source) capabilities() []provider.Capability {
 	all := []provider.Capability{{Name: "x"}, {Name: "y"}, {Name: "x", CodeVersion: "1"}, {Name: "y", CodeVersion: "1"}}
+	for _, name := range s.new {
+		all = append(all, provider.Capability{Name: name}, provider.Capability{Name: name, CodeVersion: "1"})
+	}
 	if s.odds(4) {
 		return all[:s.n(len(all))]
 	}
@@ -114,6 +127,10 @@ func (s *source) message() provider.NewMessage {
 		m.EngineLevel = int64(1 + s.n(2))
 	case 11:
 		m.Payload = nil
+	default:
+		if s.many {
+			m.EngineLevel = int64(s.n(3))
+		}
 	}
 	return m
 }

@@ -17,6 +17,8 @@ type driver struct {
 	world
 
 	ctx        context.Context //nolint:containedctx // it lives as long as the sequence
+	handle     int             // of the subject's last call
+	fetching   bool            // the next call is a fetch
 	lastCommit func(*side) provider.CommitTurnRequest
 	lastCreate struct {
 		req   func(*side) provider.CreateRequest

@@ -266,11 +266,11 @@ func TestFindsAndShrinksMutants(t *testing.T) {
 			done := make(chan struct{})
 			go func() { // rapid ends the goroutine of a test that fails
 				defer close(done)
-				check(t, &o, said, func(t testing.TB) provider.Provider {
+				check(t, &o, said, func(t testing.TB) []provider.Provider {
 					b := newBroken()
 					t.Cleanup(func() { _ = b.Provider.Close() })
 					m.breaks(b)
-					return b
+					return []provider.Provider{b}
 				})
 			}()
 			<-done

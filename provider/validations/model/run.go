@@ -28,6 +28,7 @@ type options struct {
 	shrink  time.Duration // time limit for shortening a sequence
 	budget  time.Duration // after this time no sequence goes on; 0: each is played to its end
 	advance func(provider.Provider, time.Duration)
+	others  []func(t testing.TB, first provider.Provider) provider.Provider
 }
 
 // Option changes how Run compares a provider with the model.
@@ -40,6 +41,14 @@ func Count(n int) Option { return func(o *options) { o.count = n } }
 // itself.
 func Advance(by func(p provider.Provider, d time.Duration)) Option {
 	return func(o *options) { o.advance = by }
+}
+
+// Handles makes Run play through several handles of one store: the one that open made and those that these functions open, each
+// given the first. Every call draws its handle. So the handles know different things, as the processes of a service do. A
+// handle may live in another process or lose all notices. The calls of a sequence come one after the other, and each must
+// see what those before it have stored.
+func Handles(open ...func(t testing.TB, first provider.Provider) provider.Provider) Option {
+	return func(o *options) { o.others = open }
 }
 
 // Run compares a provider with the model. open makes a new, empty provider for each sequence. It cleans up through t, whose
@@ -56,7 +65,17 @@ func Run(t *testing.T, open func(t testing.TB) provider.Provider, opts ...Option
 		o.count = *howMany
 	}
 	t.Logf("%d sequences, beginning with seed %d", o.count, *firstSeed)
-	check(t, &o, t, open)
+	check(t, &o, t, func(s testing.TB) []provider.Provider { return o.handles(s, open(s)) })
+}
+
+// handles returns the first handle of a store and all others.
+func (o *options) handles(t testing.TB, first provider.Provider) []provider.Provider {
+	t.Helper()
+	list := []provider.Provider{first}
+	for _, open := range o.others {
+		list = append(list, open(t, first))
+	}
+	return list
 }
 
 // Quick plays this many sequences, as far as they come in this time.
@@ -68,20 +87,29 @@ const (
 // Quick is a short form of Run, for a few seconds. It draws a seed unless -model.seed is given. With a seed it takes all the time
 // that the sequences need. open makes a new, empty provider for each sequence and cleans up through t, which lasts as long as
 // the sequence.
-func Quick(t *testing.T, open func(t *testing.T) provider.Provider) {
+func Quick(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option) {
 	t.Helper()
-	o := options{count: cmp.Or(*howMany, quick), shrink: 10 * time.Second, seed: *firstSeed}
+	o := options{shrink: 10 * time.Second}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	o.count, o.seed = cmp.Or(*howMany, quick), *firstSeed
 	if !given("model.seed") {
 		o.seed, o.budget = 1+rand.Uint64N(1<<40), quickTime
 	}
 	t.Logf("%d sequences, beginning with seed %d: repeat them with -model.seed=%d", o.count, o.seed, o.seed)
-	check(t, &o, t, func(s testing.TB) provider.Provider { return lent(t, s, open) })
+	check(t, &o, t, func(s testing.TB) []provider.Provider {
+		return lent(t, s, func(t *testing.T) []provider.Provider {
+			t.Helper()
+			return o.handles(t, open(t))
+		})
+	})
 }
 
-// lent opens a provider in a test of its own, which ends with the sequence.
-func lent(t *testing.T, sequence testing.TB, open func(t *testing.T) provider.Provider) provider.Provider { //nolint:thelper // of two tests
+// lent opens the handles of a store in a test of their own, which ends with the sequence.
+func lent(t *testing.T, sequence testing.TB, open func(t *testing.T) []provider.Provider) []provider.Provider { //nolint:thelper // of two tests
 	t.Helper()
-	opened, over, ended := make(chan provider.Provider, 1), make(chan struct{}), make(chan struct{})
+	opened, over, ended := make(chan []provider.Provider, 1), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		t.Run("sequence", func(t *testing.T) {
@@ -109,10 +137,11 @@ func given(name string) (found bool) {
 }
 
 // check plays sequences until one shows a difference, and reports it to tb. The providers clean up through t.
-func check(t *testing.T, o *options, tb rapid.TB, open func(t testing.TB) provider.Provider) {
+func check(t *testing.T, o *options, tb rapid.TB, open func(t testing.TB) []provider.Provider) {
 	tb.Helper()
 	defer configure(o)()
 	quiet, began := &terse{TB: tb}, time.Now()
+	defer quiet.close()
 	over := func() bool { return o.budget > 0 && quiet.first == "" && time.Since(began) > o.budget }
 	rapid.Check(quiet, func(rt *rapid.T) {
 		if over() {
@@ -195,11 +224,21 @@ type terse struct {
 	rapid.TB
 
 	first string // the first story that differed, before it was shortened
+	told  bool   // a story was printed
+}
+
+// close prints the first story if the difference did not occur again, so that no other story was printed.
+func (t *terse) close() {
+	t.TB.Helper()
+	if t.first != "" && !t.told {
+		t.TB.Logf("the difference did not occur again; it was:%s", t.first)
+	}
 }
 
 // Logf implements [rapid.TB].
 func (t *terse) Logf(format string, args ...any) {
 	if !strings.HasPrefix(format, "[rapid] draw") && !strings.HasPrefix(format, "[rapid] trying") {
+		t.told = t.told || !strings.HasPrefix(format, "[rapid]")
 		t.TB.Helper()
 		t.TB.Logf(format, args...)
 	}
@@ -208,9 +247,5 @@ func (t *terse) Logf(format string, args ...any) {
 // Errorf implements [rapid.TB].
 func (t *terse) Errorf(format string, args ...any) {
 	t.TB.Helper()
-	text := fmt.Sprintf(format, args...)
-	if strings.Contains(text, "flaky") { // the difference did not occur again
-		text += t.first
-	}
-	t.TB.Errorf("%s", strings.ReplaceAll(text, "-rapid.seed", "-model.count=1 -model.seed"))
+	t.TB.Errorf("%s", strings.ReplaceAll(fmt.Sprintf(format, args...), "-rapid.seed", "-model.count=1 -model.seed"))
 }

@@ -15,10 +15,11 @@ const (
 	long  = time.Hour
 )
 
-// A side is one of the two providers, with numbers for the IDs that it assigns itself.
+// A side is one of the two stores, with numbers for the IDs that it assigns itself.
 type side struct {
-	*provider.Full
+	*provider.Full // the handle of the next call
 
+	handles  []*provider.Full
 	marks    []mark                   // of the steps
 	messages map[provider.UUID]*names // by instance
 	letters  names
@@ -29,11 +30,16 @@ type side struct {
 // A mark is the time of a step by the store's clock.
 type mark struct{ from, to provider.Time }
 
-func newSide(p provider.Provider) *side {
-	return &side{
-		Full: provider.FullOf(p), messages: map[provider.UUID]*names{}, created: map[provider.UUID]provider.Time{},
+func newSide(handles ...provider.Provider) *side {
+	s := &side{
+		messages: map[provider.UUID]*names{}, created: map[provider.UUID]provider.Time{},
 		followed: map[provider.UUID]followed{},
 	}
+	for _, p := range handles {
+		s.handles = append(s.handles, provider.FullOf(p))
+	}
+	s.Full = s.handles[0]
+	return s
 }
 
 // now reads the store's clock.

@@ -30,6 +30,7 @@ func doFetchTasks(d *driver) {
 			req.Queues[n].MaxLeased = 0
 		}
 	}
+	d.fetching = true
 	res, err := call(d, "fetch tasks", (*provider.Full).FetchTasks, always(req), func(_ *side, res *provider.FetchTasksResult) {
 		for n := range res.Tasks {
 			res.Tasks[n].Rank = 0 // no instant of a step: priorities and fairness move it; cases of the suite check it

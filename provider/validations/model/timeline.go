@@ -57,6 +57,10 @@ func (l *timeline) stamp(ctx context.Context) error {
 // slack is the largest difference between the two clocks of a store, for instants and for leases.
 const slack = provider.Time(tick / time.Microsecond)
 
+// behind is how far the clock of one handle may be behind that of another: a handle may count on from a reading that reached it
+// late.
+const behind = provider.Time(100 * time.Millisecond / time.Microsecond)
+
 // parted describes how an instant of the provider differs from the model's; "" if they agree.
 func (l *timeline) parted(want, got provider.Time) string {
 	if want == provider.HeldUntil {
@@ -70,10 +74,18 @@ func (l *timeline) parted(want, got provider.Time) string {
 		return fmt.Sprintf("the model's instant %d belongs to no step", want)
 	}
 	of := l.subject.marks[step]
-	if from, to := of.from.Add(after), of.to.Add(after); got < from-slack || got > to+slack {
+	if from, to := of.from.Add(after), of.to.Add(after); got < from-l.early() || got > to+slack {
 		return fmt.Sprintf("want %s, got %v after the start of that", l.explain(want), got.Sub(from))
 	}
 	return ""
+}
+
+// early is how much earlier than its step an instant of the subject may be.
+func (l *timeline) early() provider.Time {
+	if len(l.subject.handles) > 1 {
+		return behind
+	}
+	return slack
 }
 
 // place returns the step of an instant of the model, and how much later than the step it is. A carried message may be some

@@ -16,6 +16,7 @@ func doFetchTurns(d *driver) {
 	if open {
 		req.Max = 100
 	}
+	d.fetching = true
 	res, err := call(d, "fetch turns", (*provider.Full).FetchTurns, always(req), func(s *side, res *provider.FetchTurnsResult) {
 		for _, turn := range res.Turns {
 			number(s, turn.Instance.Key, turn.Messages)
