@@ -81,6 +81,9 @@ func (c *claims) sleep(ctx context.Context, call *parked, limit time.Duration) (
 // lookOnce looks even if the caller's context ends meanwhile.
 func (c *claims) lookOnce(ctx context.Context, call *parked) (bool, error) {
 	found, err := call.look(c.db.unheeding(ctx))
+	if err == nil && !found && c.kinds.stale.Load() { // there may be work of a kind that it did not know
+		found, err = call.look(c.db.unheeding(ctx))
+	}
 	if err != nil {
 		return false, failed(call.op, err, outcomeOf(err))
 	}
@@ -91,12 +94,21 @@ func (c *claims) lookOnce(ctx context.Context, call *parked) (bool, error) {
 	return found, ctx.Err()
 }
 
-// begin begins the batch of a claim with the time, which a claim that finds nothing needs.
+const (
+	sqlBeginClaim = sqlByIndex + `, ` + sqlNow + sqlNewest
+	// sqlNewest are the highest numbers of kinds.
+	sqlNewest = `, (SELECT coalesce(max(id), 0) FROM perdure.kind), (SELECT coalesce(max(id), 0) FROM perdure.task_kind)`
+)
+
+// begin begins the batch of a claim with the time, which a claim that finds nothing needs, and with the highest numbers of
+// kinds, which show whether the claim knew all that are stored.
 func (c *claims) begin(now *provider.Time) *pgx.Batch {
 	b := &pgx.Batch{}
-	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error {
-		err := r.Scan(nil, nil, nil, now)
+	b.Queue(c.db.names.sql(sqlBeginClaim)).QueryRow(func(r pgx.Row) error {
+		var turn, task int64
+		err := r.Scan(nil, nil, nil, now, &turn, &task)
 		c.memory.clock.heard(*now)
+		c.kinds.hear(turn, task)
 		return err
 	})
 	return b

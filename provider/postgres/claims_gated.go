@@ -16,7 +16,7 @@ import (
 const (
 	sqlGateLock = `SELECT pg_advisory_xact_lock($1)`
 	// The transaction decides everything for one moment, which is after it got its locks.
-	sqlGateClock   = `SELECT set_config('perdure_gate.now', (` + sqlNow + `)::text, true)::bigint`
+	sqlGateClock   = `SELECT set_config('perdure_gate.now', (` + sqlNow + `)::text, true)::bigint` + sqlNewest
 	sqlGateNow     = `current_setting('perdure_gate.now')::bigint`
 	sqlHeldAtGate  = sqlHeldFrom + sqlGateNow + sqlHeldOr + sqlGateNow + sqlHeldEnd
 	sqlHeldBy      = `SELECT count(*) FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate
@@ -83,6 +83,7 @@ const gatePage = 100
 type gatedFetch struct {
 	*taskFetch
 
+	newest int64         // the highest number of a kind that the last look saw
 	called bool          // the sessions of the owner were extended
 	seen   provider.Time // when the last look began
 	retry  bool          // others held what it chose
@@ -111,9 +112,24 @@ func (f *gatedFetch) look(ctx context.Context) (bool, error) {
 	if err := f.announce(ctx); err != nil {
 		return false, err
 	}
+	found, ignorant, err := f.lookInside(ctx)
+	if !ignorant {
+		return found, err
+	}
+	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
+		return false, err
+	}
+	found, _, err = f.lookInside(ctx)
+	return found, err
+}
+
+// lookInside looks behind the gate. It counts and chooses by the kinds that it knows, so it takes nothing on its first try if it
+// is ignorant of some.
+func (f *gatedFetch) lookInside(ctx context.Context) (found, ignorant bool, err error) {
+	before := f.c.kinds.get()
 	conn, err := f.c.db.pool.Acquire(ctx)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	defer conn.Release()
 	t := &txn{db: f.c.db, ctx: ctx, conn: conn.Conn()}
@@ -123,23 +139,26 @@ func (f *gatedFetch) look(ctx context.Context) (bool, error) {
 	if sqlState(err) == stateLockTimeout {
 		f.retry = true
 		t.rollback()
-		return false, conn.QueryRow(ctx, `SELECT `+sqlNow).Scan(&f.res.Now)
+		return false, false, conn.QueryRow(ctx, `SELECT `+sqlNow).Scan(&f.res.Now)
 	}
 	if err != nil {
-		return false, err
+		return false, false, err
+	}
+	if f.newest > before.NewestTask {
+		return false, true, nil
 	}
 	f.called = true
 	chosen := g.choose(f.req.Max)
 	if len(chosen) > 0 {
 		if err := f.c.presence.show(ctx, f.req.Owner, max(f.req.Lease, f.req.Sessions.Lease)); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
 	if err := f.close(t, g, chosen); err != nil {
-		return false, err
+		return false, false, err
 	}
 	f.retry = len(chosen) > len(f.res.Tasks)
-	return len(f.res.Tasks) > 0, nil
+	return len(f.res.Tasks) > 0, false, f.name(ctx)
 }
 
 // announce tells all processes which queues are limited, so that they notify of the ends of leases there.
@@ -172,7 +191,12 @@ func (f *gatedFetch) open(t *txn) (*gate, error) {
 	for _, key := range f.locks() {
 		b.Queue(sqlGateLock, key)
 	}
-	b.Queue(sqlGateClock).QueryRow(func(r pgx.Row) error { return r.Scan(&f.seen) })
+	b.Queue(f.c.db.names.sql(sqlGateClock)).QueryRow(func(r pgx.Row) error {
+		var turn int64
+		err := r.Scan(&f.seen, &turn, &f.newest)
+		f.c.kinds.hear(turn, f.newest)
+		return err
+	})
 	owner, claim, sql := f.req.Owner, f.req.Sessions, f.c.db.names.sql
 	if claim.Max > 0 && !f.called {
 		b.Queue(sql(sqlCallExtends), owner, claim.Lease.Microseconds())

@@ -173,9 +173,13 @@ func (f *turnFetch) turn(u *unit, h *relational.Head) (turn provider.Turn, ok bo
 		}
 		m.Payload = slices.Clone(m.Payload)
 	}
+	kind, known := u.kinds.get().ByTurn[h.Kind]
+	if !known {
+		return turn, false
+	}
 	turn.Instance = *was.row
 	in := &turn.Instance
-	h.Describe(in, u.kinds.get().ByTurn[h.Kind])
+	h.Describe(in, kind)
 	in.Deliveries++
 	in.Attributes, in.CustomStatus, in.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
 	return turn, int64(len(turn.Messages)) == h.Inbox

@@ -54,6 +54,8 @@ type taskFetch struct {
 	c   *claims
 	req provider.FetchTasksRequest
 	res provider.FetchTasksResult
+
+	taken []int64 // the numbers of the kinds of the tasks
 }
 
 // taskKinds are what a fetch asks for: kinds, how much earlier each ranks, and the kind of its tasks once they are
@@ -108,35 +110,58 @@ func (f *taskFetch) look(ctx context.Context) (bool, error) {
 		f.res = provider.FetchTasksResult{}
 		return false, err
 	}
-	return took(), nil
+	return took(), f.name(ctx)
+}
+
+// name names the tasks that were taken. A task past its time may be of a kind that this process does not know.
+func (f *taskFetch) name(ctx context.Context) error {
+	need := &needError{}
+	for _, id := range f.taken {
+		if _, known := f.c.kinds.get().ByTask[id]; !known {
+			need.numbers = append(need.numbers, id)
+		}
+	}
+	if need.kind() {
+		if err := f.c.kinds.load(ctx, f.c.db.pool, need); err != nil {
+			f.undo()
+			return err
+		}
+	}
+	for i := range f.res.Tasks {
+		task, of := &f.res.Tasks[i], f.c.kinds.get().ByTask[f.taken[i]]
+		task.Queue, task.Name, task.Priority = of.Queue, of.Name, int(of.Priority)
+		if of.Class&relational.InSession == 0 {
+			f.c.memory.sawTask(&relational.Task{
+				TaskRef: task.TaskRef, Kind: f.taken[i], State: provider.TaskLeased, Token: provider.TaskToken(f.req.Token, task.TaskRef),
+			})
+		}
+	}
+	return nil
 }
 
 // collect reads the tasks that were taken.
 func (f *taskFetch) collect(rows pgx.Rows) error {
+	f.taken = nil
 	for rows.Next() {
-		task, err := f.scan(rows)
+		task, kind, err := f.scan(rows)
 		if err != nil {
 			return err
 		}
-		f.res.Tasks = append(f.res.Tasks, task)
+		f.res.Tasks, f.taken = append(f.res.Tasks, task), append(f.taken, kind)
 	}
 	return rows.Err()
 }
 
-func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
-	var kind, execution int64
+// scan reads a task and the number of its kind.
+func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, kind int64, err error) {
+	var execution int64
 	var status, ended provider.Status
 	var deleting bool
 	err = rows.Scan(into(&task.Key), &task.Execution, &task.EventID, &kind, &task.Payload, &task.Attempt, &task.Deliveries, &task.LeaseUntil,
 		&task.CancelRequested, &task.ScheduledAt, &task.StartBy, &task.Deadline, &task.PastDeadline, &task.Rank, &task.Details, &task.Failure, &f.res.Now,
 		&task.InstanceID, &status, &deleting, &execution, &ended)
 	if err != nil {
-		return task, err
-	}
-	of := f.c.kinds.get().ByTask[kind]
-	task.Queue, task.Name, task.Priority = of.Queue, of.Name, int(of.Priority)
-	if of.Class&relational.InSession == 0 {
-		f.c.memory.sawTask(&relational.Task{TaskRef: task.TaskRef, Kind: kind, State: provider.TaskLeased, Token: provider.TaskToken(f.req.Token, task.TaskRef)})
+		return task, 0, err
 	}
 	switch {
 	case status == 0 || deleting || task.Execution > execution:
@@ -150,7 +175,7 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 	default:
 		task.State = provider.ExecutionState{Kind: provider.ExecutionRunning}
 	}
-	return task, nil
+	return task, kind, nil
 }
 
 func (f *taskFetch) due(ctx context.Context) (now, next provider.Time, err error) {

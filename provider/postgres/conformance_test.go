@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
+	"log/slog"
 	"sync"
 	"testing"
 
@@ -21,7 +22,15 @@ import (
 func TestConformance(t *testing.T) {
 	schemas := newEmptied(t, postgrestest.URL(t))
 	shared := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 16 })
-	opts := []validations.Option{validations.Transactions(beginTx)}
+	another := func(pooler bool) func(*testing.T, provider.Provider) provider.Provider {
+		return func(t *testing.T, first provider.Provider) provider.Provider {
+			t.Helper()
+			own, _ := provider.As[*Provider](first)
+			return anotherHandle(t, shared, Options{Schema: own.db.opts.Schema, Pooler: pooler})
+		}
+	}
+	// The last one gets no notices.
+	opts := []validations.Option{validations.Transactions(beginTx), validations.Handles(another(false), another(true))}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
 			opts = append(opts, validations.Skip(name, "make test-long runs it without the race detector, and that of the memory store with it"))
@@ -35,6 +44,22 @@ func TestConformance(t *testing.T) {
 			return NewWith(t.Context(), shared, o)
 		})
 	}, opts...)
+}
+
+// anotherHandle opens one more handle of a store.
+func anotherHandle(t testing.TB, pool *pgxpool.Pool, o Options) *Provider {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler) // a pooler without notices warns
+	p, err := NewWith(t.Context(), pool, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
 }
 
 // beginTx begins a transaction of a program with its own tables in the database.

@@ -140,12 +140,14 @@ type needError struct {
 	needs relational.Needs
 	turns []relational.TurnKind
 	tasks []relational.TaskKind
+
+	numbers []int64 // of kinds that this process does not know
 }
 
 func (e *needError) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
 
 // kind reports whether kinds are missing.
-func (e *needError) kind() bool { return len(e.turns)+len(e.tasks) > 0 }
+func (e *needError) kind() bool { return len(e.turns)+len(e.tasks)+len(e.numbers) > 0 }
 
 // errHeld is returned if another transaction holds what a call needs.
 var errHeld = errors.New("another transaction holds the instance")

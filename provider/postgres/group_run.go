@@ -132,7 +132,7 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 	t.Begin()
 	before := u.ops.begin()
 	err := m.Run(t)
-	if err == nil && u.missing != nil && u.missing.kind() {
+	if u.missing != nil && u.missing.kind() { // an error may come from their lack
 		err = u.missing
 	}
 	mine := t.Effects

@@ -126,6 +126,8 @@ func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
 				pause(ctx, held)
 			}
 			continue
+		case learns(err): // each try stores or reads some kinds
+			continue
 		case needsMore(err) || isUnique(err, "instance_"): // another transaction made it meanwhile, which the call will see now
 			more++
 			continue
@@ -136,6 +138,12 @@ func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
 		finish([]*relational.Member{m}, err, outcome)
 		return
 	}
+}
+
+// learns reports whether a try failed for want of kinds, which are known now.
+func learns(err error) bool {
+	need, ok := errors.AsType[*needError](err)
+	return ok && need.kind()
 }
 
 // pause waits for the holder of a row to finish.

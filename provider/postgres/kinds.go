@@ -74,7 +74,10 @@ func (k *kinds) load(ctx context.Context, pool *pgxpool.Pool, need *needError) e
 func (k *kinds) loadOn(ctx context.Context, conn querying, need *needError) error {
 	k.loading.Lock()
 	defer k.loading.Unlock()
-	return k.read(ctx, conn, k.create(need))
+	if err := k.read(ctx, conn, k.create(need)); err != nil {
+		return err
+	}
+	return k.all(need)
 }
 
 // read sends the batch and reads all kinds, with the identity of their database. The caller has locked loading.
@@ -115,6 +118,29 @@ func (k *kinds) read(ctx context.Context, q querying, b *pgx.Batch) error {
 	k.database.Store(database)
 	k.current.Store(fresh)
 	return nil
+}
+
+// all returns an error unless the numbers that a call asked for are known now.
+func (k *kinds) all(need *needError) error {
+	if need == nil {
+		return nil
+	}
+	known := k.get()
+	for _, id := range need.numbers {
+		_, turn := known.ByTurn[id]
+		if _, task := known.ByTask[id]; !turn && !task {
+			return relational.NoKind(id)
+		}
+	}
+	return nil
+}
+
+// hear compares the highest numbers of kinds that a fetch read with those that are known. Another process may have stored
+// newer ones, and its notification may be late or lost. A number below the highest one may still come.
+func (k *kinds) hear(turn, task int64) {
+	if known := k.get(); turn > known.NewestTurn || task > known.NewestTask {
+		k.stale.Store(true)
+	}
 }
 
 // refresh reads the kinds if another process named an unknown one.

@@ -180,7 +180,11 @@ func (u *unit) fenced() bool {
 // owns reports whether ownInstance works. Only the end of an instance is published with its row.
 func (u *unit) owns(key provider.UUID) bool {
 	h := u.view.Heads[key]
-	return u.own[key] != nil && h != nil && h.Status.Ended() && !h.Deleting && !h.Blocked
+	if h == nil {
+		return false
+	}
+	_, known := u.kinds.get().ByTurn[h.Kind]
+	return known && u.own[key] != nil && h.Status.Ended() && !h.Deleting && !h.Blocked
 }
 
 // ownInstance returns the row of an instance as the unit leaves it.

@@ -25,11 +25,12 @@ func (r *kindRows) NewTurnKind(kind relational.TurnKind) (int64, error) {
 	if r.missing == nil {
 		return 0, &needError{turns: []relational.TurnKind{kind}}
 	}
-	if kind.Name != "" { // otherwise it comes from a missing kind
-		r.missing.turns = append(r.missing.turns, kind)
-	}
-	return 0, nil // nothing of the call will be written
+	r.missing.turns = append(r.missing.turns, kind)
+	return relational.Unnumbered, nil // nothing of the call will be written
 }
+
+// Unknown implements [relational.Rows]. The kinds of this process may be old.
+func (r *kindRows) Unknown(id int64) error { return &needError{numbers: []int64{id}} }
 
 // NewTaskKind implements [relational.Rows].
 func (r *kindRows) NewTaskKind(kind relational.TaskKind) (int64, error) {
@@ -37,7 +38,7 @@ func (r *kindRows) NewTaskKind(kind relational.TaskKind) (int64, error) {
 		return 0, &needError{tasks: []relational.TaskKind{kind}}
 	}
 	r.missing.tasks = append(r.missing.tasks, kind)
-	return 0, nil
+	return relational.Unnumbered, nil
 }
 
 // historyRows are the events that a unit adds.

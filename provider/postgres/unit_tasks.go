@@ -231,7 +231,10 @@ func (r *taskRows) ResumeTasks(fx *relational.Effects, h *relational.Head) error
 
 // BuryTask implements [relational.Rows].
 func (r *taskRows) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
-	kind := r.t.kinds.get().ByTask[task.Kind]
+	kind, known := r.t.kinds.get().ByTask[task.Kind]
+	if !known {
+		return &needError{numbers: []int64{task.Kind}}
+	}
 	r.t.ops.buried = append(r.t.ops.buried, taskLetter{ref: task.TaskRef, kind: kind, instance: instanceID, reason: reason, at: now})
 	return nil
 }

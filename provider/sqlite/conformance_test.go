@@ -15,7 +15,12 @@ import (
 
 func TestConformance(t *testing.T) {
 	empty := emptyStore(t)
-	opts := []validations.Option{validations.Transactions(beginTx)}
+	again := func(t *testing.T, first provider.Provider) provider.Provider {
+		t.Helper()
+		own, _ := provider.As[*Provider](first)
+		return openTest(t, own.store.path, Options{})
+	}
+	opts := []validations.Option{validations.Transactions(beginTx), validations.Handles(again, again)}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
 			opts = append(opts, validations.Skip(name, "make test-long runs it without the race detector, and that of the memory store with it"))

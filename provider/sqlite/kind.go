@@ -83,6 +83,9 @@ func (t *kindRows) NewTaskKind(kind relational.TaskKind) (int64, error) {
 	return id, err
 }
 
+// Unknown implements [relational.Rows]. Kinds has all that are stored.
+func (t *kindRows) Unknown(id int64) error { return relational.NoKind(id) }
+
 func (t *kindRows) insertKind(sql string, args ...any) (id int64, err error) {
 	t.Changes++
 	t.read.made = true

@@ -227,10 +227,9 @@ func (t *taskRows) requeue(ref provider.TaskRef) error {
 
 // BuryTask implements [relational.Rows].
 func (t *taskRows) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
-	kinds, err := t.Rows.Kinds()
+	kind, err := relational.StoredTask(t.Rows, task.Kind)
 	if err != nil {
 		return err
 	}
-	kind := kinds.ByTask[task.Kind]
 	return t.do(sqlBuryTask, instanceID, kind.Queue, kind.Name, kind.Priority, reason, now, task.Key, task.Execution, task.EventID)
 }

@@ -212,15 +212,19 @@ func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.Le
 func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err error) {
 	task.TaskRef = ref
 	var stored relational.Task
+	var unknown error
 	_, err = t.one(sqlTask, func(r *row) {
-		kind := t.kinds.ByTask[r.int(0)]
+		kind, known := t.kinds.ByTask[r.int(0)]
+		if !known && unknown == nil {
+			unknown = relational.NoKind(r.int(0))
+		}
 		task.Queue, task.Name, task.Priority = kind.Queue, kind.Name, int(kind.Priority)
 		task.Attempt, task.Deliveries, task.CancelRequested = r.int(1), r.int(2), r.bool(3)
 		task.ScheduledAt, task.Deadline = r.time(4), r.time(5)
 		task.Payload, task.Details, task.Failure = r.sound(6, 9), r.blob(7), r.blob(8)
 		stored.StartBy, stored.Deadline, stored.Begun = r.time(10), r.time(5), r.bool(11)
 	}, ref.Key, ref.Execution, ref.EventID)
-	if err != nil {
+	if err = cmp.Or(err, unknown); err != nil {
 		return task, err
 	}
 	task.StartBy = stored.StartBy

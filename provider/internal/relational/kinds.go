@@ -13,8 +13,10 @@ type Kinds struct {
 	sessions []int64            // kinds of tasks in sessions
 	queues   map[string][]int64 // kinds of tasks by queue
 	limited  map[string]bool    // queues
-	turns    map[TurnKind]int64
-	tasks    map[TaskKind]int64
+
+	NewestTurn, NewestTask int64 // the highest numbers
+	turns                  map[TurnKind]int64
+	tasks                  map[TaskKind]int64
 }
 
 // TurnKind is a kind of orchestration.
@@ -70,6 +72,7 @@ func NewKinds() *Kinds {
 
 // AddTurn adds a stored kind.
 func (k *Kinds) AddTurn(id int64, kind TurnKind) {
+	k.NewestTurn = max(k.NewestTurn, id)
 	if _, ok := k.turns[kind]; ok {
 		return
 	}
@@ -79,6 +82,7 @@ func (k *Kinds) AddTurn(id int64, kind TurnKind) {
 
 // AddTask adds a stored kind of task.
 func (k *Kinds) AddTask(id int64, kind TaskKind) {
+	k.NewestTask = max(k.NewestTask, id)
 	if _, ok := k.tasks[kind]; ok {
 		return
 	}

@@ -27,6 +27,9 @@ type KindRows interface {
 	NewTurnKind(kind TurnKind) (int64, error)
 	// NewTaskKind stores a kind of task and adds it to Kinds.
 	NewTaskKind(kind TaskKind) (int64, error)
+	// Unknown returns the error for a number that Kinds does not have. A store whose Kinds may be old reads them and runs the
+	// call again.
+	Unknown(id int64) error
 }
 
 // InstanceRows are the instances with their attributes, values and results.

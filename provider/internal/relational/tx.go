@@ -101,6 +101,9 @@ func (t *Tx) Store(h *Head) error {
 	if !h.dirty {
 		return nil
 	}
+	if h.Kind <= 0 {
+		return NoKind(h.Kind)
+	}
 	h.dirty = false
 	err := t.Rows.StoreHead(h)
 	t.stored(h)
