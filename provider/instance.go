@@ -225,6 +225,7 @@ type SteerRequest struct {
 	EngineLevel  int64        // Reset: of the new execution, no lower than before while messages wait; Move: raises that of the current one
 	Expected     UUID         // Reset and Move: the Version that the caller saw; zero: whichever is stored
 	CodeVersion  string       // Move: the new one
+	Name         string       // Move: of an instance that has lost its name; "" keeps the stored one
 	RequestID    string       // unique to the caller's act on this instance, "" for none
 	MessageID    int64        // Drop
 	Reason       string       // Drop: for the dead letters

@@ -88,7 +88,9 @@ type Provider interface {
 	//     The next execution is ready for a turn at once, even with an empty inbox. A replaced instance cannot be
 	//     reset: the call returns [ErrExists], or [ErrEnded] if no instance has the ID any more. This comes before ErrConflict.
 	//   - Move gives the current execution another CodeVersion. It ends the turn lease and the stickiness, so that a
-	//     node with that version fetches the instance at once. Everything else stays, Blocked and Suspended included.
+	//     node with that version fetches the instance at once. Everything else stays, Blocked and Suspended included. With Name it
+	//     also gives the name back to an instance that has lost it. An instance of another name is refused with
+	//     [ErrInvalid].
 	//   - Drop moves the message MessageID from the inbox to the dead letters, under Reason. If it does not wait there,
 	//     the call returns [ErrNotFound]. An instance that was ready for a turn stays ready, even with an empty inbox.
 	//     Blocked and Suspended stay.

@@ -36,10 +36,13 @@ func (r SteerRequest) Validate() error {
 // checkFence checks the fields of Reset and Move.
 func (r SteerRequest) checkFence(c *checker) {
 	c.text("CodeVersion", r.CodeVersion)
+	c.text("Name", r.Name)
 	switch {
 	case c.err != nil:
 	case r.Action != SteerMove && r.CodeVersion != "":
 		c.failf(ErrInvalid, "CodeVersion", "is set with action %d: only Move has it", r.Action)
+	case r.Action != SteerMove && r.Name != "":
+		c.failf(ErrInvalid, "Name", "is set with action %d: only Move has it", r.Action)
 	case r.Action != SteerReset && r.Action != SteerMove && !r.Expected.IsZero():
 		c.failf(ErrInvalid, "Expected", "is set with action %d: only Reset and Move are fenced", r.Action)
 	case !r.Expected.IsZero() && r.Expected == r.Commit:

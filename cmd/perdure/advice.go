@@ -49,6 +49,10 @@ var adviceOn = map[invariant.Rule]advice{
 		"a child still runs after its parent ended, or a parent waits forever for its child",
 		"end the instance that should have ended with 'perdure cancel' or 'perdure terminate'",
 	},
+	invariant.MissingName: {
+		"no process takes the instance, because its row no longer says which orchestration it runs",
+		"run 'perdure doctor --repair': it takes the name from the event that started the instance",
+	},
 	invariant.UnreadableRow: {
 		"a row cannot be read; its instance cannot continue, all others can",
 		"restore a backup",

@@ -29,6 +29,7 @@ type finding struct {
 // diagnosis is the output of doctor.
 type diagnosis struct {
 	Findings   []finding `json:"findings"`
+	Repaired   []named   `json:"repaired,omitempty"`
 	Instances  int64     `json:"instances"`
 	Executions int64     `json:"executions"`
 	Events     int64     `json:"events"`
@@ -38,22 +39,31 @@ type diagnosis struct {
 
 func newDoctor(a *app) *cobra.Command {
 	var options invariant.Options
+	var repair bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check a database for damage",
 		Long: "Doctor reads the whole database and reports damage: work that can never finish, missing or unreadable events,\n" +
-			"and leftovers. It also reports schedules that cannot do their work. It changes nothing and can run while workers\n" +
-			"use the database.\n\n" +
+			"and leftovers. It also reports schedules that cannot do their work. It can run while workers use the database,\n" +
+			"and changes nothing without --repair. With --repair it first gives instances that have lost the name of their\n" +
+			"orchestration that name back, from the event that started them.\n\n" +
 			"The exit code is 0 without findings and 1 with findings.",
 		Example: "  perdure doctor --db orders.db\n  perdure doctor --quiet -o json --db orders.db",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var repaired []named
+			if repair {
+				var err error
+				if repaired, err = a.repairNames(cmd.Context(), options); err != nil {
+					return err
+				}
+			}
 			report, more, notes, err := a.diagnose(cmd.Context(), options)
 			if err != nil && len(report.Findings) == 0 {
 				return err
 			}
 			out := diagnosisOf(&report)
-			out.Findings, out.Notes = append(out.Findings, more...), notes
+			out.Findings, out.Notes, out.Repaired = append(out.Findings, more...), notes, repaired
 			if err := a.showLines(cmd, out, each(out.Findings), func(w *tabwriter.Writer) { doctorTable(w, &out) }); err != nil {
 				return err
 			}
@@ -64,6 +74,7 @@ func newDoctor(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&options.Quiet, "quiet", false, "no process uses the database: report leases that are still valid, too")
+	cmd.Flags().BoolVar(&repair, "repair", false, "give instances that have lost the name of their orchestration that name back")
 	return cmd
 }
 
@@ -144,6 +155,9 @@ func diagnosisOf(r *invariant.Report) diagnosis {
 }
 
 func doctorTable(w *tabwriter.Writer, d *diagnosis) {
+	for _, r := range d.Repaired {
+		row(w, fmt.Sprintf("repaired: %s is an instance of %s again", r.ID, r.Name))
+	}
 	if len(d.Findings) > 0 {
 		row(w, "RULE", "INSTANCE", "EXECUTION", "EVENT", "DETAIL")
 	}

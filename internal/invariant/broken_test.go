@@ -55,6 +55,12 @@ func breaks() map[string]struct {
 			"missing-outcome failed 0",
 		},
 
+		"name lost": {
+			execs(`INSERT INTO perdure_kind (name, code_version, engine_level) VALUES ('', '', 1)`,
+				`UPDATE perdure_instance SET kind = (SELECT id FROM perdure_kind WHERE name = '') WHERE id = 'waits'`),
+			"missing-name waits 0",
+		},
+
 		"task lost":  {execs(`DELETE FROM perdure_task WHERE key = @waits`), "stuck waits 2"},
 		"timer lost": {execs(`DELETE FROM perdure_inbox WHERE key = @waits`, emptyInbox+`'waits'`), "stuck waits 3"},
 		"child lost": {execs(`DELETE FROM perdure_history WHERE key = @child`, `DELETE FROM perdure_instance WHERE id = 'child'`), "stuck waits 4"},

@@ -37,6 +37,8 @@ const (
 	ReadyTime Rule = "ready-time"
 	// ParentChild: parent and child say different things about each other.
 	ParentChild Rule = "parent-child"
+	// MissingName: an instance that runs has lost the name of its orchestration, so no node fetches it.
+	MissingName Rule = "missing-name"
 	// UnreadableRow: a row cannot be read.
 	UnreadableRow Rule = "unreadable-row"
 )
@@ -45,7 +47,7 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		MissingOutcome, UnexpectedOutcome, Stuck, EventGap, UndecodableEvent, ResultObservedTwice, Leftover, Orphan,
-		DeadLease, ReadyTime, ParentChild, UnreadableRow,
+		DeadLease, ReadyTime, ParentChild, MissingName, UnreadableRow,
 	}
 }
 

@@ -47,6 +47,9 @@ func (l *look) examine(ctx context.Context, rows *tapes) (err error) {
 
 // rules tries them all.
 func (l *look) rules(ctx context.Context, rows *tapes) error {
+	if l.in.Name == "" && !l.in.Status.Ended() {
+		l.addf(MissingName, 0, 0, "it is %s and has no name", l.in.Status)
+	}
 	for n := int64(1); n <= l.in.Execution; n++ {
 		if err := l.execution(ctx, n, rows); err != nil {
 			return err

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -43,6 +44,9 @@ func (tn *turns) checkSteer(i *instance, req *provider.SteerRequest) error {
 	}
 	if !req.Expected.IsZero() && i.row.Version != req.Expected {
 		return provider.ErrConflict
+	}
+	if req.Name != "" && req.Name != i.row.Name { // no instance here loses its name
+		return fmt.Errorf("instance %q: Name: %w: it is an instance of %q", i.row.ID, provider.ErrInvalid, i.row.Name)
 	}
 	return nil
 }

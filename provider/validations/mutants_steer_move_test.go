@@ -10,6 +10,8 @@ func brokenMoves() []brokenRule {
 	return []brokenRule{
 		{name: "a move stores no version", caught: "steer/move", breaks: steers(movesNowhere)},
 		{name: "a move drops the engine level", caught: "steer/move-level", breaks: steers(dropsLevel)},
+		{name: "a move renames", caught: "steer/move-name", breaks: steers(func(req *provider.SteerRequest) { req.Name = "" })},
+		{name: "a move drops the name", caught: "steer/move-keeps-name", breaks: moveDropsName},
 		{name: "a move unblocks", caught: "steer/move-keeps", breaks: moveUnblocks},
 		{name: "a reset ignores the expected version", caught: "steer/expected", breaks: steers(ignoresExpected)},
 		{name: "a repeated move is compared again", caught: "steer/expected-again", breaks: comparesAgain},
@@ -21,6 +23,14 @@ func movesNowhere(req *provider.SteerRequest) {
 	if req.Action == provider.SteerMove && req.CodeVersion == "v2" {
 		req.CodeVersion = codeVersion
 	}
+}
+
+func moveDropsName(m *mutant) {
+	m.steer.after(func(req provider.SteerRequest, res *provider.SteerResult, _ *error) {
+		if req.Action == provider.SteerMove && req.CodeVersion == "v2" {
+			res.Instance.Name = ""
+		}
+	})
 }
 
 func moveUnblocks(m *mutant) {

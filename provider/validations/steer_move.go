@@ -15,6 +15,11 @@ func steerMoveCases() []testCase {
 		{name: "move-wakes", run: steerMoveWakes, rule: move},
 		{name: "move-keeps", run: steerMoveKeeps, rule: "Everything else stays, Blocked and Suspended included."},
 		{name: "move-level", run: steerMoveLevel, rule: "Move: raises that of the current one"},
+		{
+			name: "move-name", run: steerMoveName,
+			rule: "With Name it also gives the name back to an instance that has lost it. An instance of another name is refused with [ErrInvalid].",
+		},
+		{name: "move-keeps-name", run: steerMoveKeepsName, rule: "Move: of an instance that has lost its name; \"\" keeps the stored one"},
 		{name: "expected", run: steerExpected, rule: fenced},
 		{name: "expected-again", run: steerExpectedAgain, rule: "A repeat under the stored Version still succeeds."},
 		{name: "expected-elsewhere", run: steerUnfenced, rule: fenced},
@@ -91,6 +96,22 @@ func steerMoveLevel(t *trial) {
 		got := t.steer(i.Key, provider.SteerMove, func(r *provider.SteerRequest) { r.EngineLevel = c.to })
 		is(t, "the engine level", got.EngineLevel, c.want)
 	}
+}
+
+// The suite has no way to make an instance lose its name. So it checks what must not happen to others.
+func steerMoveName(t *trial) {
+	i := t.begin("i")
+	req := provider.SteerRequest{Key: i.Key, Action: provider.SteerMove, Commit: unique(), CodeVersion: "v2", Name: "another", Event: []byte("moved")}
+	t.unchanged(i.Key, func() {
+		_, err := t.Steer(t.ctx, req)
+		t.want(err, provider.ErrInvalid)
+	})
+	is(t, "the name after a move to the same", t.steer(i.Key, provider.SteerMove, func(r *provider.SteerRequest) { r.Name = i.Name }).Name, i.Name)
+}
+
+func steerMoveKeepsName(t *trial) {
+	i := t.begin("i")
+	is(t, "the name after a move without one", t.steer(i.Key, provider.SteerMove, moveTo("v2")).Name, i.Name)
 }
 
 func expecting(version provider.UUID) func(*provider.SteerRequest) {
