@@ -53,7 +53,7 @@ func runSpread(t *testing.T, open func(t *testing.T) provider.Provider, o *optio
 	}
 	if n := *spreadCount; n >= 0 && n < len(list) {
 		t.Logf("%d cases play through several handles: choose others with -validations.handles.seed=%d", n, *spreadSeed+1)
-		draw := rand.New(rand.NewPCG(*spreadSeed, 0)) //nolint:gosec // a test
+		draw := rand.New(rand.NewPCG(*spreadSeed, 0))
 		draw.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		list = list[:n]
 	}

@@ -92,7 +92,9 @@ func (s *source) kind() string {
 
 // capabilities draws mostly all of them.
 func (s *source) capabilities() []provider.Capability {
-	all := []provider.Capability{{Name: "x"}, {Name: "y"}, {Name: "x", CodeVersion: "1"}, {Name: "y", CodeVersion: "1"}}
+	all := make([]provider.Capability, 0, 4+2*len(s.new))
+	all = append(all, provider.Capability{Name: "x"}, provider.Capability{Name: "y"},
+		provider.Capability{Name: "x", CodeVersion: "1"}, provider.Capability{Name: "y", CodeVersion: "1"})
 	for _, name := range s.new {
 		all = append(all, provider.Capability{Name: name}, provider.Capability{Name: name, CodeVersion: "1"})
 	}

@@ -71,7 +71,8 @@ func Run(t *testing.T, open func(t testing.TB) provider.Provider, opts ...Option
 // handles returns the first handle of a store and all others.
 func (o *options) handles(t testing.TB, first provider.Provider) []provider.Provider {
 	t.Helper()
-	list := []provider.Provider{first}
+	list := make([]provider.Provider, 0, 1+len(o.others))
+	list = append(list, first)
 	for _, open := range o.others {
 		list = append(list, open(t, first))
 	}
