@@ -30,9 +30,6 @@ func (sv *saver) Backup(ctx context.Context, path string) error {
 	if err := remove(part); err != nil { // of a backup that was killed
 		return fmt.Errorf("backup: %w", err)
 	}
-	if err = createAs(part, sv.store.info); err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
 	err = sv.save(ctx, part)
 	if err == nil {
 		err = settle(part, full)

@@ -20,16 +20,6 @@ func createFile(path string) error {
 	return file.Close() //nolint:wrapcheck // callers name the file
 }
 
-// createAs creates an empty file with the owner and mode of a database, so that nobody reads a copy who may not read the original.
-func createAs(path string, database os.FileInfo) error {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, newFileMode) //nolint:gosec // the caller names the file
-	if err != nil {
-		return err //nolint:wrapcheck // callers name the file
-	}
-	shareAs(file, database)
-	return file.Close() //nolint:wrapcheck // callers name the file
-}
-
 // openBeside opens or creates a lock file next to the database, with the owner and the mode of the database. SQLite does the
 // same for its own files. So a command that root runs does not lock the service out. A symbolic link is refused.
 func openBeside(path, suffix string) (*os.File, error) {

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	sqlite "modernc.org/sqlite"
-
-	"github.com/perdure/perdure/provider"
 )
 
 // openTimeout bounds the work of Open on the file.
@@ -61,9 +59,6 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 		}
 		err = errors.Join(err, s.close())
 	}()
-	if err := s.takeName(o); err != nil {
-		return nil, err
-	}
 	if w, err = connect(ctx, dsn(full, o, false)); err != nil {
 		return nil, explain(err)
 	}
@@ -71,11 +66,20 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if err := checkSchema(ctx, w, o.NoMigrate); err != nil {
 		return nil, explain(err)
 	}
+	if s.info, err = os.Stat(full); err != nil { //nolint:gosec // the caller names the file
+		return nil, err //nolint:wrapcheck // OpenWith names the file
+	}
 	if s.gate, err = openEntrance(full, o.BusyTimeout); err != nil {
 		return nil, explainLocks(err)
 	}
 	if s.here, err = openPresence(full); err != nil {
 		return nil, explainLocks(err)
+	}
+	if err := w.script(ctx, sqlIncremental); err != nil { // of a new file; before its first page is written
+		return nil, explain(err)
+	}
+	if err := useLog(ctx, w); err != nil {
+		return nil, err
 	}
 	if err := s.prepare(ctx, w, o); err != nil {
 		return nil, explain(err)
@@ -105,25 +109,6 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	return s, nil
 }
 
-// takeName claims the name of the file, before anything reads it, and says what is risky about it.
-func (s *store) takeName(o Options) (err error) {
-	if !o.AllowMountedFile && ownMount(s.path) {
-		return fmt.Errorf("it is a mount point of its own, so the files that SQLite keeps beside it stay behind when the container is made anew, and "+
-			"what was committed is lost with them: mount the directory, never the file: %w", provider.ErrInvalid)
-	}
-	if s.named, err = claimName(s.path, o.ReadOnly); err != nil {
-		return err
-	}
-	if s.info, err = os.Stat(s.path); err != nil {
-		return err //nolint:wrapcheck // OpenWith names the file
-	}
-	if n := links(s.info); n > 1 {
-		s.log.Warn("the file of the store has more than one name; a process that opens another name while this one is in use is refused, "+
-			"and a copy of it lacks what is in the log", "path", s.path, "names", n)
-	}
-	return nil
-}
-
 // useLog switches the write-ahead log on.
 func useLog(ctx context.Context, c *conn) error {
 	mode := ""
@@ -142,13 +127,6 @@ func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
 		return err
 	}
 	defer s.gate.leave()
-	// Both write, so they wait in the queue of all writers. SQLite's own wait would starve beside a busy one.
-	if err := c.script(ctx, sqlIncremental); err != nil { // of a new file; before its first page is written
-		return err
-	}
-	if err := useLog(ctx, c); err != nil {
-		return err
-	}
 	if !o.NoMigrate {
 		if err := migrate(ctx, c, s.clock.wall()); err != nil {
 			return err

@@ -39,10 +39,6 @@ type Options struct {
 	// ReadOnly opens a store to look at it: every call that would change it returns ErrReadOnly. The file must exist. No lock
 	// files are created, so the file may be a copy, a backup or on a read-only disk.
 	ReadOnly bool
-	// AllowMountedFile opens a file that is a mount point of its own, as `docker run -v ./orders.db:/data/orders.db` makes. Open refuses
-	// it otherwise: the log of SQLite stays in the container, and what is only there is lost with it. Set it only if nothing but this
-	// process ever opens the file, and the directory around it is kept.
-	AllowMountedFile bool
 	// BusyTimeout bounds the wait for locks of other processes, and of BeginTx for its turn. 0 means 5 s.
 	BusyTimeout time.Duration
 	// Logger gets faults that no call returns. Nil means slog.Default.

@@ -17,8 +17,8 @@ func openToRead(ctx context.Context, full string, o Options) (_ *store, err erro
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if err := s.takeName(o); err != nil {
-		return nil, err
+	if s.info, err = os.Stat(full); err != nil { //nolint:gosec // the caller names the file
+		return nil, err //nolint:wrapcheck // OpenWith names the file
 	}
 	name := dsn(full, o, true)
 	err = s.openReaders(ctx, name)

@@ -49,11 +49,7 @@ func Restore(ctx context.Context, backup, path string, replace bool) (r Restored
 	if err := remove(part); err != nil { // of a call that was killed
 		return r, err
 	}
-	like := os.FileInfo(nil)
-	if len(old) > 0 {
-		like, _ = os.Stat(full) // it may be the log of a database that is gone
-	}
-	if err = copyStore(ctx, backup, part, like); err == nil {
+	if err = copyStore(ctx, backup, part); err == nil {
 		r, err = install(part, full, old)
 	}
 	if err != nil {
@@ -100,18 +96,14 @@ func standing(full string) (list []string, err error) {
 	return list, nil
 }
 
-// copyStore copies a store that is checked to be complete. The copy gets the owner and mode of the file like, which it replaces. Without
-// one, only its owner may read it, as a new store.
-func copyStore(ctx context.Context, from, to string, like os.FileInfo) (err error) {
+// copyStore copies a store that is checked to be complete.
+func copyStore(ctx context.Context, from, to string) (err error) {
 	p, err := OpenWith(from, Options{ReadOnly: true}) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if err := p.Backup(ctx, to); err != nil {
-		return err
-	}
-	if err := takeMode(to, like); err != nil {
 		return err
 	}
 	c, err := connect(ctx, dsn(to, Options{}.withDefaults(), true))
@@ -127,19 +119,6 @@ func copyStore(ctx context.Context, from, to string, like os.FileInfo) (err erro
 		return fmt.Errorf("the backup is damaged: %s: %w", found, provider.ErrNotStore)
 	}
 	return nil
-}
-
-// takeMode gives a copy the owner and mode of a file, or those of a new store.
-func takeMode(path string, like os.FileInfo) error {
-	if like == nil {
-		return os.Chmod(path, newFileMode) //nolint:wrapcheck // it names the file
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|noFollow, 0) //nolint:gosec // the caller names the file
-	if err != nil {
-		return err //nolint:wrapcheck // it names the file
-	}
-	shareAs(file, like)
-	return file.Close() //nolint:wrapcheck // it names the file
 }
 
 // install renames the files that are there, and gives the copy its name.

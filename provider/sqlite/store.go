@@ -28,7 +28,6 @@ type store struct {
 	gate     *entrance
 	lent     atomic.Pointer[origin] // the last call with InTx
 	here     *presence
-	named    *identity // the name under which this process has the file open
 	beside   []companion
 	moved    atomic.Pointer[error] // a path no longer names the open file
 	handles  int                   // guarded by registry.mu
@@ -72,6 +71,5 @@ func (s *store) close() error {
 	if s.here != nil {
 		s.here.close()
 	}
-	s.named.close() // after SQLite: to close the file drops the locks of the process on it
 	return errors.Join(errs...)
 }
