@@ -355,7 +355,10 @@ func TestAwaitHandlers(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		_, h, gate := startLedger(e, ledger(func(ctx *octx, t *tally) error {
-			orchestration.HandleEvent(ctx, "for ever", func(ctx *octx, _ none) error { return ctx.Sleep(1000 * time.Hour) }, orchestration.AbandonAtEnd())
+			orchestration.HandleEvent(ctx, "for ever", func(ctx *octx, _ none) error {
+				_, err := orchestration.Events[none](ctx, "never").Receive(ctx)
+				return err
+			}, orchestration.AbandonAtEnd())
 			err := ctx.AwaitHandlers()
 			t.Items = append(t.Items, 100*len(t.Items))
 			return err
