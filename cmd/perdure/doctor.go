@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/retention"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
 )
 
 // finding is one line of what doctor prints.
@@ -94,10 +95,23 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 		err = &storeError{fmt.Errorf("%w; the check ended early: %s", err, db.salvage())}
 	}
 	if err == nil {
-		notes = append(unservedNotes(ctx, provider.FullOf(view)), growingNotes(ctx, provider.FullOf(view))...)
+		if f, ok := db.(file); ok {
+			notes = linkNotes(f)
+		}
+		notes = append(notes, unservedNotes(ctx, provider.FullOf(view))...)
+		notes = append(notes, growingNotes(ctx, provider.FullOf(view))...)
 		more, err = a.scheduleFindings(ctx, view)
 	}
 	return report, more, notes, err
+}
+
+// linkNotes says that a file has several names. Each has a log of its own.
+func linkNotes(f file) []string {
+	n := sqlite.Links(string(f))
+	if n < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the file has %d names (hard links): always open it by the same one, because each name has a log of its own", n)}
 }
 
 // growingNotes says that the store only grows. A store that cannot tell has none.

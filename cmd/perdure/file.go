@@ -14,6 +14,11 @@ import (
 
 var errNoFile = errors.New("there is no such file")
 
+// mountedVariable admits a SQLite file that is mounted alone into a container.
+const mountedVariable = "PERDURE_MOUNTED_FILE"
+
+func mountedFile() bool { return os.Getenv(mountedVariable) == "1" }
+
 // file is a SQLite file.
 type file string
 
@@ -24,11 +29,11 @@ func (f file) String() string { return string(f) }
 func (f file) ledger() string { return string(f) + "-ledger" }
 
 func (f file) open(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
-	return f.existing(sqlite.Options{NoMigrate: true, Logger: logger}) //nolint:contextcheck // opening has its own timeout
+	return f.existing(sqlite.Options{NoMigrate: true, Logger: logger, MountedFile: mountedFile()}) //nolint:contextcheck // opening has its own timeout
 }
 
 func (f file) create(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
-	store, err := sqlite.OpenWith(string(f), sqlite.Options{Logger: logger}) //nolint:contextcheck // opening has its own timeout
+	store, err := sqlite.OpenWith(string(f), sqlite.Options{Logger: logger, MountedFile: mountedFile()}) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return nil, &storeError{err}
 	}
@@ -40,7 +45,7 @@ func (f file) read(ctx context.Context, logger *slog.Logger) (provider.Provider,
 }
 
 func (f file) view(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
-	return f.existing(sqlite.Options{ReadOnly: true, Logger: logger}) //nolint:contextcheck // opening has its own timeout
+	return f.existing(sqlite.Options{ReadOnly: true, Logger: logger, MountedFile: mountedFile()}) //nolint:contextcheck // opening has its own timeout
 }
 
 func (f file) existing(o sqlite.Options) (provider.Provider, error) {
@@ -48,6 +53,10 @@ func (f file) existing(o sqlite.Options) (provider.Provider, error) {
 		return nil, err
 	}
 	store, err := sqlite.OpenWith(string(f), o)
+	if links := sqlite.Links(string(f)); errors.Is(err, provider.ErrNotStore) && links > 1 { // migrating would complete the damage
+		return nil, &storeError{fmt.Errorf("%w; the file has %d names (hard links), and its tables may be in the log beside another one: "+
+			"find it with 'find / -samefile %s', and open the file by that name", err, links, f)}
+	}
 	if errors.Is(err, provider.ErrNotStore) && f.isDatabase() {
 		return nil, &storeError{fmt.Errorf("%w; 'perdure migrate up --db %s' creates the missing tables", err, f)}
 	}

@@ -60,7 +60,7 @@ func (sv *saver) save(ctx context.Context, to string) (err error) {
 		case <-stop:
 		}
 	}()
-	c, err := connect(ctx, sv.store.name)
+	c, err := connect(ctx, sv.store.dsn)
 	if err != nil {
 		return err
 	}

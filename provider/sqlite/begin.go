@@ -91,7 +91,7 @@ func (o *own) open(s *store) *sql.DB {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.db == nil {
-		o.db, o.turns = sql.OpenDB(ownConnector{s.name}), make(map[*turn]struct{})
+		o.db, o.turns = sql.OpenDB(ownConnector{s.dsn}), make(map[*turn]struct{})
 		o.db.SetMaxIdleConns(ownIdle)
 	}
 	return o.db

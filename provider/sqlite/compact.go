@@ -115,7 +115,7 @@ func (cl *cleaner) rebuild(ctx context.Context) (err error) {
 		return failed("compact", err, provider.OutcomeNothing)
 	}
 	defer s.gate.leave()
-	c, err := connect(ctx, s.name)
+	c, err := connect(ctx, s.dsn)
 	if err != nil {
 		return failed("compact", err, provider.OutcomeNothing)
 	}

@@ -139,6 +139,12 @@ func Migrations(ctx context.Context, path string) (list []provider.Migration, er
 	if err != nil {
 		return nil, err
 	}
+	registry.mu.Lock()
+	err = checkName(full)
+	registry.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
 	c, err := connect(ctx, dsn(full, Options{NoMigrate: true}.withDefaults(), true))
 	if err == nil {
 		list, err = migrations(ctx, c)

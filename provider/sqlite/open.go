@@ -32,6 +32,11 @@ func OpenWith(path string, options Options) (*Provider, error) {
 	}
 	s := sharing(full, options.ReadOnly)
 	if s == nil {
+		if !options.MountedFile {
+			if err := checkMount(full); err != nil {
+				return nil, fmt.Errorf("open %s: %w", path, err)
+			}
+		}
 		ctx, cancel := context.WithTimeout(writerContext(), openTimeout)
 		defer cancel()
 		opener := openStore
@@ -59,6 +64,9 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 		}
 		err = errors.Join(err, s.close())
 	}()
+	if err = checkName(full); err != nil {
+		return nil, err
+	}
 	if w, err = connect(ctx, dsn(full, o, false)); err != nil {
 		return nil, explain(err)
 	}
@@ -75,6 +83,9 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if s.here, err = openPresence(full); err != nil {
 		return nil, explainLocks(err)
 	}
+	if s.name, err = claimName(full, s.here); err != nil {
+		return nil, err
+	}
 	if err := w.script(ctx, sqlIncremental); err != nil { // of a new file; before its first page is written
 		return nil, explain(err)
 	}
@@ -85,6 +96,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 		return nil, explain(err)
 	}
 	s.remember()
+	s.checkLinks()
 	if s.readers, err = newPool(ctx, dsn(full, o, true)); err != nil {
 		return nil, err
 	}

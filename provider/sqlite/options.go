@@ -39,6 +39,10 @@ type Options struct {
 	// ReadOnly opens a store to look at it: every call that would change it returns ErrReadOnly. The file must exist. No lock
 	// files are created, so the file may be a copy, a backup or on a read-only disk.
 	ReadOnly bool
+	// MountedFile admits a file that is a mount point of its own, as docker -v orders.db:/orders.db makes. Its log is beside the mount
+	// point and not beside the real file. So the commits since the last checkpoint are lost with the container, and no other container
+	// or process of the host may open the file. Mount the directory instead.
+	MountedFile bool
 	// BusyTimeout bounds the wait for locks of other processes, and of BeginTx for its turn. 0 means 5 s.
 	BusyTimeout time.Duration
 	// Logger gets faults that no call returns. Nil means slog.Default.

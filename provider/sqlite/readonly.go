@@ -20,6 +20,9 @@ func openToRead(ctx context.Context, full string, o Options) (_ *store, err erro
 	if s.info, err = os.Stat(full); err != nil { //nolint:gosec // the caller names the file
 		return nil, err //nolint:wrapcheck // OpenWith names the file
 	}
+	if err := checkName(full); err != nil {
+		return nil, err
+	}
 	name := dsn(full, o, true)
 	err = s.openReaders(ctx, name)
 	if code(err)&0xff == lib.SQLITE_CANTOPEN {
@@ -28,12 +31,13 @@ func openToRead(ctx context.Context, full string, o Options) (_ *store, err erro
 		if info, e := os.Stat(full + "-wal"); e == nil && info.Size() > 0 { //nolint:gosec // the caller names the file
 			return nil, fmt.Errorf("there are commits in %s-wal that cannot be read here; copy both files where they can be written: %w", full, err)
 		}
-		s.name = name + "&immutable=1"
-		err = s.openReaders(ctx, s.name)
+		s.dsn = name + "&immutable=1"
+		err = s.openReaders(ctx, s.dsn)
 	}
 	if err != nil {
 		return nil, explain(err)
 	}
+	s.checkLinks()
 	s.here = watchPresence(full)
 	return s, nil
 }

@@ -70,6 +70,9 @@ func restorable(backup, path string) (string, error) {
 	if target, err := filepath.EvalSymlinks(full); err == nil {
 		full = target
 	}
+	if err := checkMount(full); err != nil {
+		return "", err
+	}
 	from, err := os.Stat(backup)
 	if err != nil {
 		return "", err //nolint:wrapcheck // it names the file
@@ -98,7 +101,7 @@ func standing(full string) (list []string, err error) {
 
 // copyStore copies a store that is checked to be complete.
 func copyStore(ctx context.Context, from, to string) (err error) {
-	p, err := OpenWith(from, Options{ReadOnly: true}) //nolint:contextcheck // opening has its own timeout
+	p, err := OpenWith(from, Options{ReadOnly: true, MountedFile: true}) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return err
 	}
@@ -152,6 +155,9 @@ func unused(full string) error {
 	}
 	if _, gone := os.Stat(full); gone != nil {
 		return nil // only its log is there
+	}
+	if err := checkName(full); err != nil {
+		return err
 	}
 	here, failure := openPresence(full)
 	if failure != nil {

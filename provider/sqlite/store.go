@@ -14,7 +14,7 @@ import (
 // A store is one open file, shared by all handles of this process.
 type store struct {
 	path     string
-	name     string // for connections of the program's transactions
+	dsn      string // for connections of the program's transactions
 	info     os.FileInfo
 	readOnly bool          // only readers are open
 	patience time.Duration // Options.BusyTimeout: how long a transaction may wait for the file's lock
@@ -28,6 +28,7 @@ type store struct {
 	gate     *entrance
 	lent     atomic.Pointer[origin] // the last call with InTx
 	here     *presence
+	name     *nameLock
 	beside   []companion
 	moved    atomic.Pointer[error] // a path no longer names the open file
 	handles  int                   // guarded by registry.mu
@@ -35,7 +36,7 @@ type store struct {
 
 func newStore(full string, o Options) *store {
 	return &store{
-		path: full, name: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, patience: o.BusyTimeout,
+		path: full, dsn: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, patience: o.BusyTimeout,
 		clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
 	}
 }
@@ -46,6 +47,7 @@ func newStore(full string, o Options) *store {
 var registry struct {
 	mu     sync.Mutex
 	stores []*store
+	kept   []*os.File // see name.close
 }
 
 // close stops the goroutines and closes the files. Readers close first, so that the
@@ -64,6 +66,9 @@ func (s *store) close() error {
 	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.conn.close())
+	}
+	if s.name != nil {
+		s.name.close()
 	}
 	if s.gate != nil {
 		s.gate.close()
