@@ -106,6 +106,8 @@ func explain(err error) error {
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
 		return fmt.Errorf("the file or its directory cannot be written; check their owner and mode and that the disk is mounted for writing, "+
 			"or open it with ReadOnly to look only: %w", err)
+	case lib.SQLITE_BUSY:
+		return fmt.Errorf("another process holds a lock on the file for long; try again, or end its transaction: %w", err)
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("the disk is full; make room: %w", err)
 	}

@@ -67,7 +67,7 @@ func checkName(path string) error {
 	}
 	n := &nameLock{file}
 	defer n.close()
-	at := int64(namesFrom) // nobody's, if no process has ever opened the file by this name for writing
+	at := int64(namesFrom)                               // nobody's, if no process has ever opened the file by this name for writing
 	if beside, err := os.Open(path + "-p"); err == nil { //nolint:gosec // the caller names the file
 		at, err = placeOf(beside)
 		if err = errors.Join(err, beside.Close()); err != nil {

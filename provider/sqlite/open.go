@@ -86,12 +86,6 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if s.name, err = claimName(full, s.here); err != nil {
 		return nil, err
 	}
-	if err := w.script(ctx, sqlIncremental); err != nil { // of a new file; before its first page is written
-		return nil, explain(err)
-	}
-	if err := useLog(ctx, w); err != nil {
-		return nil, err
-	}
 	if err := s.prepare(ctx, w, o); err != nil {
 		return nil, explain(err)
 	}
@@ -125,7 +119,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 func useLog(ctx context.Context, c *conn) error {
 	mode := ""
 	if _, err := c.one(ctx, "PRAGMA journal_mode = WAL", func(r *row) { mode = r.text(0) }); err != nil {
-		return explain(err)
+		return err
 	}
 	if mode != "wal" {
 		return fmt.Errorf("the file cannot use a write-ahead log (journal mode %q); is it on a network file system?", mode)
@@ -133,12 +127,19 @@ func useLog(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// prepare brings the schema up to date and ends the leases that a reboot or a dead process left.
+// prepare brings the schema up to date and ends the leases that a reboot or a dead process left. All of it takes the process's turn:
+// even to set the mode of an old file, SQLite takes the write lock, and its busy handler starves beside busy writers.
 func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
 	if err := s.gate.enter(); err != nil {
 		return err
 	}
 	defer s.gate.leave()
+	if err := c.script(ctx, sqlIncremental); err != nil { // of a new file; before its first page is written
+		return err
+	}
+	if err := useLog(ctx, c); err != nil {
+		return err
+	}
 	if !o.NoMigrate {
 		if err := migrate(ctx, c, s.clock.wall()); err != nil {
 			return err

@@ -31,7 +31,7 @@ type wait struct {
 	givenUp bool // guarded by turnstile.mu
 }
 
-var errTurn = errors.New("another process holds the write lock, or waits for it; is it stopped?")
+var errTurn = errors.New("another process holds the write lock, or waits for it; is it stopped? Try again, or end that process")
 
 func openTurnstile(path string, patience time.Duration) (*turnstile, error) {
 	t := &turnstile{patience: patience}
