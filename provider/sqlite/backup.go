@@ -49,6 +49,9 @@ func (sv *saver) save(ctx context.Context, to string) (err error) {
 	if err := sv.store.misplaced(); err != nil {
 		return err
 	}
+	if err := reserve(to, sv.store.path); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := make(chan struct{})
@@ -70,6 +73,21 @@ func (sv *saver) save(ctx context.Context, to string) (err error) {
 	}
 	_, err = c.exec(ctx, `VACUUM INTO ?`, to)
 	return err
+}
+
+// reserve creates an empty file for a copy, with the owner and the mode of the original before a byte is in it. SQLite would leave
+// its mode to the umask, which admits readers.
+func reserve(path, original string) error {
+	info, err := os.Stat(original)
+	if err != nil {
+		return err //nolint:wrapcheck // failed wraps it once, with the method's name
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, newFileMode) //nolint:gosec // the caller names the file
+	if err != nil {
+		return err //nolint:wrapcheck // failed wraps it once, with the method's name
+	}
+	shareAs(file, info)
+	return file.Close() //nolint:wrapcheck // failed wraps it once, with the method's name
 }
 
 // settle makes the copy durable under its name.

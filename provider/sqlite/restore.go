@@ -26,6 +26,8 @@ type Restored struct {
 // which Windows has not: there, nobody can rename it. Restore fails without an effect, except that a call which was killed may have
 // renamed the old file already. A repeated call then completes it.
 //
+// The new file has the owner and mode of the replaced one, else those of the backup without rights of other users.
+//
 // The other errors are those of [OpenWith] with ReadOnly for the backup.
 func Restore(ctx context.Context, backup, path string, replace bool) (r Restored, err error) {
 	defer func() {
@@ -50,6 +52,9 @@ func Restore(ctx context.Context, backup, path string, replace bool) (r Restored
 		return r, err
 	}
 	if err = copyStore(ctx, backup, part); err == nil {
+		err = admit(part, full)
+	}
+	if err == nil {
 		r, err = install(part, full, old)
 	}
 	if err != nil {
@@ -97,6 +102,22 @@ func standing(full string) (list []string, err error) {
 		}
 	}
 	return list, nil
+}
+
+// admit gives the new file the owner and the mode of the one that it replaces. If there is none it keeps those of the backup, but other
+// users may not read it: earlier releases made backups that everybody could read.
+func admit(part, full string) error {
+	file, err := os.OpenFile(part, os.O_RDWR, 0)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	var was os.FileInfo
+	if was, err = os.Stat(full); err == nil {
+		shareAs(file, was)
+	} else if was, err = file.Stat(); err == nil {
+		err = file.Chmod(was.Mode().Perm() &^ 0o007)
+	}
+	return errors.Join(err, file.Close())
 }
 
 // copyStore copies a store that is checked to be complete.
