@@ -82,7 +82,7 @@ func reserve(path, original string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, newFileMode) //nolint:gosec // the caller names the file
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, newFileMode)
 	if err != nil {
 		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}

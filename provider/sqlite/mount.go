@@ -15,7 +15,7 @@ import (
 func checkMount(path string) error {
 	list, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return nil //nolint:nilerr // no system with such mounts
+		return nil // no system with such mounts
 	}
 	defer list.Close() //nolint:errcheck // it is only read
 	if !mounted(list, path) {

@@ -63,7 +63,7 @@ func claimName(path string, here *presence) (*nameLock, error) {
 func checkName(path string) error {
 	file, err := os.Open(path) //nolint:gosec // the caller names the file
 	if err != nil {
-		return nil //nolint:nilerr // SQLite says why
+		return nil // SQLite says why
 	}
 	n := &nameLock{file}
 	defer n.close()
@@ -87,7 +87,7 @@ func placeOf(beside *os.File) (int64, error) {
 	if !ok {
 		return 0, errors.ErrUnsupported
 	}
-	return namesFrom + 1 + int64(stat.Ino%(namesMost-1)), nil //nolint:gosec // it is below namesMost
+	return namesFrom + 1 + int64(stat.Ino%(namesMost-1)), nil
 }
 
 // check returns an error if a process has another byte than that at the offset.
@@ -105,19 +105,19 @@ func (n *nameLock) check(path string, at int64) error {
 		}
 		switch other := n.last(); other {
 		case "":
-			return fmt.Errorf("a process has the file open by another name than %s, %w", path, twoNames)
+			return fmt.Errorf("a process has the file open by another name than %s, %w", path, errTwoNames)
 		case path:
-			return fmt.Errorf("a process has %s open, and its lock files beside it were removed or are hidden by a mount, %w", path, twoNames)
+			return fmt.Errorf("a process has %s open, and its lock files beside it were removed or are hidden by a mount, %w", path, errTwoNames)
 		default:
-			return fmt.Errorf("a process has the file open by another name: there it is %s, here %s, %w", other, path, twoNames)
+			return fmt.Errorf("a process has the file open by another name: there it is %s, here %s, %w", other, path, errTwoNames)
 		}
 	}
 	return nil
 }
 
-// twoNames says why a second name is refused, and what to do.
-var twoNames = fmt.Errorf("and each name has a log of its own, so commits would be lost: %w: use one name in all processes, "+
-	"or stop the other one; with containers mount the directory, never the file", provider.ErrInvalid) //nolint:gochecknoglobals // constant
+// errTwoNames says why a second name is refused, and what to do.
+var errTwoNames = fmt.Errorf("and each name has a log of its own, so commits would be lost: %w: use one name in all processes, "+
+	"or stop the other one; with containers mount the directory, never the file", provider.ErrInvalid)
 
 // unfinished refuses a file whose last commits are in the log of a process that died with another name.
 func (n *nameLock) unfinished(path string) error {
@@ -158,7 +158,7 @@ func (n *nameLock) last() (path string) {
 		if err == nil {
 			path = string(text[:size])
 		}
-		return err
+		return err //nolint:wrapcheck // it is ignored
 	})
 	return path
 }

@@ -87,8 +87,10 @@ func TestLogOfADeadProcessIsNotLeftBehindByAnotherName(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
 	cmd, lines := start(t, "forever", first)
-	stored := 0
-	for ; stored < 5 && lines.Scan(); stored++ {
+	for range 5 {
+		if !lines.Scan() {
+			t.Fatal("the other process stored too little")
+		}
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -31,12 +31,12 @@ func OpenWith(path string, options Options) (*Provider, error) {
 		return nil, err
 	}
 	s := sharing(full, options.ReadOnly)
-	if s == nil {
-		if !options.MountedFile {
-			if err := checkMount(full); err != nil {
-				return nil, fmt.Errorf("open %s: %w", path, err)
-			}
+	if s == nil && !options.MountedFile {
+		if err := checkMount(full); err != nil {
+			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
+	}
+	if s == nil {
 		ctx, cancel := context.WithTimeout(writerContext(), openTimeout)
 		defer cancel()
 		opener := openStore
