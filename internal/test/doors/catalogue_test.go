@@ -67,7 +67,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrEnded", client.ErrEnded), k("orchestration.ErrEnded", orchestration.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
-				"the instance has ended and accepts nothing more", "no", "the caller", "Decide what a late event means, or start a new instance.",
+				"the instance has ended and accepts nothing more; for an update, its handler has not run", "no", "the caller", "Decide what a late event means, or start a new instance.",
 			},
 			{
 				[]kind{k("client.ErrForbidden", client.ErrForbidden)},
@@ -120,7 +120,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrBlocked", client.ErrBlocked)},
-				"`Wait` with `OrBlocked`: the instance cannot make a turn; the error is a `*client.BlockedError`", "the engine does", "the author, or the operator",
+				"`Wait` or `Update` with `OrBlocked`: the instance cannot make a turn; the error is a `*client.BlockedError`", "the engine does", "the author, or the operator",
 				"Deploy fixed code; `perdure unblock` skips the delay. See [Release blocked instances](../how-to/release-blocked-instances.md).",
 			},
 			{
@@ -169,7 +169,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrAbandoned", client.ErrAbandoned)},
-				"`Update`: the instance ended while the handler ran", "no", "the caller", "The handler may have had effects: look before you repeat it elsewhere.",
+				"`Update`: the instance ended, or was terminated, while the handler ran or waited for its turn", "no", "the caller", "The handler may have had effects: look before you repeat it elsewhere.",
 			},
 			{
 				[]kind{k("client.ErrNotCarried", client.ErrNotCarried)},
@@ -178,7 +178,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrOutcomeGone", client.ErrOutcomeGone)},
-				"`Update`: the instance has taken the update before, and its outcome is no longer kept", "no", "the caller", "Ask sooner; see [limits](limits.md#updates).",
+				"`Update`: the instance has taken the update before, and its outcome is no longer kept; or a fork has it in its prefix", "no", "the caller", "Ask sooner; see [limits](limits.md#updates).",
 			},
 			{
 				[]kind{k("client.ErrDiscarded", client.ErrDiscarded)},
@@ -203,7 +203,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrSuperseded", client.ErrSuperseded)},
-				"`Reset`, `Fork` or `Restart`: the execution is over by now, or the ID was given to another instance", "no", "the caller", "Read the history of the current execution and choose an event of it.",
+				"`Reset`, `Fork` or `Restart`: the execution is over by now, or the ID was given to another instance; a repeated `Reset`: it was made, and its execution is not stored any more", "no", "the caller", "Read the history of the current execution and choose an event of it.",
 			},
 			{
 				[]kind{k("client.ErrConflict", client.ErrConflict)},
