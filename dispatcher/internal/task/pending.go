@@ -214,15 +214,15 @@ func (w *Worker) grace(working context.Context, a *Attempt, cause error) {
 
 // gracePending waits for the completer of a pending attempt. No code runs here that could leak.
 func (w *Worker) gracePending(working context.Context, a *Attempt, cause error) {
-	period := w.Config.GracePeriod
+	period, why := w.Config.GracePeriod, fmt.Errorf("did not end within the grace period of %v: %w", w.Config.GracePeriod, cause)
 	if !patient(cause) {
-		period = 0
+		period, why = 0, fmt.Errorf("was abandoned, as its outcome no longer counts: %w", cause)
 	}
 	timer := time.NewTimer(period)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		w.abandon(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", period, cause))
+		w.abandon(working, a, cause, why)
 	case <-a.Done:
 	case <-working.Done():
 	}
