@@ -186,24 +186,28 @@ func (n *inspector) walk(v reflect.Value, path string, loose bool) string {
 		if s := v.String(); !utf8.ValidString(s) {
 			return fmt.Sprintf("%s is text that is not UTF-8: %s; use []byte, or convert it", at(path), strconv.QuoteToASCII(start(s)))
 		}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		if text := fmt.Sprint(v); loose && !exactText(text) {
-			return inexactNumber(path, text)
-		}
 	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return ""
-		}
-		for i := range v.Len() {
-			if why := n.walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i), loose); why != "" {
-				return why
-			}
-		}
+		return n.items(v, path, loose)
 	case reflect.Map:
 		return n.entries(v, path, loose)
 	case reflect.Struct:
 		return n.fields(v, path, loose)
 	default:
+		if text := fmt.Sprint(v); loose && (v.CanInt() || v.CanUint()) && !exactText(text) {
+			return inexactNumber(path, text)
+		}
+	}
+	return ""
+}
+
+func (n *inspector) items(v reflect.Value, path string, loose bool) string {
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		return "" // written as base64
+	}
+	for i := range v.Len() {
+		if why := n.walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i), loose); why != "" {
+			return why
+		}
 	}
 	return ""
 }

@@ -148,7 +148,7 @@ func (db *database) snapshot(ctx context.Context, op string, fn func(context.Con
 
 func (db *database) snapshotOn(ctx context.Context, pool *pgxpool.Pool, op string, fn func(context.Context, pgx.Tx) error) error {
 	return db.readOn(ctx, pool, op, func(ctx context.Context, c *pgxpool.Conn) error {
-		options := pgx.TxOptions{BeginQuery: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL row_security = off`}
+		options := pgx.TxOptions{BeginQuery: `BEGIN READ ONLY, ISOLATION LEVEL REPEATABLE READ; SET LOCAL row_security = off`}
 		return pgx.BeginTxFunc(ctx, c, options, func(tx pgx.Tx) error { return fn(ctx, tx) })
 	})
 }

@@ -224,7 +224,10 @@ func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err err
 		task.Payload, task.Details, task.Failure = r.sound(6, 9), r.blob(7), r.blob(8)
 		stored.StartBy, stored.Deadline, stored.Begun = r.time(10), r.time(5), r.bool(11)
 	}, ref.Key, ref.Execution, ref.EventID)
-	if err = cmp.Or(err, unknown); err != nil {
+	if err == nil {
+		err = unknown
+	}
+	if err != nil {
 		return task, err
 	}
 	task.StartBy = stored.StartBy

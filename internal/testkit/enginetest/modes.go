@@ -43,12 +43,12 @@ func EveryMode(t *testing.T, test func(e *Engine)) {
 func EveryStore(t *testing.T, test func(e *Engine)) {
 	t.Helper()
 	EveryMode(t, test)
-	real := modes
+	onDisk := modes
 	if testing.Short() {
 		one := crc32.ChecksumIEEE([]byte(t.Name())) % uint32(len(modes))
-		real = modes[one : one+1]
+		onDisk = modes[one : one+1]
 	}
-	for _, mode := range real {
+	for _, mode := range onDisk {
 		t.Run("sqlite/"+mode.name, func(t *testing.T) {
 			t.Parallel()
 			e := SQLite(t, mode.opts)

@@ -155,6 +155,9 @@ func (s source) settings(kind string) (names []string) {
 	if _, of := s.types["UpdateID"]; of && kind == "UpdateOption" { // each of its options is one of other calls, too
 		names = append(names, slices.Concat(s.functions["UpdateID"], s.functions["Acceptance"])...)
 	}
+	if _, of := s.types["Blockage"]; of && (kind == "UpdateOption" || kind == "WaitOption") { // an option of both
+		names = append(names, s.functions["Blockage"]...)
+	}
 	if kind == "StartOption" { // each option of an event is one of a start
 		names = append(names, s.functions["RaiseOption"]...)
 	}
