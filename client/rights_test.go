@@ -174,7 +174,7 @@ func reading() []string {
 		"Client.History", "Client.HistoryPage", "Client.List", "Client.Nodes", "Client.Patches", "Client.PreviewBulk", "Client.Queues",
 		"Client.Result", "Client.Retention", "Client.Schedules", "Client.Sealed", "Client.StoreFigures", "Client.Tree", "Client.Versions",
 		"Handle.DeadLetters", "Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
-		"Handle.HistoryPage", "Handle.Result", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
+		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
 		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value",
 	}
 }
