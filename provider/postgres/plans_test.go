@@ -132,7 +132,7 @@ func explain(t *testing.T, p *Provider, sql string, args []any) (rows float64, s
 		}
 	}()
 	var text []byte
-	if _, err := tx.Exec(t.Context(), sqlGateClock); err != nil {
+	if _, err := tx.Exec(t.Context(), p.db.names.sql(sqlGateClock)); err != nil {
 		t.Fatal(err)
 	}
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
