@@ -155,8 +155,11 @@ func (o *opening) plan(values []provider.KeyValue) *prefix.Plan {
 func (o *opening) fill(ctx context.Context, p *prefix.Plan) (bad *history.Answer, err error) {
 	x, bad := o.replay(ctx, p.Branch.New, p.Open())
 	if bad != nil && bad.Outcome == history.AnswerNotReplay { // the code may have acted by the identity of the origin
+		first := bad // what differs for the identity that the code will have
 		p.Branch.AsOrigin = true
-		x, bad = o.replay(ctx, p.Branch.New, p.Open())
+		if x, bad = o.replay(ctx, p.Branch.New, p.Open()); bad != nil && bad.Outcome == history.AnswerNotReplay {
+			bad = first
+		}
 	}
 	if bad != nil {
 		return bad, nil
