@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if where := os.Getenv(crashing); where != "" {
 		os.Exit(crash(where))
 	}
-	leaktest.Main(m, postgrestest.Stop)
+	leaktest.Main(m, postgrestest.Stop, closeKept)
 }
 
 // A house is a database with a store, which an engine closes, and a table of the program.
@@ -163,5 +163,18 @@ func (h *house) ledger(t *testing.T, want int) {
 	got, err := h.rows(t.Context())
 	if err != nil || got != want {
 		t.Errorf("the ledger has %d rows, want %d: %v", got, want, err)
+	}
+}
+
+// closeKept opens and closes a store. The file of a store that closed while a connection of the program had locks on it stays open until
+// the next one closes, as to close it would drop them.
+func closeKept() {
+	dir, err := os.MkdirTemp("", "perdure-kept-") //nolint:usetesting // all tests have ended
+	if err != nil {
+		return
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
+	if p, err := sqlite.Open(filepath.Join(dir, "store.db")); err == nil {
+		_ = p.Close()
 	}
 }
