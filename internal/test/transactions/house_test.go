@@ -169,7 +169,7 @@ func (h *house) ledger(t *testing.T, want int) {
 // closeKept opens and closes a store. The file of a store that closed while a connection of the program had locks on it stays open until
 // the next one closes, as to close it would drop them.
 func closeKept() {
-	dir, err := os.MkdirTemp("", "perdure-kept-") //nolint:usetesting // all tests have ended
+	dir, err := os.MkdirTemp("", "perdure-kept-")
 	if err != nil {
 		return
 	}
