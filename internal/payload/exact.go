@@ -172,9 +172,9 @@ func (n *inspector) walk(v reflect.Value, path string, loose bool) string {
 		return n.walk(v.Elem(), path, loose)
 	default:
 	}
-	if number, ok := reflect.TypeAssert[json.Number](v); ok {
-		if loose && !exactText(number.String()) {
-			return inexactNumber(path, number.String())
+	if t == reflect.TypeFor[json.Number]() { // no assertion: v may be a field of an embedded struct that is not exported
+		if loose && !exactText(v.String()) {
+			return inexactNumber(path, v.String())
 		}
 		return ""
 	}
@@ -193,7 +193,10 @@ func (n *inspector) walk(v reflect.Value, path string, loose bool) string {
 	case reflect.Struct:
 		return n.fields(v, path, loose)
 	default:
-		if text := fmt.Sprint(v); loose && (v.CanInt() || v.CanUint()) && !exactText(text) {
+		if !loose || !v.CanInt() && !v.CanUint() {
+			return ""
+		}
+		if text := fmt.Sprint(v); !exactText(text) {
 			return inexactNumber(path, text)
 		}
 	}
