@@ -90,7 +90,7 @@ test-quick: need-go need-cc ## part 2: the quick tests
 			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)' | sort -r); \
 	}; $(call timed,go test -race -short,part)
 
-test-long: need-go need-cc test-race test-plain otel ## all tests in their long form, on all stores; a quarter of an hour
+test-long: need-go need-cc test-race test-plain otel ## all tests in their long form, on all stores (long)
 	@printf '\nmake test-long: all parts passed\n'
 
 # As in test-quick. -short is not set: more rounds, more stores, real crashes.

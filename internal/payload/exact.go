@@ -54,7 +54,7 @@ func inexact(v any, data []byte) string {
 		return fmt.Sprintf("the JSON string escape at byte %d is half of a UTF-16 pair, which is no text: write both halves, or U+FFFD", at)
 	}
 	if bytes.Contains(data, []byte(`\ufffd`)) || longNumber(data) {
-		return (&inspector{}).walk(reflect.ValueOf(v), "", false)
+		return changed(reflect.ValueOf(v), "", false)
 	}
 	return ""
 }
@@ -156,20 +156,18 @@ func longNumber(data []byte) bool {
 	return false
 }
 
-// inspector finds the place of a value that JSON changes. The value has been encoded, so it is no cycle.
-type inspector struct{}
-
-// walk looks at v, found at path. loose tells that it lies in an any, which decodes to JSON's own types.
-func (n *inspector) walk(v reflect.Value, path string, loose bool) string {
+// changed says where v, found at path, has a value that JSON changes. v has been encoded, so it is no cycle. loose
+// tells that it lies in an any, which decodes to JSON's own types.
+func changed(v reflect.Value, path string, loose bool) string {
 	if !v.IsValid() {
 		return ""
 	}
 	t := v.Type()
 	switch t.Kind() {
 	case reflect.Interface:
-		return n.walk(v.Elem(), path, true)
+		return changed(v.Elem(), path, true)
 	case reflect.Pointer:
-		return n.walk(v.Elem(), path, loose)
+		return changed(v.Elem(), path, loose)
 	default:
 	}
 	if t == reflect.TypeFor[json.Number]() { // no assertion: v may be a field of an embedded struct that is not exported
@@ -187,11 +185,11 @@ func (n *inspector) walk(v reflect.Value, path string, loose bool) string {
 			return fmt.Sprintf("%s is text that is not UTF-8: %s; use []byte, or convert it", at(path), strconv.QuoteToASCII(start(s)))
 		}
 	case reflect.Slice, reflect.Array:
-		return n.items(v, path, loose)
+		return changedItem(v, path, loose)
 	case reflect.Map:
-		return n.entries(v, path, loose)
+		return changedEntry(v, path, loose)
 	case reflect.Struct:
-		return n.fields(v, path, loose)
+		return changedField(v, path, loose)
 	default:
 		if !loose || !v.CanInt() && !v.CanUint() {
 			return ""
@@ -203,36 +201,36 @@ func (n *inspector) walk(v reflect.Value, path string, loose bool) string {
 	return ""
 }
 
-func (n *inspector) items(v reflect.Value, path string, loose bool) string {
+func changedItem(v reflect.Value, path string, loose bool) string {
 	if v.Type().Elem().Kind() == reflect.Uint8 {
 		return "" // written as base64
 	}
 	for i := range v.Len() {
-		if why := n.walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i), loose); why != "" {
+		if why := changed(v.Index(i), fmt.Sprintf("%s[%d]", path, i), loose); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func (n *inspector) entries(v reflect.Value, path string, loose bool) string {
+func changedEntry(v reflect.Value, path string, loose bool) string {
 	for k, e := range v.Seq2() {
 		if k.Kind() == reflect.String && !utf8.ValidString(k.String()) {
 			return fmt.Sprintf("a key of %s is text that is not UTF-8: %s", at(path), strconv.QuoteToASCII(start(k.String())))
 		}
-		if why := n.walk(e, fmt.Sprintf("%s[%v]", path, start(fmt.Sprint(k))), loose); why != "" {
+		if why := changed(e, fmt.Sprintf("%s[%v]", path, start(fmt.Sprint(k))), loose); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func (n *inspector) fields(v reflect.Value, path string, loose bool) string {
+func changedField(v reflect.Value, path string, loose bool) string {
 	for f := range v.Type().Fields() {
 		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		if why := n.walk(v.FieldByIndex(f.Index), strings.TrimPrefix(path+"."+f.Name, "."), loose); why != "" {
+		if why := changed(v.FieldByIndex(f.Index), strings.TrimPrefix(path+"."+f.Name, "."), loose); why != "" {
 			return why
 		}
 	}
