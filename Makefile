@@ -86,7 +86,7 @@ test-build: need-go need-cc ## part 1: build everything; make lint and make chec
 test-quick: need-go need-cc ## part 2: the quick tests
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
-		CGO_ENABLED=1 GOFLAGS="$$GOFLAGS $(QUICKLY)" $(GO) test -short -p $(ATONCE) -parallel 4 -vet=off -timeout 10m $(TESTFLAGS) \
+		CGO_ENABLED=1 GOFLAGS="$$GOFLAGS $(QUICKLY)" $(GO) test -short -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) \
 			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)' | sort -r); \
 	}; $(call timed,go test -race -short,part)
 
