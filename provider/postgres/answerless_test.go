@@ -22,7 +22,10 @@ const fatal = "its answer is lost"
 // cancelRequest is the code of a CancelRequest message; see "Message Formats" in the Postgres documentation.
 const cancelRequest = 80877102
 
-// answerless is a connection that breaks at the first response after it carried fatal.
+// idle is the message ReadyForQuery of a session whose transaction has ended.
+const idle = "Z\x00\x00\x00\x05I"
+
+// answerless is a connection that breaks when the transaction that carried fatal has ended. Its responses are lost.
 type answerless struct {
 	net.Conn
 
@@ -43,10 +46,16 @@ func (c *answerless) Write(b []byte) (int, error) {
 
 func (c *answerless) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err == nil && c.doomed.Load() {
-		return 0, syscall.ECONNRESET
+	if err != nil || !c.doomed.Load() {
+		return n, err
 	}
-	return n, err
+	// A server whose connection breaks before it has read the commit stores nothing.
+	for lost := bytes.Clone(b[:n]); !bytes.Contains(lost, []byte(idle)); lost = append(lost, b[:n]...) {
+		if n, err = c.Conn.Read(b); err != nil {
+			return 0, err
+		}
+	}
+	return 0, syscall.ECONNRESET
 }
 
 // losing opens a store whose connections are answerless.

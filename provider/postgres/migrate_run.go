@@ -122,12 +122,16 @@ func (m *migration) connect(ctx context.Context) error {
 // patiently runs a part of the migration until it got its locks, or ctx ends. Then the error names who holds them.
 func (m *migration) patiently(ctx context.Context, part func() error) error {
 	told := time.Now()
+	var blocked error // why the last attempt that ended before ctx did was in vain
 	for rest := migrateRest; ; {
 		err := part()
 		other := errors.Is(err, errMigrating)
 		busy := other || sqlState(err) == stateLockTimeout || sqlState(err) == stateDeadlock
 		if !busy && (err == nil || ctx.Err() == nil) {
 			return err
+		}
+		if busy {
+			blocked = err
 		}
 		pause := migratePoll
 		if !other {
@@ -139,17 +143,18 @@ func (m *migration) patiently(ctx context.Context, part func() error) error {
 				"error", err, "holder", m.holder(ctx))
 		}
 		if !sleep(ctx, pause) {
-			return m.inVain(ctx, err, busy)
+			return m.inVain(ctx, err, blocked)
 		}
 	}
 }
 
-// inVain returns the error of a migration that ctx ended, perhaps while it waited.
-func (m *migration) inVain(ctx context.Context, err error, busy bool) error {
+// inVain returns the error of a migration that ctx ended: err of its last attempt, which ctx may have cut off, and blocked
+// of the last one that others held up, if any.
+func (m *migration) inVain(ctx context.Context, err, blocked error) error {
 	text := err.Error()
-	if errors.Is(err, errMigrating) {
-		text += ": " + ctx.Err().Error()
-	} else if busy {
+	if errors.Is(blocked, errMigrating) {
+		text = blocked.Error() + ": " + ctx.Err().Error()
+	} else if blocked != nil {
 		text = "waiting for locks: " + ctx.Err().Error()
 	}
 	if holder := m.holder(ctx); holder != "" {
