@@ -255,10 +255,14 @@ func (s *presence) limit() provider.Time {
 	return s.last.Add(-silence)
 }
 
-// handsOff names the owners to which a call is about to lease tasks.
-func (s *presence) handsOff(ctx context.Context, tasks []provider.NewTask) error {
+// handsOff names the owners to which a call is about to lease tasks, unless the call is invalid: the row could not hold an
+// owner that is no valid text, and this process could not renew it any more.
+func (s *presence) handsOff(ctx context.Context, tasks []provider.NewTask, validate func() error) error {
 	for i := range tasks {
 		if lease := tasks[i].Lease; lease != nil {
+			if err := validate(); err != nil {
+				return err
+			}
 			if err := s.show(ctx, lease.Owner, lease.Duration); err != nil {
 				return err
 			}

@@ -350,3 +350,21 @@ func TestIdleProcessIsSilent(t *testing.T) {
 		t.Errorf("%d rows of a process that has fetched a task", n)
 	}
 }
+
+// A call that names an owner which is no valid text is refused, and the process still renews its row.
+func TestInvalidOwnerDoesNotStopRenewals(t *testing.T) {
+	p := store(t)
+	s := byHand(t, p)
+	req := createRequest("in")
+	req.First = firstTurn(&req)
+	req.First.Tasks[0].Lease.Owner = "a\x00b"
+	if _, err := p.Create(t.Context(), req); !errors.Is(err, provider.ErrInvalid) {
+		t.Fatalf("create: %v", err)
+	}
+	c := begun(t, p, "other")
+	c.Tasks = []provider.NewTask{{EventID: 3, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: unique(), Owner: "a\x00b", Duration: lease}}}
+	if _, err := p.CommitTurn(t.Context(), c); !errors.Is(err, provider.ErrInvalid) {
+		t.Fatalf("commit: %v", err)
+	}
+	beat(t, s)
+}

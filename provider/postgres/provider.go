@@ -67,7 +67,7 @@ func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (prov
 	if req.First == nil {
 		return p.calls.Create(ctx, req)
 	}
-	if err := p.presence.handsOff(ctx, req.First.Tasks); err != nil {
+	if err := p.presence.handsOff(ctx, req.First.Tasks, req.Validate); err != nil {
 		return provider.CreateResult{}, failed("create", err, provider.OutcomeNothing)
 	}
 	res, err := p.calls.Create(ctx, req)
@@ -77,7 +77,7 @@ func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (prov
 
 // CommitTurn implements [provider.Provider].
 func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	if err := p.presence.handsOff(ctx, req.Tasks); err != nil {
+	if err := p.presence.handsOff(ctx, req.Tasks, req.Validate); err != nil {
 		return provider.CommitTurnResult{}, failed("commit turn", err, provider.OutcomeNothing)
 	}
 	res, err := p.calls.CommitTurn(ctx, req)
