@@ -74,7 +74,7 @@ func startSingle(e *enginetest.Engine, n int) client.Handle[int] {
 }
 
 func slowRetry() orchestration.ActivityOption {
-	return orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: 24 * time.Hour, MaxAttempts: 10})
+	return orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: 2 * time.Hour, MaxAttempts: 10})
 }
 
 // An operator ends a running attempt: with an output, an error, a retry or a pause. Its code learns that, its result is dropped, and the
@@ -148,7 +148,7 @@ func TestHazard86_PausedActivityDoesNotRun(t *testing.T) {
 					if err := h.Activity(ref).Pause(e.T.Context(), "look first"); err != nil {
 						e.T.Fatal(err)
 					}
-					time.Sleep(100 * time.Hour) //nolint:forbidigo // virtual time
+					time.Sleep(3 * time.Hour) //nolint:forbidigo // virtual time
 					if n := len(a.begun); n != 0 {
 						e.T.Fatalf("%d attempts of a paused activity", n)
 					}

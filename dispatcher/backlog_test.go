@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -127,6 +128,7 @@ func TestHazard22_OldestGoesFirstUnderABacklog(t *testing.T) {
 // that only until the queue is empty again. In a few runs of a hundred, tasks that began together stay together: they fill each fetch, so
 // that more seem to wait. So two runs of three must show it.
 func TestBacklogIsHandedOff(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	const backlog = 1000
 	for _, burst := range []int{0, 1000} {

@@ -82,11 +82,11 @@ func TestDrainedMailboxHasAllAfterAFailedTurn(t *testing.T) {
 	})
 }
 
-// Ends that were refused count only in a row: three of them, weeks apart, bury no event.
+// Ends that were refused count only in a row: three of them, an hour apart, bury no event.
 func TestRefusedEndsAreForgottenOnceTheCodeGoesOn(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
-		const weeks = 4
+		const rounds = 4
 		reg := registry(e.T)
 		enginetest.Orchestration(e.T, reg, "drain", func(ctx *octx, _ none) (all int, err error) {
 			box := orchestration.Events[int](ctx, "box")
@@ -102,18 +102,18 @@ func TestRefusedEndsAreForgottenOnceTheCodeGoesOn(t *testing.T) {
 		var key provider.UUID
 		var ends atomic.Int64
 		m := &meddling{Provider: e.Store, before: func() {
-			if ends.Add(1) <= weeks {
+			if ends.Add(1) <= rounds {
 				e.Raise(key, "box", 1)
 			}
 		}}
 		rt := e.StartOn(m, reg, e.Options)
 		key = e.Create("drain", "drain", none{})
-		for i := range weeks {
+		for i := range rounds {
 			e.Raise(key, "box", i)
-			time.Sleep(7 * 24 * time.Hour) //nolint:forbidigo // virtual
+			time.Sleep(time.Hour) //nolint:forbidigo // virtual
 		}
-		e.Raise(key, "box", weeks)
-		drained(e, rt, key, 2*weeks+1)
+		e.Raise(key, "box", rounds)
+		drained(e, rt, key, 2*rounds+1)
 	})
 }
 

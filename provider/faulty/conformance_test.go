@@ -15,6 +15,7 @@ import (
 // is as good: the contract allows both. It does not allow empty results before Wait has passed, so the suite does not run with
 // duplicate wake-ups. The engine must tolerate them.
 func TestConformance(t *testing.T) {
+	longtest.Skip(t)
 	blocking := []faulty.Op{faulty.FetchTurns, faulty.FetchTasks, faulty.FetchAsks, faulty.Get}
 	for name, rules := range map[string][]faulty.Rule{
 		"no rules": nil,
@@ -22,9 +23,6 @@ func TestConformance(t *testing.T) {
 		"notices":  {{Ops: []faulty.Op{faulty.Notify}, Kind: faulty.DuplicateWake}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if rules != nil {
-				longtest.Skip(t)
-			}
 			validations.Run(t, func(t *testing.T) provider.Provider {
 				plan := faulty.NewPlan(1)
 				for _, r := range rules {

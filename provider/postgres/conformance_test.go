@@ -31,6 +31,9 @@ func TestConformance(t *testing.T) {
 	}
 	// The last one gets no notices.
 	opts := []validations.Option{validations.Transactions(beginTx), validations.Handles(another(false), another(true))}
+	if testing.Short() { // the memory store runs all cases
+		opts = append(opts, validations.Part(1, 4))
+	}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
 			opts = append(opts, validations.Skip(name, "make test-long runs it without the race detector, and that of the memory store with it"))

@@ -21,6 +21,9 @@ func TestConformance(t *testing.T) {
 		return openTest(t, own.store.path, Options{})
 	}
 	opts := []validations.Option{validations.Transactions(beginTx), validations.Handles(again, again)}
+	if testing.Short() { // the memory store runs all cases
+		opts = append(opts, validations.Part(0, 4))
+	}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
 			opts = append(opts, validations.Skip(name, "make test-long runs it without the race detector, and that of the memory store with it"))

@@ -3,6 +3,7 @@ package validations
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,8 @@ type options struct {
 	begin beginTx // nil: the suite cannot begin transactions of a caller
 	pace  int     // how much longer short durations become
 
+	part, parts uint32 // the cases that run
+
 	handles []func(t *testing.T, first provider.Provider) provider.Provider
 }
 
@@ -132,14 +135,32 @@ func Limit(d time.Duration) Option { return func(o *options) { o.limit = d } }
 // Skip skips the case "group/name". The test log shows the reason.
 func Skip(name, reason string) Option { return func(o *options) { o.skip[name] = reason } }
 
+// Part leaves out all cases of a table but the i-th of n parts, counted from 0, for a first, quick run: what passes a part may
+// still break the contract. The name of a case tells its part. Cases on random sequences of calls and on several handles run in
+// each part. Part panics if i is not below n.
+func Part(i, n int) Option {
+	if i < 0 || i >= n {
+		panic(fmt.Sprintf("validations.Part(%d, %d): there is no such part", i, n))
+	}
+	return func(o *options) { o.part, o.parts = uint32(i), uint32(n) }
+}
+
+// leavesOut reports whether a case belongs to another part.
+func (o *options) leavesOut(c testCase) bool {
+	return crc32.ChecksumIEEE([]byte(c.group+"/"+c.name))%o.parts != o.part
+}
+
 // Run checks a provider against the whole contract. open makes a new, empty provider for each case and cleans up through t.
 func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option) {
 	t.Helper()
-	o := options{limit: 2 * time.Minute, skip: map[string]string{}}
+	o := options{limit: 2 * time.Minute, skip: map[string]string{}, parts: 1}
 	for _, opt := range opts {
 		opt(&o)
 	}
 	for _, c := range cases() {
+		if o.leavesOut(c) {
+			continue
+		}
 		t.Run(c.group+"/"+c.name, func(t *testing.T) { runCase(t, c, open, &o, false) })
 	}
 	runSpread(t, open, &o)

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"hash/crc32"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -27,10 +28,11 @@ var modes = []mode{
 }
 
 // EveryMode runs a test on memory with the cache on, off, and with eviction after every
-// turn, and without all fast paths, in virtual time.
+// turn, and without all fast paths, in virtual time. With -short a test takes the first mode and one more, always the
+// same one, and other tests take the others.
 func EveryMode(t *testing.T, test func(e *Engine)) {
 	t.Helper()
-	for _, mode := range modes {
+	for _, mode := range slices.Concat(modes[:1], quickly(t, modes[1:])) {
 		t.Run("memory/"+mode.name, func(t *testing.T) {
 			t.Parallel()
 			mode.bubble(t, test)
@@ -43,12 +45,7 @@ func EveryMode(t *testing.T, test func(e *Engine)) {
 func EveryStore(t *testing.T, test func(e *Engine)) {
 	t.Helper()
 	EveryMode(t, test)
-	onDisk := modes
-	if testing.Short() {
-		one := crc32.ChecksumIEEE([]byte(t.Name())) % uint32(len(modes))
-		onDisk = modes[one : one+1]
-	}
-	for _, mode := range onDisk {
+	for _, mode := range quickly(t, modes) {
 		t.Run("sqlite/"+mode.name, func(t *testing.T) {
 			t.Parallel()
 			e := SQLite(t, mode.opts)
@@ -56,6 +53,16 @@ func EveryStore(t *testing.T, test func(e *Engine)) {
 			test(e)
 		})
 	}
+}
+
+// quickly returns the given modes, with -short the one that the name of the test chooses.
+func quickly(t *testing.T, of []mode) []mode {
+	t.Helper()
+	if !testing.Short() {
+		return of
+	}
+	one := crc32.ChecksumIEEE([]byte(t.Name())) % uint32(len(of))
+	return of[one : one+1]
 }
 
 // Bubble runs a test on memory in virtual time. Nothing of it may be running at its end.
