@@ -5,7 +5,7 @@ LINT_VERSION := 2.15.0
 LINT         := .bin/golangci-lint
 
 # What `make test` leaves to `make test-long`: examples, benchmarks, and suites that need minutes.
-LONGONLY := /(bench|examples)(/|$$)
+LONGONLY := /(bench|examples)(/|$$)|/internal/test/(durability|storagefaults|mutation)$$
 
 # In `make test-long`: packages whose tests run under the race detector. Every other package is tested without it, so a new
 # package is never left out.

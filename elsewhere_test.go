@@ -15,11 +15,14 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
 // The module and its tests type-check on systems that make test does not run on. Checking types takes a tenth of the
 // time of the builds of make cross.
 func TestTypesElsewhere(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, system := range []string{"windows/amd64", "darwin/arm64"} {
 		t.Run(system, func(t *testing.T) {
@@ -33,6 +36,7 @@ func TestTypesElsewhere(t *testing.T) {
 
 // The comparison with other engines, a module of its own, type-checks with its tests. To build it means to compile all those engines.
 func TestTypesOfTheComparison(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	if checked := checkTypes(t, listAll(t, filepath.Join("bench", "compare"), "-test", "CGO_ENABLED=0")); checked < 2 {
 		t.Errorf("checked %d packages and sets of tests, which cannot be all", checked)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
 // readmeProgram returns the first Go block of the README, which is the quick start.
@@ -40,6 +42,7 @@ func TestQuickStartIsTheExample(t *testing.T) {
 
 // The quick start builds and runs in a user's module, outside of this repository.
 func TestQuickStartOutsideTheRepository(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	repo, err := os.Getwd()
 	if err != nil {
