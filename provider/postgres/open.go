@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -74,26 +73,31 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, connector *connector, o Op
 	return start(db, kinds), nil //nolint:contextcheck // what it starts lives as long as the provider
 }
 
-// sqlHidden names a table of which policies hide rows from this role.
-const sqlHidden = `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE n.nspname = $1 AND c.relkind = 'r' AND row_security_active(c.oid) ORDER BY 1 LIMIT 1`
+// sqlSight returns whether the server is a standby, and a table of which policies hide rows from this role, if any.
+const sqlSight = `SELECT pg_is_in_recovery(), (SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE n.nspname = $1 AND c.relkind = 'r' AND row_security_active(c.oid) ORDER BY 1 LIMIT 1)`
 
-// checkRowSecurity refuses a store whose rows a policy may hide: it would look empty and healthy. What is switched on later is an
-// error of each statement, since the sessions of the store have row_security off.
-func checkRowSecurity(ctx context.Context, db *database) error {
+// checkSight refuses a store whose rows a policy may hide: it would look empty and healthy. What is switched on later is an
+// error of each statement, since the sessions of the store have row_security off. A standby only gets a warning, as the server
+// itself refuses all writes.
+func checkSight(ctx context.Context, db *database) error {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
-	var table string
-	err := db.pool.QueryRow(ctx, sqlHidden, db.opts.Schema).Scan(&table)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err != nil:
-		return failed("check row level security", err, provider.OutcomeNothing)
+	var standby bool
+	var table *string
+	if err := db.pool.QueryRow(ctx, sqlSight, db.opts.Schema).Scan(&standby, &table); err != nil {
+		return failed("check what the server shows", err, provider.OutcomeNothing)
 	}
-	where := pgx.Identifier{db.opts.Schema, table}.Sanitize()
-	return fmt.Errorf("row level security of table %s hides rows from this role, so the store would look empty: ALTER TABLE %s DISABLE ROW LEVEL SECURITY, "+
-		"or ALTER ROLE ... BYPASSRLS: %w", where, where, provider.ErrInvalid)
+	if table != nil {
+		where := pgx.Identifier{db.opts.Schema, *table}.Sanitize()
+		return fmt.Errorf("row level security of table %s hides rows from this role, so the store would look empty: ALTER TABLE %s DISABLE ROW LEVEL SECURITY, "+
+			"or ALTER ROLE ... BYPASSRLS: %w", where, where, provider.ErrInvalid)
+	}
+	if standby {
+		db.opts.Logger.Warn("perdure postgres: the server is a standby: it lacks what its primary has stored since, and refuses all writes; connect to the primary",
+			"schema", db.opts.Schema)
+	}
+	return nil
 }
 
 // prepare checks the options and the schema.
@@ -109,7 +113,7 @@ func prepare(ctx context.Context, db *database, kinds *kinds) error {
 	if err := (migrator{db}).prepareSchema(ctx); err != nil {
 		return err
 	}
-	if err := checkRowSecurity(ctx, db); err != nil {
+	if err := checkSight(ctx, db); err != nil {
 		return err
 	}
 	return failed("load kinds", kinds.load(ctx, db.pool, nil), provider.OutcomeNothing)

@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -163,6 +166,33 @@ func TestReadOnlyServer(t *testing.T) {
 		if provider.OutcomeOf(err) != provider.OutcomeNothing || !provider.Retryable(err) {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// A standby may lack what its primary has stored. Whoever opens it is told.
+func TestStandbyIsNamed(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.New(t)
+	logs := func(use func(p *Provider)) string {
+		var log bytes.Buffer
+		p, err := OpenWith(t.Context(), cluster.URL(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(p)
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return log.String()
+	}
+	var in provider.Instance
+	primary := logs(func(p *Provider) { in = create(t, p, "in") })
+	cluster.Stop(t, syscall.SIGINT)
+	cluster.Demote(t)
+	cluster.Start(t)
+	standby := logs(func(p *Provider) { get(t, p, in.Key) })
+	if strings.Contains(primary, "standby") || !strings.Contains(standby, "is a standby") {
+		t.Errorf("the primary logs %q, the standby %q", primary, standby)
 	}
 }
 

@@ -137,6 +137,14 @@ func (c *Cluster) Start(t testing.TB) {
 	}
 }
 
+// Demote makes a server that is stopped start as a standby, one that gets nothing from any primary.
+func (c *Cluster) Demote(t testing.TB) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(c.data(), "standby.signal"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Stop ends the server. syscall.SIGTERM waits for its clients, SIGINT ends their sessions, SIGQUIT is Postgres'
 // immediate mode, and SIGKILL kills it.
 func (c *Cluster) Stop(t testing.TB, signal syscall.Signal) {
