@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -48,6 +49,7 @@ func inProcess() (names []string) {
 }
 
 func TestBenchOnFile(t *testing.T) {
+	longtest.Skip(t)
 	report := benched(t, append(inProcess(), tiny...)...)
 	s := report.Settings
 	if s.Perdure == "" || s.Go == "" || s.Cores < 1 || s.Store != "sqlite" || s.Version == "" || s.Settings["synchronous"] != "full" {
@@ -90,6 +92,7 @@ func checkRuns(t *testing.T, report benchReport, want []string) {
 
 // On Postgres bench drops its schemas. The server's figures are known, since it runs on this machine.
 func TestBenchOnServer(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	names := []string{"w1", "w3", "w5"}
 	report := benched(t, append(names, append(tiny, "--db", url)...)...)
@@ -225,6 +228,7 @@ func TestBenchIgnoresEnvironment(t *testing.T) {
 
 // The workers of w9 report their usage and their commits.
 func TestBenchBesideOtherProcesses(t *testing.T) {
+	longtest.Skip(t)
 	out, err := exec.CommandContext(t.Context(), binary(t), "bench", "w9", "--n", "20", "--workers", "1,2", "--allow-unsafe", "-o", "json").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -23,6 +24,7 @@ func Sell(ctx *orchestration.Context, in orchestration.None) (string, error) {
 
 // The demo refuses the database of a service, where its made-up payments could be taken for real ones.
 func TestDemoRefusesTheDatabaseOfAService(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "service.db")
 	store, err := sqlite.Open(path)

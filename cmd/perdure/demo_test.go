@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
 // runDemo runs the real binary, which starts and kills real workers.
@@ -41,10 +42,8 @@ func mustSay(t *testing.T, text string, parts ...string) {
 
 // Without flags the demo passes its checks and leaves nothing behind.
 func TestDemo(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes seven seconds")
-	}
 	temp := t.TempDir()
 	out := runDemo(t, temp)
 	mustSay(t, out, "The lease is 2s", "killed with SIGKILL", "raised approval", "perdure-demo.Pack resumes after step",
@@ -58,6 +57,7 @@ func TestDemo(t *testing.T) {
 // Refused orders are undone. Demos can run one after another on a kept database, even one with an unfinished order
 // of an interrupted demo.
 func TestDemoOfRefusedOrders(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	temp := t.TempDir()
 	path := filepath.Join(temp, "demo.db")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
@@ -192,6 +193,7 @@ func TestOperation(t *testing.T) {
 }
 
 func TestOperationOnServer(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	url := postgrestest.URL(t)
 	checkOperation(t, url+"&schema="+postgrestest.Schema(t, url))

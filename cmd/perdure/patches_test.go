@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
@@ -76,6 +77,7 @@ func TestPatches(t *testing.T) {
 }
 
 func TestPatchesOnServer(t *testing.T) {
+	longtest.Skip(t)
 	cluster := guardedCluster(t)
 	postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE patched OWNER guarded")
 	db, err := databaseOf(as(cluster, "guarded", "patched"))

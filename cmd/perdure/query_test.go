@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/runtime"
 )
@@ -93,6 +94,7 @@ func TestCommandsQuery(t *testing.T) { checkQueries(t, fixture(t)) }
 
 // Query prints the same on Postgres as on a file.
 func TestCommandsQueryOnServer(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	name := url + "&schema=" + postgrestest.Schema(t, url)
 	db, err := databaseOf(name)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -62,6 +63,7 @@ func TestCommandsReset(t *testing.T) { checkResets(t, fixture(t)) }
 
 // They print the same on Postgres as on a file.
 func TestCommandsResetOnServer(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	name := url + "&schema=" + postgrestest.Schema(t, url)
 	db, err := databaseOf(name)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
@@ -135,6 +136,7 @@ func TestSchedules(t *testing.T) {
 }
 
 func TestSchedulesOnServer(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	url := postgrestest.URL(t)
 	checkSchedules(t, url+"&schema="+postgrestest.Schema(t, url))
