@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -247,6 +248,7 @@ func TestWorkersCommandLineHidesPassword(t *testing.T) {
 
 // The demo works on a server, too.
 func TestDemoOnServer(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	cluster := guardedCluster(t)
 	postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE demo OWNER guarded")

@@ -78,8 +78,8 @@ func (w *world) created(id string) client.Schedule {
 // Jitter beyond the period, a pause and a change lose no run.
 func TestJitterLosesNoRun(t *testing.T) {
 	scheduled(t, func(w *world) {
-		spec := every(10 * time.Minute)
-		spec.Jitter, spec.Overlap, spec.MaxRunning = 45*time.Minute, client.OverlapAllowAll, 100
+		spec := every(time.Minute)
+		spec.Jitter, spec.Overlap, spec.MaxRunning = 270*time.Second, client.OverlapAllowAll, 100
 		s := w.create(spec, job{})
 		due := func(until time.Duration) int64 {
 			n := int64(0)
@@ -88,7 +88,7 @@ func TestJitterLosesNoRun(t *testing.T) {
 					n++
 				}
 			}
-			return int64(until/(10*time.Minute)) - n
+			return int64(until/time.Minute) - n
 		}
 		for n, act := range []func() error{
 			func() error { return nil },
@@ -104,14 +104,14 @@ func TestJitterLosesNoRun(t *testing.T) {
 			func() error { return nil },
 		} {
 			if n != 2 { // the pause lasts no time
-				w.pass(time.Duration(n+1) * 3 * time.Hour)
+				w.pass(time.Duration(n+1) * 6 * time.Minute)
 			}
 			w.must(act())
 		}
-		w.pass(24*time.Hour + time.Minute)
+		w.pass(90*time.Minute + 30*time.Second)
 		d := w.describe(s)
-		if len(d.Next) != 5 || d.Skips["missed"] != 0 || d.Started != due(24*time.Hour) {
-			t.Errorf("%d of %d due times have started: %+v", d.Started, due(24*time.Hour), d)
+		if len(d.Next) != 5 || d.Skips["missed"] != 0 || d.Started != due(90*time.Minute) {
+			t.Errorf("%d of %d due times have started: %+v", d.Started, due(90*time.Minute), d)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
@@ -23,10 +24,7 @@ const steps = 400
 // Wherever its node dies - before or behind any call of the store - a schedule starts each due time exactly once.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	stride := 1
-	if testing.Short() {
-		stride = 11
-	}
+	stride := longtest.Pick(37, 1)
 	for name, kind := range map[string]faulty.Kind{"before": faulty.Before, "behind": faulty.After} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
