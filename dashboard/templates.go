@@ -9,6 +9,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // templates are the pages by name.
@@ -46,6 +49,7 @@ func functions() template.FuncMap {
 		"dict":      dict,
 		"join":      strings.Join,
 		"count":     group,
+		"amount":    amountText,
 		"bytes":     sizeText,
 		"bytes64":   func(n int) string { return sizeText(int64(n)) },
 		"step":      stepText,
@@ -95,13 +99,29 @@ func spanText(d time.Duration) string {
 	}
 }
 
+// amountText shows a number with its noun, which is given as it stands behind 1.
+func amountText(n any, noun string) (string, error) {
+	switch n := n.(type) {
+	case client.Counted:
+		if !n.Exact {
+			return n.String() + " " + amount.Noun(0, noun), nil
+		}
+		return group(n.Count) + " " + amount.Noun(n.Count, noun), nil
+	case int:
+		return group(int64(n)) + " " + amount.Noun(n, noun), nil
+	case int64:
+		return group(n) + " " + amount.Noun(n, noun), nil
+	}
+	return "", fmt.Errorf("%T is no number", n)
+}
+
 // stayText shows how long something stays.
 func stayText(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "for ever"
 	case d%(24*time.Hour) == 0:
-		return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
+		return amount.Of(int(d/(24*time.Hour)), "day")
 	default:
 		return spanText(d)
 	}
