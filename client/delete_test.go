@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,6 +137,47 @@ func TestPruneCountsEachTry(t *testing.T) {
 	c := clienttest.New(t, &halting{Full: provider.FullOf(w.store)}, client.Options{Logger: slog.New(slog.DiscardHandler)})
 	if done, err := c.Prune(t.Context(), client.Pruning{Young: true}); err != nil || done.Instances != 3 {
 		t.Errorf("%+v %v, want 3 pruned", done, err)
+	}
+}
+
+// A preview counts what a prune removes, page after page, and removes nothing. It is no act, so a viewer may look.
+func TestPruneAndTrimPreview(t *testing.T) {
+	w := newWorld(t, client.Options{})
+	const ended = 450 // three steps of the store
+	for range ended {
+		if err := w.start().Terminate(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	viewer, err := w.As(client.Principal{Name: "ann", Role: client.RoleViewer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []int64
+	p := client.Pruning{Young: true, Preview: true, Progress: func(n int64) { told = append(told, n) }}
+	for range 2 {
+		if done, err := viewer.Prune(t.Context(), p); err != nil || done.Instances != ended || done.Cursor != "" {
+			t.Errorf("%+v %v, want %d to go", done, err, ended)
+		}
+	}
+	if n := len(told); n < 6 || told[n-1] != ended || !slices.IsSorted(told[n/2:]) {
+		t.Errorf("told %d", told)
+	}
+	p.Limit = 300
+	if done, err := viewer.Prune(t.Context(), p); err != nil || done.Instances != p.Limit || done.Cursor == "" {
+		t.Errorf("%+v %v, want %d to go, and more", done, err, p.Limit)
+	}
+	if done, err := viewer.Trim(t.Context(), client.Trimming{Preview: true}); err != nil || done.Executions != 0 {
+		t.Errorf("%+v %v, want nothing to go", done, err)
+	}
+	if _, err := viewer.Prune(t.Context(), client.Pruning{Young: true}); !errors.Is(err, client.ErrForbidden) {
+		t.Errorf("a viewer prunes: %v", err)
+	}
+	if acts, err := w.Audit(t.Context(), client.AuditFilter{Act: client.ActPrune}, client.Page{}); err != nil || len(acts.Items) > 1 {
+		t.Errorf("the audit has %+v (%v), want the act that was refused at most", acts.Items, err)
+	}
+	if done, err := w.Prune(t.Context(), client.Pruning{Young: true}); err != nil || done.Instances != ended {
+		t.Errorf("%+v %v, want %d pruned", done, err, ended)
 	}
 }
 

@@ -28,6 +28,7 @@ type Pruning struct {
 	ExceptNames []string      // of orchestrations whose instances stay, at most 900
 	Statuses    []Status      // of ended instances; none: all
 	Young       bool          // allows any Age
+	Preview     bool          // delete nothing: Pruned.Instances is how many would go
 	Limit       int64         // stop after so many, or a few more; 0: delete all
 	Cursor      string        // "" to begin with the oldest, else Pruned.Cursor
 	Progress    func(instances int64)
@@ -45,6 +46,8 @@ type Pruned struct {
 // parent with a child that runs stays. So do the newest runs of schedules, and the instances of perdure itself. Prune works in small steps,
 // so that other work goes on; Progress is called after each of them.
 //
+// With Preview it only counts, for which a viewer has the right.
+//
 // If it fails, it returns what it has deleted so far. Errors are ErrInvalid, ErrForbidden, an error that wraps errors.ErrUnsupported for a
 // store that cannot prune, or the error of ctx.
 func (c *Client) Prune(ctx context.Context, p Pruning) (Pruned, error) {
@@ -57,13 +60,18 @@ func (c *Client) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 		return Pruned{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	done := Pruned{Cursor: p.Cursor}
-	a := act{kind: ActPrune, doing: doing, other: "ended instances", detail: p.detail()}
-	err = c.perform(ctx, &a, func(ctx context.Context) (err error) {
+	prune := func(ctx context.Context) (err error) {
 		if req.Spare, err = c.spared(ctx, doing); err != nil {
 			return err
 		}
 		return c.prune(ctx, doing, req, &p, &done)
-	})
+	}
+	if p.Preview {
+		err = prune(ctx)
+		return done, err
+	}
+	a := act{kind: ActPrune, doing: doing, other: "ended instances", detail: p.detail()}
+	err = c.perform(ctx, &a, prune)
 	return done, err
 }
 
@@ -94,7 +102,7 @@ func (c *Client) prune(ctx context.Context, doing string, req provider.PruneRequ
 
 // request checks the selection and returns it in the form of the storage.
 func (p *Pruning) request() (provider.PruneRequest, error) {
-	req := provider.PruneRequest{Age: p.Age, Names: p.Names, ExceptNames: p.ExceptNames, Max: pruneStep}
+	req := provider.PruneRequest{Age: p.Age, Names: p.Names, ExceptNames: p.ExceptNames, Max: pruneStep, Look: p.Preview}
 	if err := checkPruneAge(p.Age, p.Young); err != nil {
 		return req, err
 	}

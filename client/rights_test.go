@@ -171,7 +171,7 @@ func reading() []string {
 	return []string{
 		"Bulk.Describe", "Bulk.Failures", "Client.All", "Client.Audit", "Client.Bulk", "Client.Bulks", "Client.Count", "Client.CountUpTo",
 		"Client.DeadLetterPage", "Client.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
-		"Client.History", "Client.HistoryPage", "Client.List", "Client.Nodes", "Client.Patches", "Client.PreviewBulk", "Client.Queues",
+		"Client.History", "Client.HistoryPage", "Client.List", "Client.Nodes", "Client.Now", "Client.Patches", "Client.PreviewBulk", "Client.Queues",
 		"Client.Result", "Client.Retention", "Client.Schedules", "Client.Sealed", "Client.StoreFigures", "Client.Tree", "Client.Versions",
 		"Handle.DeadLetters", "Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
 		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",

@@ -17,6 +17,7 @@ type Trimming struct {
 	Keep     int           // executions before the current one that stay, 1 to 1,000; 0: 1
 	Limit    int64         // stop after so many; 0: trim all
 	Cursor   string        // "" to begin, else Trimmed.Cursor
+	Preview  bool          // remove nothing: Trimmed.Executions is how many would go
 	Progress func(executions int64)
 }
 
@@ -27,7 +28,7 @@ type Trimmed struct {
 }
 
 // Trim removes old executions of instances that continue as new for ever, with their histories. The instances go on. Their last executions
-// can be read, reset and forked, earlier ones cannot. Errors are those of Prune.
+// can be read, reset and forked, earlier ones cannot. With Preview it only counts, for which a viewer has the right. Errors are those of Prune.
 func (c *Client) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 	const doing = "trimming executions"
 	done := Trimmed{Cursor: t.Cursor}
@@ -48,6 +49,10 @@ func (c *Client) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 	if !ok {
 		return done, fmt.Errorf("%s: %w", doing, provider.Lacking("trim", "Trimmer"))
 	}
+	if t.Preview {
+		err = c.trim(ctx, doing, trimmer, &t, &done)
+		return done, err
+	}
 	a := act{kind: ActPrune, doing: doing, other: "old executions", detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
 	err = c.perform(ctx, &a, func(ctx context.Context) error { return c.trim(ctx, doing, trimmer, &t, &done) })
 	return done, err
@@ -55,7 +60,7 @@ func (c *Client) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 
 func (c *Client) trim(ctx context.Context, doing string, trimmer provider.Trimmer, t *Trimming, done *Trimmed) error {
 	for {
-		req := provider.TrimRequest{Age: t.Age, Keep: t.Keep, Max: pruneStep, Cursor: done.Cursor}
+		req := provider.TrimRequest{Age: t.Age, Keep: t.Keep, Max: pruneStep, Cursor: done.Cursor, Look: t.Preview}
 		if t.Limit > 0 {
 			req.Max = int(min(pruneStep, t.Limit-done.Executions))
 		}

@@ -137,7 +137,7 @@ func (a *act) perform(c *call) error {
 	in, err := readInput(c, a.fields)
 	if err == nil && a.preview && c.r.PostForm.Get("preview") != "" {
 		var times dueTimes
-		if times, err = in.nextTimes(time.Now(), timesShown); err == nil {
+		if times, err = in.nextTimes(c.now(), timesShown); err == nil {
 			return a.previewed(c, times)
 		}
 	} else if err == nil {

@@ -79,7 +79,11 @@ func (c *call) readOverview(ctx context.Context) (overviewData, error) {
 	if err != nil {
 		return data, err
 	}
-	day := time.Now().Add(-24 * time.Hour).Truncate(time.Hour)
+	now, err := all.Now(ctx)
+	if err != nil {
+		return data, err
+	}
+	day := now.Add(-24 * time.Hour).Truncate(time.Hour) // by the clock of the store, as the ends that it is compared with
 	for _, part := range []struct {
 		name string
 		read func() error

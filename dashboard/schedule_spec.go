@@ -145,6 +145,14 @@ func (in input) nextTimes(after time.Time, n int) (dueTimes, error) {
 	return dueTimes{times}, err
 }
 
+// now returns the time by the clock of the store, by which schedules run, or by that of this process if the store cannot tell.
+func (c *call) now() time.Time {
+	if now, err := c.s.client.Now(c.r.Context()); err == nil {
+		return now
+	}
+	return time.Now()
+}
+
 // apiNext previews the due times of a specification.
 func (c *call) apiNext() error {
 	in := input{}
@@ -163,7 +171,7 @@ func (c *call) apiNext() error {
 		return err
 	}
 	if after.IsZero() {
-		after = time.Now()
+		after = c.now()
 	}
 	n, err := c.intParam("n")
 	if err != nil {
