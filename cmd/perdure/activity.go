@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +22,6 @@ func newActivity(a *app) *cobra.Command {
 		Long: "EVENT is the number of the event that scheduled the activity. 'perdure describe ID' lists the pending activities\n" +
 			"with their events and attempts. With --attempt, the command changes nothing if another attempt is pending by now.\n" +
 			"A node that runs the activity learns it within a third of its lease, and its result is dropped.",
-		Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newActivityAct(a, &cobra.Command{
@@ -106,7 +103,7 @@ func newActivityAct(
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, out, func(w *tabwriter.Writer) {
+			return a.show(cmd, out, func(w *grid) {
 				fmt.Fprintf(w, "%s activity %d of %s, attempt %d\n", activityDone[action], out.Event, plain(out.ID), out.Attempt)
 			})
 		})

@@ -2,14 +2,13 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/perdure/perdure/client"
 )
 
 // attemptRows writes a row for each attempt that has ended.
-func attemptRows(w *tabwriter.Writer, list []client.Attempt) {
+func attemptRows(w *grid, list []client.Attempt) {
 	for i := range list {
 		row(w, fmt.Sprintf("  attempt %d", list[i].Number), attemptText(&list[i]))
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -66,7 +65,7 @@ func cutLast(s, separator string) (before, after string, found bool) {
 }
 
 // stateRows shows what the code of an instance has set.
-func stateRows(w *tabwriter.Writer, d *client.Description) {
+func stateRows(w *grid, d *client.Description) {
 	switch {
 	case d.NotStored != "":
 		row(w, "custom status", "could not be stored: "+d.NotStored)

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // auditListed is the output of audit list.
@@ -20,8 +20,6 @@ func newAudit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show what people and programs have done to instances",
-		Args:  arguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAuditList(a))
 	return cmd
@@ -52,9 +50,9 @@ func newAuditList(a *app) *cobra.Command {
 					return err
 				}
 				if out.More && a.output != outputJSON {
-					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d acts: raise --limit for more\n", limit)
+					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %s: raise --limit for more\n", amount.Of(limit, "act"))
 				}
-				return a.showLines(cmd, out, each(out.Entries), func(w *tabwriter.Writer) { auditTable(w, out.Entries) })
+				return a.showLines(cmd, out, each(out.Entries), func(w *grid) { auditTable(w, out.Entries) })
 			})
 		},
 	}
@@ -84,7 +82,7 @@ func auditUpTo(ctx context.Context, c *client.Client, f client.AuditFilter, limi
 	}
 }
 
-func auditTable(w *tabwriter.Writer, entries []client.AuditEntry) {
+func auditTable(w *grid, entries []client.AuditEntry) {
 	row(w, "TIME", "PRINCIPAL", "ACT", "ON", "OUTCOME", "DETAIL")
 	for i := range entries {
 		e := &entries[i]

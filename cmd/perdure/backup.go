@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -39,7 +39,9 @@ func newBackup(a *app) *cobra.Command {
 					return fmt.Errorf("backup: %w", err)
 				}
 				out := backedUp{File: args[0], Bytes: info.Size()}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "copied %d bytes to %s\n", out.Bytes, plain(out.File)) })
+				return a.show(cmd, out, func(w *grid) {
+					fmt.Fprintf(w, "copied %s to %s\n", amount.Of(out.Bytes, "byte"), plain(out.File))
+				})
 			})
 		},
 	}
@@ -90,8 +92,8 @@ func newRestore(a *app) *cobra.Command {
 			return err
 		}
 		out := restored{File: string(to), Bytes: r.Bytes, Replaced: r.Replaced}
-		return a.show(cmd, out, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "restored %d bytes to %s\n", out.Bytes, plain(out.File))
+		return a.show(cmd, out, func(w *grid) {
+			fmt.Fprintf(w, "restored %s to %s\n", amount.Of(out.Bytes, "byte"), plain(out.File))
 			if out.Replaced != "" {
 				fmt.Fprintf(w, "the database before is %s\n", plain(out.Replaced))
 			}

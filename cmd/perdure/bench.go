@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,7 +84,7 @@ func newBench(a *app) *cobra.Command {
 // benchList returns a table of the workloads and their sizes.
 func benchList() string {
 	var list strings.Builder
-	_ = writeTable(&list, func(w *tabwriter.Writer) { // a builder never fails
+	_ = writeTable(&list, func(w *grid) { // a builder never fails
 		for _, l := range workload.All() {
 			row(w, "  "+l.Name, l.Title, "n = "+strings.Trim(fmt.Sprint(l.Sizes), "[]"))
 		}

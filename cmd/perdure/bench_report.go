@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/perdure/perdure/bench/workload"
@@ -270,7 +269,7 @@ func (b benchReport) write(out io.Writer) error {
 	for _, c := range benchColumns {
 		titles = append(titles, c.title)
 	}
-	err := writeTable(out, func(w *tabwriter.Writer) {
+	err := writeTable(out, func(w *grid) {
 		row(w, titles...)
 		for _, r := range b.Runs {
 			row(w, append([]any{r.name(), r.Run}, anyOf(r.cells())...)...)
@@ -290,7 +289,7 @@ func (b benchReport) write(out io.Writer) error {
 }
 
 // legend prints the titles of the cases and the figures that have no column.
-func (b benchReport) legend(w *tabwriter.Writer) {
+func (b benchReport) legend(w *grid) {
 	for _, runs := range b.cases() {
 		r := runs[0]
 		text := r.Title + "; per s: " + r.Unit

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 func newBulk(a *app) *cobra.Command {
@@ -17,8 +18,6 @@ func newBulk(a *app) *cobra.Command {
 		Short: "Act on many instances by a stored job",
 		Long: "A bulk job acts on all instances that match a filter, one after the other. It is stored, so it goes on after crashes, on\n" +
 			"any node, and acts on each instance once. It leaves out what is created after its start.",
-		Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBulkPreview(a), newBulkStart(a), newBulkList(a), newBulkShow(a), newBulkStop(a), newBulkResume(a), newBulkFailures(a))
 	return cmd
@@ -43,8 +42,8 @@ func newBulkPreview(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(cmd, p, func(w *tabwriter.Writer) {
-					fmt.Fprintf(w, "%v match\n", p.Counted)
+				return a.show(cmd, p, func(w *grid) {
+					fmt.Fprintln(w, matching(p.Counted))
 					listTable(w, p.Sample)
 				})
 			})
@@ -52,6 +51,17 @@ func newBulkPreview(a *app) *cobra.Command {
 	}
 	filter.add(cmd)
 	return cmd
+}
+
+// matching says how many instances match.
+func matching(n client.Counted) string {
+	switch {
+	case !n.Exact:
+		return amount.Of(n.Count, "instance") + " or more match"
+	case n.Count == 1:
+		return "1 instance matches"
+	}
+	return amount.Of(n.Count, "instance") + " match"
 }
 
 func newBulkStart(a *app) *cobra.Command {
@@ -97,6 +107,9 @@ func newBulkStart(a *app) *cobra.Command {
 				return err
 			}
 			b, err := a.startBulk(ctx, cmd, c, &job, *yes)
+			if errors.Is(err, errNoMatch) {
+				return a.show(cmd, bulkNone{}, func(w *grid) { fmt.Fprintln(w, "no instance matches: no job was started") })
+			}
 			if err != nil {
 				return err
 			}
@@ -111,20 +124,36 @@ func newBulkStart(a *app) *cobra.Command {
 	return cmd
 }
 
+// errNoMatch is the error of starting a job that would act on nothing.
+var errNoMatch = errors.New("no instance matches")
+
+// bulkNone is the output of bulk start if no instance matches.
+type bulkNone struct {
+	Started bool `json:"started"` // always false
+}
+
 // startBulk previews the job and starts it if the user wants it.
 func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Client, job *client.BulkJob, yes bool) (client.Bulk, error) {
 	p, err := c.PreviewBulk(ctx, job.Filter)
 	if err != nil {
 		return client.Bulk{}, err
 	}
+	if p.Exact && p.Count == 0 {
+		return client.Bulk{}, errNoMatch
+	}
 	job.Before = p.At
 	if job.Max == 0 {
 		if !p.Exact {
-			return client.Bulk{}, badUsage("%v instances match: give --max, or a filter that fewer match", p.Counted)
+			return client.Bulk{}, badUsage("%s or more match: give --max, or a filter that fewer match", amount.Of(p.Count, "instance"))
 		}
-		job.Max = max(p.Count, 1)
+		job.Max = p.Count
 	}
-	what := fmt.Sprintf("%s %d instances (%v match)", job.Act, min(job.Max, p.Count), p.Counted)
+	what := fmt.Sprintf("%s %s", job.Act, amount.Of(job.Max, "instance"))
+	if n := matching(p.Counted); job.Max > p.Count {
+		what = fmt.Sprintf("%s at most %s (%s)", job.Act, amount.Of(job.Max, "instance"), n)
+	} else if job.Max < p.Count {
+		what += " of those that match (" + n + ")"
+	}
 	if err := a.confirm(cmd, yes, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
 		return client.Bulk{}, err
 	}
@@ -159,10 +188,10 @@ func (a *app) showBulk(ctx context.Context, cmd *cobra.Command, b client.Bulk) e
 	if err != nil {
 		return err
 	}
-	return a.show(cmd, info, func(w *tabwriter.Writer) { bulkTable(w, []client.BulkInfo{info}) })
+	return a.show(cmd, info, func(w *grid) { bulkTable(w, []client.BulkInfo{info}) })
 }
 
-func bulkTable(w *tabwriter.Writer, jobs []client.BulkInfo) {
+func bulkTable(w *grid, jobs []client.BulkInfo) {
 	row(w, "JOB", "ACT", "PHASE", "DONE", "SKIPPED", "FAILED", "OF", "BY", "CREATED", "PROBLEM")
 	for i := range jobs {
 		j := &jobs[i]
@@ -192,7 +221,7 @@ func newBulkList(a *app) *cobra.Command {
 					return err
 				}
 				out := bulksListed{Jobs: append([]client.BulkInfo{}, jobs...), More: cursor != ""}
-				return a.showLines(cmd, out, each(out.Jobs), func(w *tabwriter.Writer) { bulkTable(w, out.Jobs) })
+				return a.showLines(cmd, out, each(out.Jobs), func(w *grid) { bulkTable(w, out.Jobs) })
 			})
 		},
 	}
@@ -247,7 +276,7 @@ func newBulkSteer(a *app, cmd *cobra.Command, action string, steer func(client.B
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, steered{ID: args[0], Action: action}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "asked %s to %s\n", plain(args[0]), action) })
+			return a.show(cmd, steered{ID: args[0], Action: action}, func(w *grid) { fmt.Fprintf(w, "asked %s to %s\n", plain(args[0]), action) })
 		})
 	}
 	return cmd
@@ -276,7 +305,7 @@ func newBulkFailures(a *app) *cobra.Command {
 					}
 					out.Failures = append(out.Failures, f)
 				}
-				return a.showLines(cmd, out, each(out.Failures), func(w *tabwriter.Writer) {
+				return a.showLines(cmd, out, each(out.Failures), func(w *grid) {
 					row(w, "INSTANCE", "KEY", "ERROR")
 					for i := range out.Failures {
 						f := &out.Failures[i]

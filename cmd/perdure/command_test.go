@@ -115,6 +115,9 @@ var commandLines = []struct{ name, line string }{
 	{"delete-json", "delete idle-1 --force --yes --db DB -o json"},
 	{"prune", "prune --older-than 0s --young --status completed --yes --db DB"},
 	{"prune-json", "prune --older-than 24h --yes --db DB -o json"},
+	{"prune-preview", "prune --older-than 0s --young --status completed --preview --db DB"},
+	{"prune-preview-json", "prune --older-than 0s --young --preview --db DB -o json"},
+	{"trim-preview", "trim --older-than 0s --preview --db DB"},
 	{"trim", "trim --older-than 0s --yes --db DB"},
 	{"trim-json", "trim --keep 3 --yes --db DB -o json"},
 	{"retention-off", "retention show --db DB"},
@@ -123,6 +126,8 @@ var commandLines = []struct{ name, line string }{
 	{"bulk-preview", "bulk preview --name Greet --db DB"},
 	{"bulk-start", "bulk start terminate --name Idle --job j --reason old --rate 5 --yes --db DB"},
 	{"bulk-start-json", "bulk start raise --event go --payload 7 --name Idle --job j --yes --db DB -o json"},
+	{"bulk-none", "bulk start cancel --name Nothing --db DB"},
+	{"bulk-none-json", "bulk start cancel --name Nothing --db DB -o json"},
 	{"bulk-list", "bulk list --db DB"},
 	{"unblock", "unblock panic-1 --db DB"},
 	{"doctor", "doctor --db DB"},
@@ -181,6 +186,12 @@ func TestMistakes(t *testing.T) {
 		code exitCode
 		says []string
 	}{
+		{"prune --older-than 0s --young --db DB", exitUsage, []string{"add --yes", "delete 5 instances"}},
+		{"prune --older-than 0s --young --limit 2 --db DB", exitUsage, []string{"add --yes", "delete 2 instances that"}},
+		{"prune --older-than 1h --db DB", exitUsage, []string{"--older-than is 1h", "--young"}},
+		{"delete idle-1 --yes --db DB", exitConflict, []string{"idle-1", "add --force"}},
+		{"bulk start cancel --name Idle --db DB", exitUsage, []string{"add --yes to cancel 1 instance\n"}},
+		{"bulk start cancel --name Greet --max 1 --db DB", exitUsage, []string{"add --yes to cancel 1 instance of those that match (2 instances match)\n"}},
 		{"lst", exitUsage, []string{`unknown command "lst"`, "perdure help"}},
 		{"list --nothing", exitUsage, []string{"unknown flag: --nothing"}},
 		{"list extra --db DB", exitUsage, []string{"extra"}},

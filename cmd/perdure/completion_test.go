@@ -1,16 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// completed returns what a shell is offered for the last word.
+// completed returns what a shell is offered for the last word. It waits for the store as long as it takes, since a machine under load may not
+// answer within completionTime.
 func completed(t *testing.T, words ...string) []string {
 	t.Helper()
-	code, stdout, stderr := perdure(t, "", append([]string{"__completeNoDesc"}, words...)...)
+	return completedWithin(t, time.Minute, words...)
+}
+
+func completedWithin(t *testing.T, patience time.Duration, words ...string) []string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := (&app{patience: patience}).run(t.Context(), append([]string{"__completeNoDesc"}, words...), strings.NewReader(""), &out, &errs)
+	stdout, stderr := out.String(), errs.String()
 	if code != exitOK {
 		t.Fatalf("%q: exit code %d: %s", words, code, stderr)
 	}
@@ -40,6 +49,13 @@ func TestCompletion(t *testing.T) {
 		{[]string{"history", "--kind", "Act"}, []string{"ActivityScheduled", "ActivityFailed"}, ""},
 		{[]string{"list", "-o", ""}, []string{"table", "json", "jsonl"}, ""},
 		{[]string{"start", "Pa"}, []string{"Panic"}, "Idle"},
+		{[]string{"schedule", "create", "nightly", "Pa"}, []string{"Panic"}, "Idle"},
+		{[]string{"schedule", "create", ""}, nil, "idle-1"},
+		{[]string{"schedule", "pause", ""}, nil, "idle-1"}, // the ID of an instance is none of a schedule
+		{[]string{"schedule", "create", "x", "Panic", "--overlap", ""}, []string{"buffer-one"}, ""},
+		{[]string{"bulk", "start", ""}, []string{"cancel", "redrive"}, "idle-1"},
+		{[]string{"help", "sched"}, []string{"schedule"}, "show"},
+		{[]string{"help", "schedule", ""}, []string{"backfill"}, "schedule"},
 	} {
 		got := completed(t, c.words...)
 		for _, word := range c.has {
@@ -58,7 +74,7 @@ func TestCompletionWithoutStore(t *testing.T) {
 	began := time.Now()
 	for _, db := range []string{"", t.TempDir() + "/missing.db", "postgres://nobody@192.0.2.1:1/x"} {
 		t.Setenv(dbVariable, db)
-		if got := completed(t, "show", ""); len(got) > 0 {
+		if got := completedWithin(t, 0, "show", ""); len(got) > 0 {
 			t.Errorf("%q: offers %q", db, got)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +39,7 @@ func newCount(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(cmd, n, func(w *tabwriter.Writer) { row(w, n) })
+				return a.show(cmd, n, func(w *grid) { row(w, n) })
 			})
 		},
 	}

@@ -11,7 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"text/tabwriter"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +67,11 @@ func newDashboard(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.serve(ctx, cmd, c, newStoreMetrics(c, a.logger), &f)
+				listener, err := f.bind(ctx)
+				if err != nil {
+					return err
+				}
+				return a.serve(ctx, cmd, c, newStoreMetrics(c, a.logger), &f, listener)
 			})
 		},
 	}
@@ -162,12 +166,29 @@ type served struct {
 	Token string `json:"token,omitempty"` // if it is random
 }
 
-// serve serves the dashboard, with metrics, until the context ends.
-func (a *app) serve(ctx context.Context, cmd *cobra.Command, c *client.Client, metrics http.Handler, f *siteFlags) error {
+// bind listens at the address of the flag --listen.
+func (f *siteFlags) bind(ctx context.Context) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
-	if err != nil {
-		return badUsage("flag --listen: %w", err)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, badUsage("another process listens at %s already: choose another port with --listen, or a free one with --listen %s", f.listen, freePort(f.listen))
+	case err != nil:
+		return nil, badUsage("flag --listen is %q: %w: give an address of this machine with a port, such as %s", f.listen, err, defaultListen)
 	}
+	return listener, nil
+}
+
+// freePort returns the address with port 0.
+func freePort(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host, _, _ = net.SplitHostPort(defaultListen)
+	}
+	return net.JoinHostPort(host, "0")
+}
+
+// serve serves the dashboard, with metrics, until the context ends. It closes the listener.
+func (a *app) serve(ctx context.Context, cmd *cobra.Command, c *client.Client, metrics http.Handler, f *siteFlags, listener net.Listener) error {
 	o, err := f.options(listener.Addr(), a.logger, a.readOnly)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -185,13 +206,13 @@ func (a *app) serve(ctx context.Context, cmd *cobra.Command, c *client.Client, m
 			line.Token = o.Sessions.Token()
 		}
 	}
-	if err := a.show(cmd, line, func(w *tabwriter.Writer) { line.write(w) }); err != nil {
+	if err := a.show(cmd, line, func(w *grid) { line.write(w) }); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return serveUntil(ctx, listener, h)
 }
 
-func (s *served) write(w *tabwriter.Writer) {
+func (s *served) write(w *grid) {
 	if s.Login == "" {
 		row(w, "dashboard", s.URL)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,33 @@ func visit(t *testing.T, args ...string) *visited {
 		t.Fatalf("%v: %s", err, errs.String())
 	}
 	return v
+}
+
+// A port in use is no riddle: the command names it, and says how to choose another one.
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	address := taken.Addr().String()
+	path := fixture(t)
+	for _, args := range [][]string{{"dev"}, {"dashboard", "--db", path}} {
+		code, stdout, stderr := perdure(t, "", append(args, "--listen", address)...)
+		for _, says := range []string{"another process listens at " + address + " already", "choose another port with --listen", "--listen 127.0.0.1:0\n"} {
+			if !strings.Contains(stderr, says) {
+				t.Errorf("%q: no %q in %s", args, says, stderr)
+			}
+		}
+		if code != exitUsage || stdout != "" {
+			t.Errorf("%q: exit code %d: %s", args, code, stdout)
+		}
+		code, _, stderr = perdure(t, "", append(args, "--listen", "nowhere")...)
+		if code != exitUsage || !strings.Contains(stderr, `--listen is "nowhere"`) || !strings.Contains(stderr, defaultListen) {
+			t.Errorf("%q: exit code %d: %s", args, code, stderr)
+		}
+	}
 }
 
 // get returns a page, asked for with a token.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // lettersListed is the output of dead-letters list.
@@ -30,8 +30,6 @@ func newDeadLetters(a *app) *cobra.Command {
 		Short:   "List, redrive and drop undelivered events and lost activities",
 		Long: "Dead letters are events that an instance accepted but did not receive before it ended, and activities that were\n" +
 			"lost to crashes too often.",
-		Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newDeadLettersList(a),
@@ -77,9 +75,9 @@ func newDeadLettersList(a *app) *cobra.Command {
 					out.Letters = append(out.Letters, l)
 				}
 				if out.More && a.output != outputJSON {
-					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d letters: raise --limit for more\n", limit)
+					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %s: raise --limit for more\n", amount.Of(limit, "letter"))
 				}
-				return a.showLines(cmd, out, each(out.Letters), func(w *tabwriter.Writer) { lettersTable(w, out.Letters) })
+				return a.showLines(cmd, out, each(out.Letters), func(w *grid) { lettersTable(w, out.Letters) })
 			})
 		},
 	}
@@ -88,7 +86,7 @@ func newDeadLettersList(a *app) *cobra.Command {
 	return cmd
 }
 
-func lettersTable(w *tabwriter.Writer, letters []client.DeadLetter) {
+func lettersTable(w *grid, letters []client.DeadLetter) {
 	row(w, "LETTER", "INSTANCE", "KIND", "NAME", "SINCE", "REASON", "PAYLOAD")
 	for i := range letters {
 		l := &letters[i]
@@ -114,7 +112,7 @@ func newDeadLetterAction(
 			if err := act(c, ctx, id); err != nil {
 				return err
 			}
-			return a.show(cmd, lettersDone{ID: id, Action: action}, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, id) })
+			return a.show(cmd, lettersDone{ID: id, Action: action}, func(w *grid) { fmt.Fprintf(w, done, id) })
 		})
 	}
 	return cmd

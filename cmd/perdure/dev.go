@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -35,6 +36,16 @@ func newDev(a *app) *cobra.Command {
 
 // develop runs the shop on the file of the flag --db, or on a temporary one.
 func (a *app) develop(cmd *cobra.Command, f *siteFlags) (err error) {
+	// First, since the shop is of no use without a port.
+	listener, err := f.bind(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := listener.Close(); !errors.Is(closed, net.ErrClosed) {
+			err = errors.Join(err, closed)
+		}
+	}()
 	name := a.db
 	if name == "" {
 		dir, err := os.MkdirTemp("", "perdure-dev-")
@@ -57,11 +68,11 @@ func (a *app) develop(cmd *cobra.Command, f *siteFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return a.shop(ctx, cmd, store, f)
+	return a.shop(ctx, cmd, store, f, listener)
 }
 
 // shop runs a worker and the dashboard until the context ends.
-func (a *app) shop(ctx context.Context, cmd *cobra.Command, store provider.Provider, f *siteFlags) (err error) {
+func (a *app) shop(ctx context.Context, cmd *cobra.Command, store provider.Provider, f *siteFlags, listener net.Listener) (err error) {
 	c, err := client.New(store, client.Options{Logger: a.logger})
 	if err != nil {
 		return err
@@ -88,7 +99,7 @@ func (a *app) shop(ctx context.Context, cmd *cobra.Command, store provider.Provi
 	if err := sample.Seed(ctx, c); err != nil {
 		return err
 	}
-	return a.serve(ctx, cmd, c, scraped(observer), f)
+	return a.serve(ctx, cmd, c, scraped(observer), f, listener)
 }
 
 // shopLogger returns the logger of the shop's worker. The bill that cannot count fills it with errors, so it is silent unless somebody asks.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/internal/invariant"
 	"github.com/perdure/perdure/internal/retention"
 	"github.com/perdure/perdure/internal/upgrade"
@@ -52,24 +52,27 @@ func newDoctor(a *app) *cobra.Command {
 		Example: "  perdure doctor --db orders.db\n  perdure doctor --quiet -o json --db orders.db",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			shown := a.newProgress(cmd, "instance")
+			defer shown.end()
 			var repaired []named
 			if repair {
 				var err error
-				if repaired, err = a.repairNames(cmd.Context(), options); err != nil {
+				if repaired, err = a.repairNames(cmd.Context(), options, shown); err != nil {
 					return err
 				}
 			}
-			report, more, notes, err := a.diagnose(cmd.Context(), options)
+			report, more, notes, err := a.diagnose(cmd.Context(), options, shown)
+			shown.end()
 			if err != nil && len(report.Findings) == 0 {
 				return err
 			}
 			out := diagnosisOf(&report)
 			out.Findings, out.Notes, out.Repaired = append(out.Findings, more...), notes, repaired
-			if err := a.showLines(cmd, out, each(out.Findings), func(w *tabwriter.Writer) { doctorTable(w, &out) }); err != nil {
+			if err := a.showLines(cmd, out, each(out.Findings), func(w *grid) { doctorTable(w, &out) }); err != nil {
 				return err
 			}
 			if err == nil && len(out.Findings) > 0 {
-				err = fmt.Errorf("%s", plural(len(out.Findings), "finding"))
+				err = fmt.Errorf("%s", amount.Of(len(out.Findings), "finding"))
 			}
 			return err
 		},
@@ -79,8 +82,9 @@ func newDoctor(a *app) *cobra.Command {
 	return cmd
 }
 
-// diagnose checks the database that the user named. The report holds the findings up to the error. more are findings on schedules.
-func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, more []finding, notes []string, err error) {
+// diagnose checks the database that the user named, and shows how far it has come. The report holds the findings up to the error. more are
+// findings on schedules.
+func (a *app) diagnose(ctx context.Context, options invariant.Options, shown *progress) (report invariant.Report, more []finding, notes []string, err error) {
 	db, err := a.database()
 	if err != nil {
 		return report, nil, nil, err
@@ -90,6 +94,8 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 		return report, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
+	total := storedInstances(ctx, provider.FullOf(view))
+	options.Progress = func(n int64) { shown.set(n, total) }
 	report, err = invariant.Check(ctx, provider.FullOf(view), options)
 	if err != nil && ctx.Err() == nil {
 		err = &storeError{fmt.Errorf("%w; the check ended early: %s", err, db.salvage())}
@@ -103,6 +109,18 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 		more, err = a.scheduleFindings(ctx, view)
 	}
 	return report, more, notes, err
+}
+
+// storedInstances returns how many instances a store has, 0 if it cannot tell.
+func storedInstances(ctx context.Context, store *provider.Full) (n int64) {
+	stats, err := store.Stats(ctx, provider.StatsRequest{})
+	if err != nil {
+		return 0
+	}
+	for _, some := range stats.Instances {
+		n += some
+	}
+	return n
 }
 
 // linkNotes says that a file has several names. Each has a log of its own.
@@ -124,7 +142,11 @@ func growingNotes(ctx context.Context, store *provider.Full) []string {
 	if err != nil || n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d instances have ended, and nothing removes them: set rules with 'perdure retention set'", n)}
+	have := "have"
+	if n == 1 {
+		have = "has"
+	}
+	return []string{fmt.Sprintf("%s %s ended, and nothing removes them: set rules with 'perdure retention set'", amount.Of(n, "instance"), have)}
 }
 
 // unservedNotes names versions that instances run and no node has registered. They are no damage: a node with the version helps. A store that
@@ -151,7 +173,7 @@ func runs(n int64) string {
 	if n == 1 {
 		return "1 instance runs"
 	}
-	return fmt.Sprintf("%d instances run", n)
+	return amount.Of(n, "instance") + " run"
 }
 
 func diagnosisOf(r *invariant.Report) diagnosis {
@@ -168,7 +190,7 @@ func diagnosisOf(r *invariant.Report) diagnosis {
 	return out
 }
 
-func doctorTable(w *tabwriter.Writer, d *diagnosis) {
+func doctorTable(w *grid, d *diagnosis) {
 	for _, r := range d.Repaired {
 		row(w, fmt.Sprintf("repaired: %s is an instance of %s again", r.ID, r.Name))
 	}
@@ -198,8 +220,8 @@ func doctorTable(w *tabwriter.Writer, d *diagnosis) {
 	for _, n := range d.Notes {
 		row(w, "note: "+n)
 	}
-	row(w, fmt.Sprintf("checked %s, %s, %s: %s", plural(int(d.Instances), "instance"), plural(int(d.Executions), "execution"),
-		plural(int(d.Events), "event"), plural(len(d.Findings), "finding")))
+	row(w, fmt.Sprintf("checked %s, %s, %s: %s", amount.Of(d.Instances, "instance"), amount.Of(d.Executions, "execution"),
+		amount.Of(d.Events, "event"), amount.Of(len(d.Findings), "finding")))
 }
 
 // nameOf returns the ID, or the key if the ID is not known.
@@ -215,11 +237,4 @@ func number(n int64) string {
 		return "-"
 	}
 	return fmt.Sprint(n)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

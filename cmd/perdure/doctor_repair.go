@@ -22,8 +22,8 @@ type named struct {
 }
 
 // repairNames gives the instances that have lost the name of their orchestration that name back.
-func (a *app) repairNames(ctx context.Context, options invariant.Options) (list []named, err error) {
-	report, _, _, err := a.diagnose(ctx, options)
+func (a *app) repairNames(ctx context.Context, options invariant.Options, shown *progress) (list []named, err error) {
+	report, _, _, err := a.diagnose(ctx, options, shown)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/internal/invariant"
 )
@@ -28,6 +29,26 @@ func TestDoctorFinds(t *testing.T) {
 	}
 	if f := d.Findings[0]; f.Rule != invariant.MissingOutcome || f.ID != "greet-1" || f.Key == "" || f.Detail == "" || f.Means == "" || f.Advice == "" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Doctor says how far it is where that takes long: on a terminal in one line, on a pipe every ten seconds.
+func TestDoctorShowsHowFarItIs(t *testing.T) {
+	path := fixture(t)
+	for terminal, says := range map[bool]string{true: "\r2 of 7 instances (28 %), ", false: "2 of 7 instances (28 %), "} {
+		var out, errs bytes.Buffer
+		clock := time.Unix(1000, 0)
+		a := &app{terminal: func(any) bool { return terminal }, now: func() time.Time {
+			clock = clock.Add(progressElse)
+			return clock
+		}}
+		code := a.run(t.Context(), []string{"doctor", "--db", path}, strings.NewReader(""), &out, &errs)
+		if code != exitOK || !strings.Contains(errs.String(), says) || strings.Contains(errs.String(), "\r") != terminal {
+			t.Errorf("terminal %v: exit code %d, %q", terminal, code, errs.String())
+		}
+		if terminal && !strings.HasSuffix(errs.String(), " \r") {
+			t.Errorf("the line is left on the terminal: %q", errs.String())
+		}
 	}
 }
 

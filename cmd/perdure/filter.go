@@ -18,7 +18,8 @@ type filterFlags struct {
 	attributes []string
 	parent     string
 	parentKey  string
-	times      map[string]*string // by flag
+	times      map[string]*string       // by flag
+	ago        map[string]time.Duration // of the times that are so long ago, by flag
 }
 
 // add adds the flags to a command.
@@ -60,11 +61,15 @@ func (f *filterFlags) check(cmd *cobra.Command) (err error) {
 	if f.filter.Attributes, err = parseAttributes(f.attributes); err != nil {
 		return err
 	}
-	for flag, into := range map[string]*time.Time{
-		"created-after": &f.filter.CreatedAfter, "created-before": &f.filter.CreatedBefore,
-		"ended-after": &f.filter.EndedAfter, "ended-before": &f.filter.EndedBefore,
-	} {
-		if *into, err = parseMoment(flag, *f.times[flag], cmd.Flags().Changed(flag)); err != nil {
+	f.ago = map[string]time.Duration{}
+	for flag, into := range f.moments() {
+		if !cmd.Flags().Changed(flag) {
+			continue
+		}
+		text := *f.times[flag]
+		if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+			f.ago[flag] = ago
+		} else if *into, err = parseMoment(flag, text); err != nil {
 			return err
 		}
 	}
@@ -74,8 +79,26 @@ func (f *filterFlags) check(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// of returns the filter, after check.
+// moments are the fields of the filter that are times, by flag.
+func (f *filterFlags) moments() map[string]*time.Time {
+	return map[string]*time.Time{
+		"created-after": &f.filter.CreatedAfter, "created-before": &f.filter.CreatedBefore,
+		"ended-after": &f.filter.EndedAfter, "ended-before": &f.filter.EndedBefore,
+	}
+}
+
+// of returns the filter, after check. What is so long ago is so by the clock of the store, as the times that it is compared with.
 func (f *filterFlags) of(ctx context.Context, c *client.Client) (client.Filter, error) {
+	if len(f.ago) > 0 {
+		now, err := c.Now(ctx)
+		if err != nil {
+			return f.filter, err
+		}
+		moments := f.moments()
+		for flag, ago := range f.ago {
+			*moments[flag] = now.Add(-ago)
+		}
+	}
 	if f.parent == "" {
 		return f.filter, nil
 	}
@@ -84,14 +107,8 @@ func (f *filterFlags) of(ctx context.Context, c *client.Client) (client.Filter, 
 	return f.filter, err
 }
 
-// parseMoment parses a time, or a duration before now.
-func parseMoment(flag, text string, given bool) (time.Time, error) {
-	if !given {
-		return time.Time{}, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return time.Now().Add(-ago), nil
-	}
+// parseMoment parses a time or a day.
+func parseMoment(flag, text string) (time.Time, error) {
 	for _, form := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(form, text); err == nil {
 			return t, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -147,7 +146,7 @@ func (a *app) showHistory(
 ) error {
 	if !compact {
 		out := events{ID: h.ID(), Events: list}
-		return a.showLines(cmd, out, each(list), func(w *tabwriter.Writer) { historyTable(w, list) })
+		return a.showLines(cmd, out, each(list), func(w *grid) { historyTable(w, list) })
 	}
 	steps, err := h.Steps(ctx, list)
 	if err != nil {
@@ -157,7 +156,7 @@ func (a *app) showHistory(
 		ID    string               `json:"id"`
 		Steps []client.HistoryStep `json:"steps"`
 	}{h.ID(), steps}
-	return a.showLines(cmd, out, each(steps), func(w *tabwriter.Writer) { compactTable(w, steps) })
+	return a.showLines(cmd, out, each(steps), func(w *grid) { compactTable(w, steps) })
 }
 
 // followHistory prints events as they are stored. Columns have fixed widths, since no table can wait for its last row.

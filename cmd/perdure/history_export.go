@@ -9,11 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // exported is the output of history --export.
@@ -33,8 +33,8 @@ func (a *app) exportHistory(ctx context.Context, cmd *cobra.Command, of client.H
 		return fmt.Errorf("exporting the history of %q: %w", of.ID(), err)
 	}
 	out := exported{ID: h.InstanceID, Execution: h.Execution, Events: len(h.Events), File: path}
-	return a.show(cmd, out, func(w *tabwriter.Writer) {
-		row(w, fmt.Sprintf("%s of %s, execution %d, written to %s", plural(out.Events, "event"), out.ID, out.Execution, out.File))
+	return a.show(cmd, out, func(w *grid) {
+		row(w, fmt.Sprintf("%s of %s, execution %d, written to %s", amount.Of(out.Events, "event"), out.ID, out.Execution, out.File))
 	})
 }
 

@@ -3,13 +3,12 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/perdure/perdure/client"
 )
 
-func historyTable(w *tabwriter.Writer, events []client.HistoryEvent) {
+func historyTable(w *grid, events []client.HistoryEvent) {
 	row(w, "EVENT", "TIME", "KIND", "DETAIL")
 	start := time.Time{}
 	say := newNarrator(eventLimit)
@@ -28,7 +27,7 @@ func historyTable(w *tabwriter.Writer, events []client.HistoryEvent) {
 }
 
 // compactTable prints the steps of a history.
-func compactTable(w *tabwriter.Writer, steps []client.HistoryStep) {
+func compactTable(w *grid, steps []client.HistoryStep) {
 	row(w, "EVENT", "END", "TIME", "TOOK", "STEP", "DETAIL")
 	start := time.Time{}
 	say := newNarrator(eventLimit)

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // listed is the output of list.
@@ -45,9 +45,10 @@ func newList(a *app) *cobra.Command {
 					return err
 				}
 				if out.More && a.output != outputJSON {
-					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d instances: raise --limit for more, or go on with --cursor %s\n", limit, out.Cursor)
+					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %s: raise --limit for more, or go on with --cursor %s\n",
+						amount.Of(limit, "instance"), out.Cursor)
 				}
-				return a.showLines(cmd, out, each(out.Instances), func(w *tabwriter.Writer) { listTable(w, out.Instances) })
+				return a.showLines(cmd, out, each(out.Instances), func(w *grid) { listTable(w, out.Instances) })
 			})
 		},
 	}
@@ -74,7 +75,7 @@ func listUpTo(ctx context.Context, c *client.Client, f client.Filter, cursor str
 	}
 }
 
-func listTable(w *tabwriter.Writer, instances []client.Description) {
+func listTable(w *grid, instances []client.Description) {
 	row(w, "ID", "ORCHESTRATION", "STATUS", "EXECUTION", "EVENTS", "CREATED", "ENDED")
 	for i := range instances {
 		d := &instances[i]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +28,6 @@ func newMigrate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "List, apply or print schema migrations",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
@@ -138,7 +135,7 @@ func (a *app) showMigrations(cmd *cobra.Command, steps []provider.Migration) err
 	}
 	return a.showLines(cmd, struct {
 		Migrations []migration `json:"migrations"`
-	}{out}, each(out), func(w *tabwriter.Writer) {
+	}{out}, each(out), func(w *grid) {
 		row(w, "VERSION", "NAME", "APPLIED")
 		for _, step := range out {
 			row(w, step.Version, step.Name, map[bool]string{true: "yes", false: "no"}[step.Applied])

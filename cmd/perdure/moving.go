@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 func newExport(a *app) *cobra.Command {
@@ -58,14 +58,14 @@ func newExport(a *app) *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), exportedText(&res))
 				return nil
 			}
-			return a.show(cmd, res, func(w *tabwriter.Writer) { fmt.Fprintln(w, exportedText(&res)) })
+			return a.show(cmd, res, func(w *grid) { fmt.Fprintln(w, exportedText(&res)) })
 		})
 	}
 	return cmd
 }
 
 func exportedText(res *client.ExportResult) string {
-	return fmt.Sprintf("exported %s: %d moved, %d copied, %d bytes", plural(int(res.Moved+res.Copied), "instance"), res.Moved, res.Copied, res.Bytes)
+	return fmt.Sprintf("exported %s: %d moved, %d copied, %s", amount.Of(res.Moved+res.Copied, "instance"), res.Moved, res.Copied, amount.Of(res.Bytes, "byte"))
 }
 
 // writeNew writes a file that did not exist and makes it durable. It removes what a failed write leaves. The name - is standard output.
@@ -125,8 +125,8 @@ func newImport(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, res, func(w *tabwriter.Writer) {
-				fmt.Fprintf(w, "imported %s: %d now here, %d before\n", plural(int(res.Instances), "instance"), res.Freed, res.Kept)
+			return a.show(cmd, res, func(w *grid) {
+				fmt.Fprintf(w, "imported %s: %d now here, %d before\n", amount.Of(res.Instances, "instance"), res.Freed, res.Kept)
 			})
 		})
 	}
@@ -162,7 +162,7 @@ func newUnseal(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.showLines(cmd, sealed, each(sealed), func(w *tabwriter.Writer) {
+				return a.showLines(cmd, sealed, each(sealed), func(w *grid) {
 					fmt.Fprintln(w, "ID\tSTATE\tARRIVED\tTRANSFER")
 					for i := range sealed {
 						fmt.Fprintf(w, "%s\t%s\t%t\t%s\n", plain(sealed[i].ID), sealed[i].State, sealed[i].Arrived, sealed[i].Transfer)
@@ -173,7 +173,7 @@ func newUnseal(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, unsealed{freed}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "freed %s\n", plural(int(freed), "instance")) })
+			return a.show(cmd, unsealed{freed}, func(w *grid) { fmt.Fprintf(w, "freed %s\n", amount.Of(freed, "instance")) })
 		})
 	}
 	return cmd

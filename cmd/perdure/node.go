@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +18,6 @@ func newNode(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "List nodes, and take them out of service",
-		Args:  arguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
@@ -35,7 +32,7 @@ func newNode(a *app) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return a.showLines(cmd, nodesListed{Nodes: list}, each(list), func(w *tabwriter.Writer) { nodesTable(w, list) })
+					return a.showLines(cmd, nodesListed{Nodes: list}, each(list), func(w *grid) { nodesTable(w, list) })
 				})
 			},
 		},
@@ -54,7 +51,7 @@ func newNode(a *app) *cobra.Command {
 	return cmd
 }
 
-func nodesTable(w *tabwriter.Writer, list []client.NodeInfo) {
+func nodesTable(w *grid, list []client.NodeInfo) {
 	row(w, "NODE", "STATE", "RELEASE", "LEVEL", "ORCHESTRATIONS", "QUEUES", "TURNS", "ACTIVITIES", "STARTED", "RENEWED")
 	for i := range list {
 		n := &list[i]

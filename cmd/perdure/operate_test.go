@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +177,7 @@ func checkOperation(t *testing.T, db string) {
 	if got := completed(t, "node", "drain", "--db", db, "web"); len(got) != 1 || got[0] != o.rt.Owner() {
 		t.Errorf("nodes are completed to %q", got)
 	}
+	checkActivityCompletion(t, db)
 	o.refuse(exitUsage, "queue pause perdure", "perdure's own")
 	o.refuse(exitUsage, "queue pause payments --wait -1s", "--wait is -1s")
 	o.refuse(exitNotFound, "node drain nobody", "nobody", "list of nodes")
@@ -185,6 +188,25 @@ func checkOperation(t *testing.T, db string) {
 	o.refuse(exitUsage, "audit list --act fly", `no act "fly"`)
 	o.refuse(exitUsage, "audit list --limit 0", "--limit is 0")
 	o.refuse(exitUsage, "audit list --act=", "--act is empty")
+}
+
+// checkActivityCompletion checks that the event of a pending activity is offered with what it is.
+func checkActivityCompletion(t *testing.T, db string) {
+	t.Helper()
+	if got := completed(t, "activity", "retry", "--db", db, "pay-5", ""); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("activities are completed to %q", got)
+	}
+	if got := completed(t, "activity", "retry", "--db", db, "pay-1", ""); len(got) > 0 {
+		t.Errorf("activities of an instance that has ended are completed to %q", got)
+	}
+	if got := completed(t, "activity", "complete", "--db", db, "pay-5", "2", ""); len(got) > 0 {
+		t.Errorf("outputs are completed to %q", got)
+	}
+	var out, errs bytes.Buffer
+	code := (&app{patience: time.Minute}).run(t.Context(), []string{"__complete", "activity", "retry", "--db", db, "pay-5", ""}, strings.NewReader(""), &out, &errs)
+	if code != exitOK || !strings.Contains(out.String(), "2\tCharge, attempt 2, Queued\n") {
+		t.Errorf("exit code %d: %s%s", code, &out, &errs)
+	}
 }
 
 func TestOperation(t *testing.T) {

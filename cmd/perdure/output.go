@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -34,7 +33,7 @@ const (
 var outputs = []string{outputTable, outputJSON, outputJSONL}
 
 // show writes v as JSON, or the table, to the command's standard output.
-func (a *app) show(cmd *cobra.Command, v any, table func(*tabwriter.Writer)) error {
+func (a *app) show(cmd *cobra.Command, v any, table func(*grid)) error {
 	switch a.output {
 	case outputJSON:
 		return writeJSON(cmd.OutOrStdout(), v)
@@ -46,7 +45,7 @@ func (a *app) show(cmd *cobra.Command, v any, table func(*tabwriter.Writer)) err
 }
 
 // showLines is show for a list: as jsonl it writes each item, which each returns, on a line of its own.
-func (a *app) showLines(cmd *cobra.Command, v any, items iter.Seq[any], table func(*tabwriter.Writer)) error {
+func (a *app) showLines(cmd *cobra.Command, v any, items iter.Seq[any], table func(*grid)) error {
 	if a.output != outputJSONL {
 		return a.show(cmd, v, table)
 	}
@@ -117,18 +116,11 @@ func escapeJSON(text []byte) []byte {
 }
 
 // writeTable aligns the columns that fill separates by tabs.
-func writeTable(w io.Writer, fill func(*tabwriter.Writer)) error {
-	var text strings.Builder
-	tabs := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fill(tabs)
-	if err := tabs.Flush(); err != nil {
+func writeTable(w io.Writer, fill func(*grid)) error {
+	var table grid
+	fill(&table)
+	if err := table.flush(w); err != nil {
 		return fmt.Errorf("writing output: %w", err)
-	}
-	// An empty last cell leaves its padding behind.
-	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return fmt.Errorf("writing output: %w", err)
-		}
 	}
 	return nil
 }

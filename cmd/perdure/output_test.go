@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -34,7 +33,7 @@ func TestShowOfWorkInProgress(t *testing.T) {
 		},
 	}
 	var out bytes.Buffer
-	if err := writeTable(&out, func(w *tabwriter.Writer) { showTable(w, &d) }); err != nil {
+	if err := writeTable(&out, func(w *grid) { showTable(w, &d) }); err != nil {
 		t.Fatal(err)
 	}
 	checkGolden(t, "show-progress", steady(out.String()))
@@ -51,7 +50,7 @@ func TestHistoryOfAttempts(t *testing.T) {
 		}},
 	}
 	var out bytes.Buffer
-	if err := writeTable(&out, func(w *tabwriter.Writer) { historyTable(w, events) }); err != nil {
+	if err := writeTable(&out, func(w *grid) { historyTable(w, events) }); err != nil {
 		t.Fatal(err)
 	}
 	checkGolden(t, "history-attempts", steady(out.String()))

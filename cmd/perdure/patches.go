@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 func newPatches(a *app) *cobra.Command {
@@ -39,9 +39,9 @@ func newPatches(a *app) *cobra.Command {
 				}
 				if report.Cut && a.output != outputJSON {
 					fmt.Fprintf(cmd.ErrOrStderr(),
-						"the scan is cut after %d instances: older ones may need the old code, too; raise --limit\n", report.Read)
+						"the scan is cut after %s: older ones may need the old code, too; raise --limit\n", amount.Of(report.Read, "instance"))
 				}
-				return a.showLines(cmd, report, each(report.Patches), func(w *tabwriter.Writer) { patchesTable(w, report.Patches) })
+				return a.showLines(cmd, report, each(report.Patches), func(w *grid) { patchesTable(w, report.Patches) })
 			})
 		},
 	}
@@ -50,7 +50,7 @@ func newPatches(a *app) *cobra.Command {
 	return cmd
 }
 
-func patchesTable(w *tabwriter.Writer, patches []client.PatchUse) {
+func patchesTable(w *grid, patches []client.PatchUse) {
 	row(w, "ORCHESTRATION", "PATCH", "FIRST SEEN", "HAVE IT", "MAY NEED OLD", "LATER", "SUCH AS")
 	for i := range patches {
 		p := &patches[i]

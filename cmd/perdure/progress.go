@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // When a progress prints. A command that ends within the first second prints nothing.
@@ -31,6 +33,9 @@ type progress struct {
 // newProgress begins to count what, a noun that plural can take.
 func (a *app) newProgress(cmd *cobra.Command, what string) *progress {
 	p := &progress{out: cmd.ErrOrStderr(), what: what, now: time.Now}
+	if a.now != nil {
+		p.now = a.now
+	}
 	p.terminal = a.onTerminal(p.out)
 	p.begin()
 	return p
@@ -50,9 +55,9 @@ func (p *progress) set(done, total int64) {
 	if now.Before(p.next) {
 		return
 	}
-	text := plural(int(done), p.what)
-	if total > 0 {
-		text = fmt.Sprintf("%d of %s (%d %%)", done, plural(int(total), p.what), done*100/total)
+	text := amount.Of(done, p.what)
+	if total > 0 && done <= total {
+		text = fmt.Sprintf("%d of %s (%d %%)", done, amount.Of(total, p.what), done*100/total)
 	}
 	text += fmt.Sprintf(", %s", now.Sub(p.began).Round(time.Second))
 	if !p.terminal {

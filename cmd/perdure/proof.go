@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -96,7 +95,7 @@ func observe(events []client.HistoryEvent, entries []order.Entry) []*observed {
 
 func (p *play) printProof(rows []*observed) error {
 	fmt.Fprint(p.out, "\nOutcomes that the orchestration observed, and effects of the activities:\n\n")
-	return writeTable(p.out, func(w *tabwriter.Writer) {
+	return writeTable(p.out, func(w *grid) {
 		row(w, "EVENT", "ACTIVITY", "OUTCOMES", "RUNS STARTED", "EFFECTS TRIED", "EFFECTS APPLIED")
 		for _, o := range rows {
 			row(w, o.event, o.activity, fmt.Sprintf("%d (%s)", o.outcomes, o.outcome), o.attempts, o.tried, len(o.effects))

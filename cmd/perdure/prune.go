@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // deleted is the output of delete and prune.
@@ -55,8 +55,8 @@ func newDelete(a *app) *cobra.Command {
 				return err
 			}
 			out := deleted{ID: id, Action: "delete", Instances: n}
-			return a.show(cmd, out, func(w *tabwriter.Writer) {
-				fmt.Fprintf(w, "deleted %s: %s\n", plain(out.ID), plural(int(n), "instance"))
+			return a.show(cmd, out, func(w *grid) {
+				fmt.Fprintf(w, "deleted %s: %s\n", plain(out.ID), amount.Of(n, "instance"))
 			})
 		})
 	}
@@ -72,8 +72,9 @@ func newPrune(a *app) *cobra.Command {
 		Long: "Prune deletes instances that ended at least --older-than ago, with their children and histories. A repeated start\n" +
 			"under the ID of a pruned instance starts it anew, so --older-than is at least 24h unless --young is given.\n" +
 			"See 'perdure retention' for rules that do this by themselves.",
-		Example: "  perdure prune --older-than 720h --status completed --yes --db orders.db",
-		Args:    arguments,
+		Example: "  perdure prune --older-than 720h --status completed --preview --db orders.db\n" +
+			"  perdure prune --older-than 720h --status completed --yes --db orders.db",
+		Args: arguments,
 	}
 	yes := yesFlag(cmd)
 	flags := cmd.Flags()
@@ -83,6 +84,7 @@ func newPrune(a *app) *cobra.Command {
 	flags.StringSliceVar(&p.ExceptNames, "except-name", nil, "not of these orchestrations")
 	flags.StringSliceVar(&statuses, "status", nil, "only with these statuses: completed, failed, cancelled, terminated")
 	flags.Int64Var(&p.Limit, "limit", 0, "stop after so many instances; 0 is no limit")
+	flags.BoolVar(&p.Preview, "preview", false, "only count the instances that would be deleted")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("older-than") {
 			return badUsage("flag --older-than is missing: give the time since the end, such as 720h")
@@ -92,14 +94,50 @@ func newPrune(a *app) *cobra.Command {
 			return err
 		}
 		p.Statuses = list
-		if err := a.confirm(cmd, *yes, "delete all matching instances that ended "+p.Age.String()+" ago or earlier for good"); err != nil {
-			return err
+		if p.Age < client.MinPruneAge && p.Age >= 0 && !p.Young {
+			return badUsage("flag --older-than is %v: give 24h or more, within which a repeated start must find its instance, or add --young", p.Age)
+		}
+		if p.Preview {
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error { return a.prune(ctx, cmd, c, p) })
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			what := ""
+			if !*yes {
+				if what, err = a.prunable(ctx, cmd, c, p); err != nil {
+					return err
+				}
+			}
+			if err := a.confirm(cmd, *yes, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
+				return err
+			}
 			return a.prune(ctx, cmd, c, p)
 		})
 	}
 	return cmd
+}
+
+// mostPreviewed is how far a preview counts before a question.
+const mostPreviewed = 10_000
+
+// prunable says what a prune would delete now.
+func (a *app) prunable(ctx context.Context, cmd *cobra.Command, c *client.Client, p client.Pruning) (string, error) {
+	what := " that ended " + p.Age.String() + " ago or earlier for good"
+	p.Preview = true
+	if p.Limit == 0 || p.Limit > mostPreviewed {
+		p.Limit = mostPreviewed
+	}
+	shown := a.newProgress(cmd, "instance")
+	p.Progress = func(n int64) { shown.set(n, 0) }
+	done, err := c.Prune(ctx, p)
+	shown.end()
+	if err != nil {
+		return "", err
+	}
+	count := amount.Of(done.Instances, "instance")
+	if done.Cursor != "" && p.Limit == mostPreviewed {
+		count += " or more"
+	}
+	return "delete " + count + what, nil
 }
 
 // prune shows how far it has come.
@@ -109,13 +147,17 @@ func (a *app) prune(ctx context.Context, cmd *cobra.Command, c *client.Client, p
 	done, err := c.Prune(ctx, p)
 	shown.end()
 	if err != nil && done.Instances > 0 {
-		err = fmt.Errorf("after %s: %w", plural(int(done.Instances), "instance"), err)
+		err = fmt.Errorf("after %s: %w", amount.Of(done.Instances, "instance"), err)
 	}
 	if err != nil {
 		return err
 	}
 	out := deleted{Action: "prune", Instances: done.Instances}
-	return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "deleted %s\n", plural(int(out.Instances), "instance")) })
+	if p.Preview {
+		out.Action = "preview"
+		return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "%s would be deleted\n", amount.Of(out.Instances, "instance")) })
+	}
+	return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "deleted %s\n", amount.Of(out.Instances, "instance")) })
 }
 
 func newTrim(a *app) *cobra.Command {
@@ -125,29 +167,39 @@ func newTrim(a *app) *cobra.Command {
 		Short: "Delete old executions of instances that go on",
 		Long: "Trim deletes executions that their instances left at least --older-than ago by continuing as new or by a reset, with\n" +
 			"their histories. The last --keep of each instance stay. The instances go on.",
-		Example: "  perdure trim --older-than 168h --keep 5 --yes --db orders.db",
+		Example: "  perdure trim --older-than 168h --keep 5 --preview --db orders.db\n  perdure trim --older-than 168h --keep 5 --yes --db orders.db",
 		Args:    arguments,
 	}
 	yes := yesFlag(cmd)
 	cmd.Flags().DurationVar(&t.Age, "older-than", 24*time.Hour, "time since the next execution began")
 	cmd.Flags().IntVar(&t.Keep, "keep", 1, "how many executions before the current one stay")
+	cmd.Flags().BoolVar(&t.Preview, "preview", false, "only count the executions that would be deleted")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if t.Preview {
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error { return a.trim(ctx, cmd, c, t) })
+		}
 		if err := a.confirm(cmd, *yes, "delete the histories of executions that instances left "+t.Age.String()+" ago or earlier for good"); err != nil {
 			return err
 		}
-		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			shown := a.newProgress(cmd, "execution")
-			t.Progress = func(n int64) { shown.set(n, 0) }
-			done, err := c.Trim(ctx, t)
-			shown.end()
-			if err != nil {
-				return err
-			}
-			out := trimmed{Action: "trim", Executions: done.Executions}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "deleted %s\n", plural(int(out.Executions), "execution")) })
-		})
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error { return a.trim(ctx, cmd, c, t) })
 	}
 	return cmd
+}
+
+// trim shows how far it has come.
+func (a *app) trim(ctx context.Context, cmd *cobra.Command, c *client.Client, t client.Trimming) error {
+	shown := a.newProgress(cmd, "execution")
+	t.Progress = func(n int64) { shown.set(n, 0) }
+	done, err := c.Trim(ctx, t)
+	shown.end()
+	if err != nil {
+		return err
+	}
+	out, text := trimmed{Action: "trim", Executions: done.Executions}, "deleted %s\n"
+	if t.Preview {
+		out.Action, text = "preview", "%s would be deleted\n"
+	}
+	return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, text, amount.Of(out.Executions, "execution")) })
 }
 
 func newCompact(a *app) *cobra.Command {
@@ -168,7 +220,7 @@ func newCompact(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, space, func(w *tabwriter.Writer) {
+			return a.show(cmd, space, func(w *grid) {
 				fmt.Fprintf(w, "freed %s; the store has %s, %s of them free\n", mebibytes(space.Freed), mebibytes(space.Size), mebibytes(space.Free))
 				if space.Fixed {
 					fmt.Fprintln(w, "an older release created this file: it can give space back only with --rebuild")

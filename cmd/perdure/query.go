@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +55,7 @@ func newQuery(a *app) *cobra.Command {
 					return err
 				}
 				out := queried{ID: h.ID(), Query: args[1], Answer: answer}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintln(w, answerText(out.Answer)) })
+				return a.show(cmd, out, func(w *grid) { fmt.Fprintln(w, answerText(out.Answer)) })
 			})
 		},
 	}

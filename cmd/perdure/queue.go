@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,8 +34,6 @@ func newQueue(a *app) *cobra.Command {
 		Short: "List, pause and resume queues of activities",
 		Long: "A paused queue begins no activity, on any node. What runs goes on, and what is called meanwhile waits in the queue.\n" +
 			"The time limits of these calls go on.",
-		Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
@@ -51,7 +48,7 @@ func newQueue(a *app) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return a.showLines(cmd, queuesListed{Queues: list}, each(list), func(w *tabwriter.Writer) { queuesTable(w, list) })
+					return a.showLines(cmd, queuesListed{Queues: list}, each(list), func(w *grid) { queuesTable(w, list) })
 				})
 			},
 		},
@@ -70,7 +67,7 @@ func newQueue(a *app) *cobra.Command {
 	return cmd
 }
 
-func queuesTable(w *tabwriter.Writer, list []client.QueueInfo) {
+func queuesTable(w *grid, list []client.QueueInfo) {
 	row(w, "QUEUE", "STATE", "WAITING", "OLDEST", "RUNNING", "NODES", "REASON")
 	for i := range list {
 		q := &list[i]
@@ -118,7 +115,7 @@ func newOrder(
 			} else {
 				out.Queue = args[0]
 			}
-			return a.show(cmd, out, func(w *tabwriter.Writer) {
+			return a.show(cmd, out, func(w *grid) {
 				fmt.Fprintf(w, done, plain(args[0]))
 				if confirmed.NoNode && out.Queue != "" {
 					fmt.Fprintf(w, "no node serves a queue %s now: 'perdure queue list' shows the names\n", plain(out.Queue))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -113,7 +112,7 @@ func newReset(a *app) *cobra.Command {
 					return err
 				}
 				out := reopened{ID: h.ID(), Action: "reset", Event: f.at, Execution: execution, Reason: f.reason}
-				return a.show(cmd, out, func(w *tabwriter.Writer) {
+				return a.show(cmd, out, func(w *grid) {
 					fmt.Fprintf(w, "reset %s to event %d: it runs as execution %d\n", plain(out.ID), out.Event, out.Execution)
 				})
 			})
@@ -153,7 +152,7 @@ func newFork(a *app) *cobra.Command {
 					return err
 				}
 				out := reopened{ID: h.ID(), Action: "fork", Event: f.at, Fork: fork.ID(), Key: fork.Key(), Reason: f.reason}
-				return a.show(cmd, out, func(w *tabwriter.Writer) {
+				return a.show(cmd, out, func(w *grid) {
 					fmt.Fprintf(w, "forked %s at event %d into %s\n", plain(out.ID), out.Event, plain(out.Fork))
 				})
 			})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +49,7 @@ func newResult(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintln(w, plain(string(out.Result))) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintln(w, plain(string(out.Result))) })
 		})
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the instance has ended")

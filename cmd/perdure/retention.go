@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -20,8 +20,6 @@ func newRetention(a *app) *cobra.Command {
 		Short: "Set and show what the store removes by itself",
 		Long: "Retention removes ended instances and old executions by rules, once an hour, on any node. It is off until rules are\n" +
 			"set, here or in the code of the service.",
-		Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newRetentionSet(a), newRetentionShow(a), newRetentionRun(a))
 	return cmd
@@ -161,10 +159,10 @@ func (a *app) showRetention(ctx context.Context, cmd *cobra.Command, c *client.C
 	if err != nil {
 		return err
 	}
-	return a.show(cmd, info, func(w *tabwriter.Writer) { retentionTable(w, &info) })
+	return a.show(cmd, info, func(w *grid) { retentionTable(w, &info) })
 }
 
-func retentionTable(w *tabwriter.Writer, info *client.RetentionInfo) {
+func retentionTable(w *grid, info *client.RetentionInfo) {
 	if !info.On {
 		fmt.Fprintln(w, "retention is off: nothing is removed")
 		return
@@ -193,8 +191,8 @@ func retentionTable(w *tabwriter.Writer, info *client.RetentionInfo) {
 	if info.EndedAt.IsZero() {
 		last = "a round goes on, which began"
 	}
-	fmt.Fprintf(w, "%s at %s: removed %s and %s, freed %s\n", last, instant(info.BeganAt), plural(int(info.Instances), "instance"),
-		plural(int(info.Executions), "execution"), mebibytes(info.Freed))
+	fmt.Fprintf(w, "%s at %s: removed %s and %s, freed %s\n", last, instant(info.BeganAt), amount.Of(info.Instances, "instance"),
+		amount.Of(info.Executions, "execution"), mebibytes(info.Freed))
 	if info.Problem != "" {
 		fmt.Fprintf(w, "it ended early: %s\n", plain(info.Problem))
 	}
@@ -233,7 +231,7 @@ func newRetentionRun(a *app) *cobra.Command {
 				if err := c.RunRetention(ctx); err != nil {
 					return err
 				}
-				return a.show(cmd, steered{Action: "retention"}, func(w *tabwriter.Writer) { fmt.Fprintln(w, "a round was asked for") })
+				return a.show(cmd, steered{Action: "retention"}, func(w *grid) { fmt.Fprintln(w, "a round was asked for") })
 			})
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -22,12 +23,17 @@ type app struct {
 	readOnly bool
 	logger   *slog.Logger
 	terminal func(stream any) bool // replaces isTerminal in tests
+	now      func() time.Time      // replaces time.Now in tests of progress, unless it is nil
+	patience time.Duration         // replaces completionTime in tests, unless it is 0
 	started  bool                  // the command line was valid and a command runs
 }
 
 // run executes one command line.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) exitCode {
-	a := &app{}
+	return (&app{}).run(ctx, args, in, out, errs)
+}
+
+func (a *app) run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) exitCode {
 	root := newRoot(a) //nolint:contextcheck // commands get ctx from ExecuteContext
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -41,7 +47,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
-	fmt.Fprintf(errs, "perdure: %s\n", lines(masked(err.Error())))
+	fmt.Fprintf(errs, "perdure: %s\n", lines(masked(operatorText(err.Error()))))
 	if !a.started {
 		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
 		return exitUsage
@@ -58,10 +64,8 @@ func newRoot(a *app) *cobra.Command {
 			"embeds perdure, even while the service runs. Name the database with --db or " + dbVariable + ": a path, or a URL such as\n" +
 			"postgres://user@host/database. Add ?schema=NAME to the URL if the schema is not called perdure. The password can\n" +
 			"be in the URL, in PGPASSWORD or in a .pgpass file.",
-		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.begin(cmd) },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
@@ -83,6 +87,7 @@ func newRoot(a *app) *cobra.Command {
 		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
 	root.SetHelpCommand(newHelp())
+	a.completeGroups(root)
 	a.addCompletion(root)
 	return root
 }

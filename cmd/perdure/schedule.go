@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // scheduled is the output of the commands that change a schedule.
@@ -17,6 +18,40 @@ type scheduled struct {
 	Note     string            `json:"note,omitempty"`
 	Runs     int               `json:"runs,omitempty"` // of a backfill
 	Trigger  *client.Triggered `json:"trigger,omitempty"`
+	Times    string            `json:"times,omitempty"` // as they are now, after create and update
+	Next     []time.Time       `json:"next,omitempty"`  // due times; none while it is paused
+
+	paused bool // after create and update
+}
+
+// timesShown is how many due times create and update show.
+const timesShown = 3
+
+// specified adds the times of a schedule as they are now. A flag such as --every stands beside the times that were there before, so a command
+// that did not show the sum would hide that.
+func (s *scheduled) specified(ctx context.Context, c *client.Client, spec client.ScheduleSpec) {
+	s.Times = timesText(&spec)
+	if s.paused {
+		return
+	}
+	if now, err := c.Now(ctx); err == nil { // the change is stored already: it does not fail for want of what is shown
+		s.Next, _ = client.NextTimes(spec, now, timesShown)
+	}
+}
+
+// write shows what was done and the times.
+func (s *scheduled) write(w *grid, done string) {
+	fmt.Fprintf(w, "%s schedule %s\n", done, plain(s.Schedule))
+	row(w, "times", s.Times)
+	for _, at := range s.Next {
+		row(w, "next", instant(at))
+	}
+	switch {
+	case s.paused:
+		row(w, "next", "none while it is paused")
+	case len(s.Next) == 0:
+		row(w, "next", "none")
+	}
 }
 
 func newSchedule(a *app) *cobra.Command {
@@ -25,8 +60,6 @@ func newSchedule(a *app) *cobra.Command {
 		Short: "Create, show and steer schedules, which start instances at set times",
 		Long: "A schedule starts an instance at each of its due times. It lives in the database and runs on the nodes of the service.\n" +
 			"Its runs are instances with IDs such as nightly/2026-11-24T02:30:00Z.",
-		Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newScheduleCreate(a), newScheduleList(a), newScheduleShow(a), newScheduleUpdate(a), newScheduleNext(a),
@@ -86,8 +119,9 @@ func newScheduleCreate(a *app) *cobra.Command {
 			if d, err := s.Describe(ctx); err == nil && d.NoNode {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no node of the database runs schedules: it begins when one does")
 			}
-			out := scheduled{Schedule: args[0], Action: "create", Note: note}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "created schedule %s\n", plain(out.Schedule)) })
+			out := scheduled{Schedule: args[0], Action: "create", Note: note, paused: paused}
+			out.specified(ctx, c, spec)
+			return a.show(cmd, out, func(w *grid) { out.write(w, "created") })
 		})
 	}
 	times.add(cmd)
@@ -104,7 +138,8 @@ func newScheduleUpdate(a *app) *cobra.Command {
 		Use:   "update ID",
 		Short: "Change the times of a schedule, or what it does when one is late or overlaps",
 		Long: "Update changes what its flags name and keeps all else. A flag that can be repeated replaces the whole list, and is\n" +
-			"emptied by an empty value. Due times before the change are not caught up.",
+			"emptied by an empty value: --every 5m --cron '' replaces crons by an interval, and --every 5m alone stands beside them.\n" +
+			"It prints the times as they are then. Due times before the change are not caught up.",
 		Example: "  perdure schedule update nightly --cron '0 3 * * *' --zone '' --db orders.db",
 		Args:    arguments,
 	}
@@ -116,12 +151,21 @@ func newScheduleUpdate(a *app) *cobra.Command {
 			return err
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			err := c.Schedule(args[0]).Update(ctx, func(spec *client.ScheduleSpec) error { return times.apply(cmd, spec) })
+			var updated client.ScheduleSpec
+			err := c.Schedule(args[0]).Update(ctx, func(spec *client.ScheduleSpec) error {
+				err := times.apply(cmd, spec)
+				updated = *spec
+				return err
+			})
 			if err != nil {
 				return err
 			}
 			out := scheduled{Schedule: args[0], Action: "update"}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "updated schedule %s\n", plain(out.Schedule)) })
+			if d, err := c.Schedule(args[0]).Describe(ctx); err == nil {
+				out.paused = d.Paused
+			}
+			out.specified(ctx, c, updated)
+			return a.show(cmd, out, func(w *grid) { out.write(w, "updated") })
 		})
 	}
 	times.add(cmd)
@@ -140,7 +184,7 @@ func newScheduleNote(
 				return err
 			}
 			out := scheduled{Schedule: args[0], Action: action, Note: note}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, plain(out.Schedule)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, done, plain(out.Schedule)) })
 		})
 	}
 	cmd.Flags().StringVar(&note, "note", "", "note for people to read, stored with the schedule")
@@ -161,7 +205,7 @@ func newScheduleTrigger(a *app) *cobra.Command {
 					return err
 				}
 				out := scheduled{Schedule: args[0], Action: "trigger", Trigger: &t}
-				return a.show(cmd, out, func(w *tabwriter.Writer) {
+				return a.show(cmd, out, func(w *grid) {
 					if t.Run != nil {
 						fmt.Fprintf(w, "started %s\n", plain(t.Run.ID))
 						return
@@ -195,7 +239,9 @@ func newScheduleBackfill(a *app) *cobra.Command {
 					return err
 				}
 				out := scheduled{Schedule: args[0], Action: "backfill", Runs: n}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%d runs of %s will start\n", n, plain(out.Schedule)) })
+				return a.show(cmd, out, func(w *grid) {
+					fmt.Fprintf(w, "%s of %s will start\n", amount.Of(n, "run"), plain(out.Schedule))
+				})
 			})
 		},
 	}
@@ -218,7 +264,7 @@ func newScheduleDelete(a *app) *cobra.Command {
 				return err
 			}
 			out := scheduled{Schedule: args[0], Action: "delete"}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "deleted schedule %s\n", plain(out.Schedule)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "deleted schedule %s\n", plain(out.Schedule)) })
 		})
 	}
 	return cmd

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // schedulesListed is the output of schedule list.
@@ -49,9 +49,9 @@ func newScheduleList(a *app) *cobra.Command {
 					out.Schedules = out.Schedules[:limit]
 				}
 				if out.More && a.output != outputJSON {
-					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d schedules: raise --limit for more\n", limit)
+					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %s: raise --limit for more\n", amount.Of(limit, "schedule"))
 				}
-				return a.showLines(cmd, out, each(out.Schedules), func(w *tabwriter.Writer) { schedulesTable(w, out.Schedules) })
+				return a.showLines(cmd, out, each(out.Schedules), func(w *grid) { schedulesTable(w, out.Schedules) })
 			})
 		},
 	}
@@ -60,7 +60,7 @@ func newScheduleList(a *app) *cobra.Command {
 	return cmd
 }
 
-func schedulesTable(w *tabwriter.Writer, all []client.ScheduleDescription) {
+func schedulesTable(w *grid, all []client.ScheduleDescription) {
 	row(w, "ID", "ORCHESTRATION", "STATE", "TIMES", "NEXT", "STARTED", "FAILED", "SKIPPED", "RUNS")
 	for i := range all {
 		d := &all[i]
@@ -139,13 +139,13 @@ func newScheduleShow(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(cmd, d, func(w *tabwriter.Writer) { scheduleTable(w, &d) })
+				return a.show(cmd, d, func(w *grid) { scheduleTable(w, &d) })
 			})
 		},
 	}
 }
 
-func scheduleTable(w *tabwriter.Writer, d *client.ScheduleDescription) {
+func scheduleTable(w *grid, d *client.ScheduleDescription) {
 	row(w, "id", d.ID)
 	row(w, "orchestration", cmp.Or(d.Orchestration, "-"))
 	row(w, "state", scheduleState(d))
@@ -184,7 +184,7 @@ func scheduleTable(w *tabwriter.Writer, d *client.ScheduleDescription) {
 		r := &d.Running[i]
 		text := r.ID
 		if r.Blocked > 0 {
-			text += ", holds up " + plural(r.Blocked, "due time")
+			text += ", holds up " + amount.Of(r.Blocked, "due time")
 		}
 		row(w, "running", text)
 	}
@@ -232,7 +232,9 @@ func newScheduleNext(a *app) *cobra.Command {
 		if len(args) == 1 {
 			err := a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				d, err := c.Schedule(args[0]).Describe(ctx)
-				spec = d.Spec
+				if spec = d.Spec; err == nil && after == "" {
+					begin, err = c.Now(ctx)
+				}
 				return err
 			})
 			if err != nil {
@@ -250,7 +252,7 @@ func newScheduleNext(a *app) *cobra.Command {
 			return err
 		}
 		out := scheduleTimes{Next: next}
-		return a.showLines(cmd, out, each(out.Next), func(w *tabwriter.Writer) { timesTable(w, next, spec.Zone) })
+		return a.showLines(cmd, out, each(out.Next), func(w *grid) { timesTable(w, next, spec.Zone) })
 	}
 	times.add(cmd)
 	cmd.Flags().IntVar(&count, "count", 10, "how many due times, at most 1000")
@@ -259,7 +261,7 @@ func newScheduleNext(a *app) *cobra.Command {
 }
 
 // timesTable shows due times in UTC and in the zone of the crons.
-func timesTable(w *tabwriter.Writer, next []time.Time, name string) {
+func timesTable(w *grid, next []time.Time, name string) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" {
 		row(w, "NEXT")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,12 @@ func checkSchedules(t *testing.T, db string) {
 	o.check("schedule-next", "schedule next --cron 30_1_*_*_* --zone Europe/London --after 2026-03-28T00:00:00Z --count 3")
 	o.check("schedule-next-json", "schedule next poll --after 2026-03-07T00:00:00Z --count 2 -o json")
 	o.refuse(exitUsage, "schedule next --cron @daily --count 0", "give 1 to 1000")
+	o.check("schedule-update-beside", "schedule update nightly --every 9000h") // the cron stays, which it must not hide
+	for _, line := range []string{"schedule pause", "schedule next", "schedule backfill"} {
+		if got := completed(t, append(strings.Fields(line), "--db", o.db, "ni")...); !slices.Equal(got, []string{"nightly"}) {
+			t.Errorf("%s: schedules are completed to %q", line, got)
+		}
+	}
 	o.refuse(exitUsage, "schedule delete nightly", "--yes")
 	o.check("schedule-delete", "schedule delete nightly --yes")
 	o.refuse(exitNotFound, "schedule show nightly", "never existed")

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -44,7 +44,7 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, d, func(w *tabwriter.Writer) { showTable(w, &d) })
+			return a.show(cmd, d, func(w *grid) { showTable(w, &d) })
 		})
 	}
 	cmd.Flags().BoolVar(&follow, "follow", false, "print the instance again after each change, until it has ended")
@@ -65,14 +65,14 @@ func (a *app) followShow(ctx context.Context, cmd *cobra.Command, h client.Handl
 			fmt.Fprintln(cmd.OutOrStdout())
 		}
 		first = false
-		if err := a.show(cmd, d, func(w *tabwriter.Writer) { showTable(w, &d) }); err != nil {
+		if err := a.show(cmd, d, func(w *grid) { showTable(w, &d) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func showTable(w *tabwriter.Writer, d *client.Description) {
+func showTable(w *grid, d *client.Description) {
 	row(w, "id", d.ID)
 	row(w, "key", d.Key)
 	row(w, "orchestration", d.Orchestration)
@@ -88,14 +88,14 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	}
 	if b := d.Blocked; b != nil {
 		message, _, _ := strings.Cut(b.Message, "\n") // after a panic the stack follows
-		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
+		row(w, "blocked", fmt.Sprintf("%s since %s, next try %s: %s", amount.Of(b.Count, "failed turn"), instant(b.Since), retryText(b), message))
 	}
 	closingRow(w, d)
 	updateRows(w, d)
 	stateRows(w, d)
 	waitRows(w, d)
 	row(w, "execution", d.Execution)
-	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
+	row(w, "history", amount.Of(d.HistoryLength, "event")+", "+amount.Of(d.HistoryBytes, "byte"))
 	row(w, "inbox", inboxText(d))
 	if d.DeadLetters > 0 {
 		row(w, "dead letters", fmt.Sprintf("%d; 'perdure dead-letter list --instance ID' shows them", d.DeadLetters))
@@ -121,7 +121,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 }
 
 // waitRows shows what the instance waits for, except what other rows show.
-func waitRows(w *tabwriter.Writer, d *client.Description) {
+func waitRows(w *grid, d *client.Description) {
 	for i := range d.Waits {
 		text := d.Waits[i].Text
 		switch d.Waits[i].Kind {
@@ -145,7 +145,7 @@ func waitRows(w *tabwriter.Writer, d *client.Description) {
 }
 
 // closingRow shows the handlers that the instance waits for, and at its end the events that nobody took.
-func closingRow(w *tabwriter.Writer, d *client.Description) {
+func closingRow(w *grid, d *client.Description) {
 	if c := d.Closing; c != nil {
 		names := make([]string, len(c.Handlers))
 		for i, h := range c.Handlers {
@@ -170,10 +170,13 @@ func inboxText(d *client.Description) string {
 	case d.ReadyAt.After(d.AsOf) && d.HistoryLength == 0:
 		return "the start, at " + instant(d.ReadyAt)
 	case d.ReadyAt.After(d.AsOf):
-		return fmt.Sprintf("%s, the next fires at %s", plural(int(d.InboxMessages), "timer"), instant(d.ReadyAt))
+		return fmt.Sprintf("%s, the next fires at %s", amount.Of(d.InboxMessages, "timer"), instant(d.ReadyAt))
 	case d.HistoryLength == 0:
-		return plural(int(d.InboxMessages), "message")
+		return amount.Of(d.InboxMessages, "message")
 	default:
+		if d.InboxMessages == 1 {
+			return "1 message or timer"
+		}
 		return fmt.Sprintf("%d messages and timers", d.InboxMessages)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ func newStart(a *app) *cobra.Command {
 					return err
 				}
 				out := started{ID: h.ID(), Key: h.Key().String()}
-				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "started %s\n", plain(out.ID)) })
+				return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "started %s\n", plain(out.ID)) })
 			})
 		},
 	}

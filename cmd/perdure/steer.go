@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +49,7 @@ func newRaise(a *app) *cobra.Command {
 				return err
 			}
 			out := steered{ID: id, Action: "raise", Event: args[1]}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "raised %s to %s\n", plain(out.Event), plain(out.ID)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "raised %s to %s\n", plain(out.Event), plain(out.ID)) })
 		})
 	}
 	return cmd
@@ -109,7 +108,7 @@ func newUnblock(a *app) *cobra.Command {
 				return err
 			}
 			out := steered{ID: id, Action: "unblock"}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "unblocked %s\n", plain(out.ID)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "unblocked %s\n", plain(out.ID)) })
 		})
 	}
 	return cmd
@@ -135,7 +134,7 @@ func newDropMessage(a *app) *cobra.Command {
 				return err
 			}
 			out := dropped{ID: args[0], Action: "drop-message", Message: number, Reason: reason}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "dropped message %d of %s\n", number, plain(out.ID)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "dropped message %d of %s\n", number, plain(out.ID)) })
 		})
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, stored with the dead letter")
@@ -166,7 +165,7 @@ func newEnder(
 				return err
 			}
 			out := steered{ID: id, Action: action, Reason: reason}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, plain(out.ID)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, done, plain(out.ID)) })
 		})
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, stored in the history")

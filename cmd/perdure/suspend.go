@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -50,7 +49,7 @@ func newPauser(
 				return err
 			}
 			out := steered{ID: id, Action: action, Reason: reason}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, plain(out.ID)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, done, plain(out.ID)) })
 		})
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, kept in the audit")
@@ -98,7 +97,7 @@ func newRestart(a *app) *cobra.Command {
 				return fmt.Errorf("%w; to try the same again, add --request-id %s", err, shellWord(request))
 			}
 			out := restarted{ID: old, Action: "restart", New: h.ID(), Key: h.Key(), Reason: reason}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "restarted %s as %s\n", plain(out.ID), plain(out.New)) })
+			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "restarted %s as %s\n", plain(out.ID), plain(out.New)) })
 		})
 	}
 	cmd.Flags().StringVar(&id, "id", "", "ID of the new instance (default: that of the old one)")

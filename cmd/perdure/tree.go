@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +34,7 @@ func newTree(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(cmd, tree, func(w *tabwriter.Writer) {
+			return a.show(cmd, tree, func(w *grid) {
 				row(w, "INSTANCE", "ORCHESTRATION", "STATUS", "EXECUTION", "CREATED", "ENDED")
 				treeRows(w, tree, 0)
 			})
@@ -47,7 +46,7 @@ func newTree(a *app) *cobra.Command {
 }
 
 // treeRows prints a node and what is below it.
-func treeRows(w *tabwriter.Writer, n *client.TreeNode, depth int) {
+func treeRows(w *grid, n *client.TreeNode, depth int) {
 	indent := strings.Repeat("  ", depth)
 	row(w, indent+n.ID, n.Orchestration, statusText(&n.Description), n.Execution, instant(n.CreatedAt), instant(n.EndedAt))
 	if n.More {

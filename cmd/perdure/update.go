@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +53,7 @@ func newUpdate(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(cmd, out, func(w *tabwriter.Writer) {
+				return a.show(cmd, out, func(w *grid) {
 					if accepted {
 						row(w, "accepted", "update "+strconv.Quote(out.UpdateID)+" of "+out.ID)
 						return
@@ -98,7 +97,7 @@ func runUpdate(ctx context.Context, c *client.Client, id, name string, in any, a
 }
 
 // updateRows shows the updates that have no outcome yet.
-func updateRows(w *tabwriter.Writer, d *client.Description) {
+func updateRows(w *grid, d *client.Description) {
 	for i := range d.Updates {
 		u := &d.Updates[i]
 		row(w, "update "+strconv.Quote(u.Name), fmt.Sprintf("%s since %s, ID %s", u.Stage, instant(u.Since), strconv.Quote(u.ID)))

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
@@ -69,7 +69,10 @@ func newUpgrade(a *app) *cobra.Command {
 			case force:
 				return badUsage("flag --force without --finish: give both")
 			}
-			return cmd.Help()
+			if a.named() == "" {
+				return cmd.Help()
+			}
+			return a.upgradeStatus(cmd)
 		},
 	}
 	cmd.Flags().BoolVar(&finish, "finish", false, "allow new executions what this release brought")
@@ -92,7 +95,7 @@ func (a *app) upgradeStatus(cmd *cobra.Command) error {
 			return err
 		}
 		out := upgradeStatusOf(&s)
-		return a.show(cmd, out, func(w *tabwriter.Writer) { upgradeTable(w, &out) })
+		return a.show(cmd, out, func(w *grid) { upgradeTable(w, &out) })
 	})
 }
 
@@ -106,7 +109,7 @@ func (a *app) finishUpgrade(cmd *cobra.Command, force bool) error {
 			return fmt.Errorf("finishing the upgrade: %w", err)
 		}
 		out := upgradeFinished{Before: before, Level: max(before, replay.EngineLevel), Changed: changed}
-		return a.show(cmd, out, func(w *tabwriter.Writer) {
+		return a.show(cmd, out, func(w *grid) {
 			if !out.Changed {
 				fmt.Fprintf(w, "the database allows level %d already\n", out.Level)
 				return
@@ -133,7 +136,7 @@ func upgradeStatusOf(s *upgrade.Status) upgradeStatus {
 	return out
 }
 
-func upgradeTable(w *tabwriter.Writer, s *upgradeStatus) {
+func upgradeTable(w *grid, s *upgradeStatus) {
 	row(w, "database", "level "+levelText(s))
 	row(w, "this program", fmt.Sprintf("level %d, release %s", s.Binary, s.Release))
 	row(w, "running", runningText(s))
@@ -174,7 +177,7 @@ func runningText(s *upgradeStatus) string {
 	}
 	parts := make([]string, 0, len(s.Running))
 	for _, r := range s.Running {
-		parts = append(parts, fmt.Sprintf("%s of level %d", plural(int(r.Instances), "instance"), r.Level))
+		parts = append(parts, fmt.Sprintf("%s of level %d", amount.Of(r.Instances, "instance"), r.Level))
 	}
 	text := strings.Join(parts, ", ")
 	if s.Cut {

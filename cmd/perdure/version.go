@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 )
@@ -34,7 +33,7 @@ func newVersion(a *app) *cobra.Command {
 			if v.Postgres, err = newest(cmd.Context(), server{}); err != nil {
 				return err
 			}
-			return a.show(cmd, v, func(w *tabwriter.Writer) {
+			return a.show(cmd, v, func(w *grid) {
 				row(w, "perdure", v.Version)
 				if v.Revision != "" {
 					row(w, "revision", v.Revision)

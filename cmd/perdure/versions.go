@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -29,13 +28,13 @@ func newVersions(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.showLines(cmd, list, each(list), func(w *tabwriter.Writer) { versionsTable(w, list) })
+				return a.showLines(cmd, list, each(list), func(w *grid) { versionsTable(w, list) })
 			})
 		},
 	}
 }
 
-func versionsTable(w *tabwriter.Writer, list []client.VersionUse) {
+func versionsTable(w *grid, list []client.VersionUse) {
 	row(w, "ORCHESTRATION", "VERSION", "NODES", "RUNNING", "OLDEST")
 	for i := range list {
 		v := &list[i]
@@ -83,7 +82,7 @@ func newMove(a *app) *cobra.Command {
 					return err
 				}
 				out := moved{ID: args[0], Version: to}
-				return a.show(cmd, out, func(w *tabwriter.Writer) {
+				return a.show(cmd, out, func(w *grid) {
 					if to == "" {
 						row(w, out.ID+" runs code without a version")
 						return

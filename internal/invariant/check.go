@@ -27,6 +27,8 @@ type Options struct {
 	Expect func(provider.Instance, history.Outcome) error
 	// Patience is how long the storage may take to end the leases of a dead owner; 0 means 2 s.
 	Patience time.Duration
+	// Progress is called after each instance, with how many were looked at; nil: nobody wants to know.
+	Progress func(instances int64)
 }
 
 const defaultPatience = 2 * time.Second
@@ -142,6 +144,9 @@ func (c *checker) first(ctx context.Context, in provider.Instance, rows *tapes) 
 	c.report.Instances++
 	c.report.Executions += in.Execution
 	c.report.Events += l.events
+	if c.options.Progress != nil {
+		c.options.Progress(c.report.Instances)
+	}
 	return l.found, err
 }
 
