@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 	// The last one gets no notices.
 	opts := []validations.Option{validations.Transactions(beginTx), validations.Handles(another(false), another(true))}
 	if testing.Short() { // the memory store runs all cases
-		opts = append(opts, validations.Part(1, 4))
+		opts = append(opts, validations.Part(1, 8))
 	}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {

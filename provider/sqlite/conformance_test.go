@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	}
 	opts := []validations.Option{validations.Transactions(beginTx), validations.Handles(again, again)}
 	if testing.Short() { // the memory store runs all cases
-		opts = append(opts, validations.Part(0, 4))
+		opts = append(opts, validations.Part(0, 8))
 	}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
