@@ -18,6 +18,7 @@ import (
 
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/longtest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -27,7 +28,7 @@ var (
 	count     = flag.Int("programs.count", 0, "how many random programs are run; 0: 1,000, or 40 with -short")
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 // A random program ends the same in every mode, and as the model predicts. The modes: without interruption, evicted or
 // rebuilt at every turn, with its node killed at random steps, and on failing storage.
@@ -54,24 +55,31 @@ func TestProgramsEndAlike(t *testing.T) {
 func TestProgramsEndAlikeOnSQLite(t *testing.T) {
 	t.Parallel()
 	n := max(1, drawn()/50)
+	sum := inRealTime(t, n, 20, func(p Program, m mode, seed uint64, sum *tally) string { return onSQLite(t, p, m, seed, sum) })
+	sum.judge(t, n)
+}
+
+// inRealTime runs n programs in every mode, some at once.
+func inRealTime(t *testing.T, n, atOnce int, run func(p Program, m mode, seed uint64, sum *tally) string) *tally {
+	t.Helper()
 	logSeeds(t, n)
 	sum := &tally{}
 	var wrong atomic.Bool
 	var lanes sync.WaitGroup
-	free := make(chan struct{}, 20)
+	free := make(chan struct{}, atOnce)
 	for i := range n {
 		free <- struct{}{}
 		lanes.Go(func() { // most of the time is spent waiting for leases
 			seed := *firstSeed + uint64(i)
 			endsAlike(t, seed, &wrong, 0, func(p Program, m mode) string {
 				m.kills = min(m.kills, 2)
-				return onSQLite(t, p, m, seed, sum)
+				return run(p, m, seed, sum)
 			})
 			<-free
 		})
 	}
 	lanes.Wait()
-	sum.judge(t, n)
+	return sum
 }
 
 // drawn returns how many random programs are run.
@@ -145,8 +153,10 @@ func onSQLite(t *testing.T, p Program, m mode, seed uint64, sum *tally) (wrong s
 func differs(t *testing.T, r *run, p Program) string {
 	t.Helper()
 	defer func() {
-		if err := r.store.Close(); err != nil {
-			t.Error(err)
+		for _, handle := range append(r.others, r.store) {
+			if err := handle.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}()
 	got, err := r.do(t.Context(), p)

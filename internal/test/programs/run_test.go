@@ -47,6 +47,7 @@ type run struct {
 
 	sum    *tally
 	store  provider.Provider
+	others []provider.Provider // further handles of the store, with caches of their own
 	moment time.Duration
 	lease  time.Duration
 	limit  time.Duration // for the whole run
@@ -57,7 +58,7 @@ type run struct {
 
 // do runs a program on a store and returns its outcome. The error is anything else that is wrong.
 func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
-	if r.house, err = newHouse(r.store, &p, r.moment); err != nil { //nolint:contextcheck // it only reads the names of functions
+	if r.house, err = newHouse(r.handle(), &p, r.moment); err != nil { //nolint:contextcheck // it only reads the names of functions
 		return o, err
 	}
 	if _, _, err = upgrade.Finish(ctx, provider.FullOf(r.store), replay.EngineLevel, false); err != nil { // no node has used the store yet
@@ -124,7 +125,7 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 // Sometimes a second node, of the newer one, runs from the beginning.
 func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 	if r.kills > 0 && r.IntN(3) == 0 {
-		if _, err := r.start(ctx, r.store, r.newer); err != nil {
+		if _, err := r.start(ctx, r.handle(), r.newer); err != nil {
 			return err
 		}
 	}
@@ -134,7 +135,7 @@ func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 		if kills < deploy {
 			release = r.older
 		}
-		m := newMortal(r.store, r.Rand)
+		m := newMortal(r.handle(), r.Rand)
 		n, err := r.start(ctx, m, release)
 		if err != nil {
 			return err
@@ -149,11 +150,11 @@ func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 		r.bury(ctx, n)
 	}
 	if !r.shake {
-		_, err := r.start(ctx, r.store, r.newer)
+		_, err := r.start(ctx, r.handle(), r.newer)
 		return err
 	}
 	r.plan = faulty.NewPlan(r.Uint64())
-	if _, err := r.start(ctx, faulty.Wrap(r.store, r.plan), r.newer); err != nil {
+	if _, err := r.start(ctx, faulty.Wrap(r.handle(), r.plan), r.newer); err != nil {
 		return err
 	}
 	shake(r.plan) // a node does not start on failing storage
@@ -168,6 +169,17 @@ func shake(plan *faulty.Plan) {
 	plan.Add(faulty.Rule{Ops: often, Probability: 0.1, Kind: faulty.Before})
 	plan.Add(faulty.Rule{Ops: often, Probability: 0.15, Kind: faulty.After})
 	plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.FetchTurns, faulty.FetchTasks}, Probability: 0.02, Kind: faulty.After})
+}
+
+// handle draws one of the handles of the store, for a node or a client.
+func (r *run) handle() provider.Provider {
+	if len(r.others) == 0 {
+		return r.store
+	}
+	if n := r.IntN(len(r.others) + 1); n > 0 {
+		return r.others[n-1]
+	}
+	return r.store
 }
 
 // start starts a node of the newer release, or of the older one.
