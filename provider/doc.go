@@ -27,6 +27,8 @@
 //   - Slices. A provider does not keep or change a request's slices after it returned.
 //     If the caller cancelled the context, the provider may still read them. Result
 //     slices belong to the caller.
+//   - Payloads. A provider may return an empty payload as nil. In a request the two differ wherever a comment says what nil
+//     does.
 //   - Errors. Every error is, or wraps, a sentinel of this package or an [*Error]. An
 //     *Error says whether nothing happened, it happened, or the outcome is unknown.
 //   - Text. IDs, names and keys are valid UTF-8 without NUL, at most [MaxName] bytes,

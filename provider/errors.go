@@ -18,8 +18,8 @@ var (
 	ErrInboxFull = errors.New("inbox full")
 	// ErrNotFound means that the request names something that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists means that the instance ID is in use, and then the error is an *ExistsError, or that a dead letter is pending again.
-	// Nothing happened.
+	// ErrExists means that an instance ID or key is in use, and then the error is an *ExistsError, or that a waiting call has the
+	// AskID. Nothing happened.
 	ErrExists = errors.New("already exists")
 	// ErrEnded means that the instance has ended. Nothing happened.
 	ErrEnded = errors.New("instance has ended")

@@ -8,7 +8,7 @@ type MessageKind uint8
 
 // Message is a message in an inbox.
 type Message struct {
-	ID        int64 // assigned by the storage: positive, unique in the inbox, rising per sender
+	ID        int64 // assigned by the storage: positive, unique in the inbox, rising per sender, never used again for the instance
 	Kind      MessageKind
 	Execution int64 // the execution of the receiver that it concerns; 0: whichever is current
 	EventID   int64 // the event of that execution that it answers; 0: none

@@ -15,7 +15,7 @@ type Opener interface {
 	// new execution, and the child gets a new Version, so that its turn in flight fails with ErrConflict. Messages in
 	// the inbox that concern such an event of the old execution get the new execution and keep their place. The call returns
 	// [ErrConflict] if there is neither: no such message waits, and no running child with the key has this event as
-	// its parent link. All other children stay as they are.
+	// its parent link. The execution in that link does not matter. All other children stay as they are.
 	//
 	// Notices are delivered as a commit delivers its Sends. A refusal goes into the inbox of the instance.
 	Reset(ctx context.Context, req ResetRequest) (SteerResult, error)
@@ -36,7 +36,8 @@ type Opener interface {
 //
 // Messages go into the inbox in their order, before all messages that wait there. Such a message is visible since its At.
 // If that is later than now, it is visible since now. If an older message waits, it is visible since one microsecond
-// before that. The limits of Send do not apply.
+// before that. The limits of Send do not apply. Of a timer and a message that are visible at the same moment, the timer comes
+// first.
 //
 // The instance remembers exactly Seen afterwards, the newest last, of the requests with Messages that Create has delivered. So a
 // request whose messages the prefix does not have is delivered again if it is repeated.

@@ -52,6 +52,7 @@ type Redriver interface {
 	// DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or
 	// discards them. Items are taken in the order in which they are named. A redriven task begins anew, with its
 	// first attempt and without a deadline. It keeps its queue, name, payload, priority, fairness key and session. A
-	// redriven message is visible at once. An item that cannot go back stays and is not counted.
+	// redriven message is visible at once. It keeps its kind, execution and event, and is a timer again if its execution is the
+	// current one. An item that cannot go back stays and is not counted.
 	DeadLetters(ctx context.Context, req DeadLettersRequest) (DeadLettersResult, error)
 }

@@ -66,7 +66,8 @@ type Provider interface {
 	//
 	// It is not fenced: it applies to whatever is stored, atomically. It writes a new Version, so that a turn in
 	// flight fails with ErrConflict. If the stored Version is already req.Commit, the call succeeds again and
-	// changes nothing. For an ended instance, every action except Reset returns [ErrEnded].
+	// changes nothing. For an ended instance, every action except Reset returns [ErrEnded]. For one that is unknown or
+	// being deleted, every action returns [ErrNotFound].
 	//
 	// An act with a RequestID happens once. An instance remembers its last [MaxActs] request IDs, over all executions
 	// and after its end. An act under one of them changes nothing and succeeds, whatever it asks for. A refused act is
@@ -76,13 +77,13 @@ type Provider interface {
 	// [ErrConflict] if another Version is stored. A repeat under the stored Version still succeeds.
 	//
 	//   - Suspend keeps turns from being fetched and queued tasks from being started. Resume ends that.
-	//   - Unblock clears the Blocked flag and sets Deliveries to 0.
+	//   - Unblock clears the Blocked flag and sets Deliveries to 0. It ends the delay of a release, too.
 	//   - Terminate appends the caller's opaque Event at length+1 and stores Result. It removes all tasks and
 	//     timers of the execution; the next renewal of a leased task returns Terminal. It moves the rest of the
 	//     inbox to the dead letters. It delivers ParentNotice to the inbox of the parent if the execution that
 	//     started the instance still runs. Suspended counts as running. It delivers ChildNotice to every running child with close policy Cancel,
-	//     Suspended ones included. Grandchildren get none. It delivers Notices as a commit delivers its Sends; a refusal
-	//     goes to the dead letters. Notices come first, then the message of the Listener, ParentNotice and ChildNotice.
+	//     Suspended ones included. The execution that started the child does not matter. Grandchildren get none. It
+	//     delivers Notices as a commit delivers its Sends; a refusal goes to the dead letters. Notices come first, then the message of the Listener, ParentNotice and ChildNotice.
 	//   - Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one,
 	//     Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay.
 	//     The next execution is ready for a turn at once, even with an empty inbox. A replaced instance cannot be
@@ -125,9 +126,9 @@ type Provider interface {
 	// is a lease without any visible message. It ends when a message arrives that is visible before all others,
 	// and its delivery is not counted. A lease is a claim ahead while ReadyAt of its instance lies ahead, however it
 	// was taken. A timer of a commit ends it, too, if it is a claim ahead after what the commit consumes. A far timer
-	// of a commit makes a claim ahead, which a message of the same commit ends. Next removes the timers first, so that
-	// its Message ends no claim that they made. A provider may return some messages only once they are visible.
-	// Without [Features].Ahead it may do so with all of them.
+	// of a commit makes a claim ahead, which a message of the same commit ends. So does a nearer timer after it. Next
+	// removes the timers first, so that its Message ends no claim that they made. A provider may return some messages
+	// only once they are visible. Without [Features].Ahead it may do so with all of them.
 	FetchTurns(ctx context.Context, req FetchTurnsRequest) (FetchTurnsResult, error)
 
 	// CommitTurn applies one turn of one instance: all of it, or nothing.
@@ -147,9 +148,9 @@ type Provider interface {
 	//
 	// The order within the commit is: fence, completes, consumed, events, tasks, timers, sends, starts, status.
 	// New tasks come before CancelTasks, and new timers before CancelTimers.
-	// The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it. If it ends or
-	// continues the execution, it also removes all tasks and timers of that execution. A closing commit ends any
-	// turn lease.
+	// The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it. It ends the delay of a
+	// release. If it ends or continues the execution, it also removes all tasks and timers of that execution. A closing
+	// commit ends any turn lease.
 	//
 	// Sends and Starts are recorded with the commit. They are delivered at least once, in order per (sender,
 	// target), and deduplicated. A refusal (ID or Key in use, target gone or ended) comes back as the message that the
@@ -169,7 +170,8 @@ type Provider interface {
 	//   - ReleaseFailed sets or updates the Blocked flag: count, reason, message, and the retry time after Delay.
 	//     Hold blocks until Unblock.
 	//   - ReleaseToken ends all leases that its Token holds, and lowers their Deliveries. So a caller can release
-	//     the leases of a fetch whose result it never got. Expired leases are not included.
+	//     the leases of a fetch whose result it never got. Expired leases are not included. Their instances are fetchable
+	//     after Delay. A token that holds no lease is no error.
 	//   - ReleaseUnpin ends only the stickiness of its instance, if Owner has it. Otherwise it changes nothing, and its
 	//     error is nil, too.
 	//

@@ -30,7 +30,7 @@ type ReadHistoryResult struct {
 
 // Filter chooses instances. Zero fields do not restrict.
 type Filter struct {
-	IDPrefix      string
+	IDPrefix      string // compared byte by byte
 	Name          string
 	CodeVersions  []string // any of them; "" is a version like any other
 	Statuses      []Status
@@ -122,7 +122,7 @@ type WaitingTurns struct {
 	Capability
 	EngineLevel int64
 	Count       int64
-	Oldest      Time
+	Oldest      Time // the earliest ReadyAt of them
 }
 
 // WaitingTasks is a kind of activity with tasks that could be fetched.
@@ -130,7 +130,7 @@ type WaitingTasks struct {
 	Queue  string
 	Name   string
 	Count  int64
-	Oldest Time
+	Oldest Time // since when the first of them could be fetched
 }
 
 // StatsResult is what Stats returns.
@@ -138,8 +138,8 @@ type StatsResult struct {
 	Instances   map[Status]int64   // Running to Terminated
 	Running     []RunningInstances // Running and Suspended, by name and version
 	Blocked     int64
-	Turns       []WaitingTurns // visible and not leased, by name and version
-	Tasks       []WaitingTasks // fetchable, by queue and name
+	Turns       []WaitingTurns // fetchable now by some owner, by name and version
+	Tasks       []WaitingTasks // fetchable now but for MaxLeased and sessions, by queue and name
 	TurnLeases  int64          // unexpired
 	TaskLeases  int64          // unexpired
 	DeadLetters int64
@@ -156,7 +156,8 @@ type DeleteRequest struct {
 // DeleteResult says how many instances were removed, children included.
 type DeleteResult struct{ Instances int64 }
 
-// PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000).
+// PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000). What goes with a parent does not count
+// towards Max.
 type PruneRequest struct {
 	Age         time.Duration
 	Max         int
@@ -168,7 +169,8 @@ type PruneRequest struct {
 	Look        bool     // remove nothing
 }
 
-// PruneResult says how many instances were removed. Cursor is "" once all that ended before the age were looked at.
+// PruneResult says how many instances were removed. Cursor is "" once all that ended before the age were looked at. After Max it
+// may lead to nothing more.
 type PruneResult struct {
 	Instances int64
 	Cursor    string

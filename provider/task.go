@@ -172,7 +172,7 @@ type TaskRenewalResult struct {
 	State           ExecutionState
 	CancelRequested bool
 	Paused          bool // the instance is Suspended
-	LeaseUntil      Time
+	LeaseUntil      Time // 0 for a parked task, which has no lease
 }
 
 // RenewTasksResult has one result per item, in order.

@@ -27,7 +27,8 @@ type TrimRequest struct {
 	Look   bool   // remove nothing
 }
 
-// TrimResult says how many executions were removed. Cursor is "" once all executions were looked at.
+// TrimResult says how many executions were removed. Cursor is "" once all executions were looked at. After Max it may lead to
+// nothing more.
 type TrimResult struct {
 	Executions int64
 	Cursor     string

@@ -34,11 +34,11 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 			}
 			if i.leaseUntil > now {
 				res.TurnLeases++
-			} else if at := i.readyAt(); i.row.Status == provider.StatusRunning && at != 0 && at <= now {
+			} else if at := i.fetchableAt(i.owner, now); at != 0 && at <= now {
 				kind := provider.WaitingTurns{EngineLevel: i.row.EngineLevel}
 				kind.Name, kind.CodeVersion = i.row.Name, i.row.CodeVersion
 				w := entry(turns, kind)
-				w.Count, w.Oldest = w.Count+1, sooner(w.Oldest, at)
+				w.Count, w.Oldest = w.Count+1, sooner(w.Oldest, i.readyAt())
 			}
 		}
 		tasks := map[provider.WaitingTasks]*provider.WaitingTasks{}

@@ -19,6 +19,8 @@ const (
 	exact   = "exactly at a boundary"
 	leaves  = "a deletion leaves a row"
 	keeps   = "what a request leaves out is lost"
+	limits  = "a limit counts what a call looks at, or one kind of several"
+	detours = "a way that few tests take loses a field, or an earlier call leaves something behind"
 )
 
 // classTable names, for each class and method, the cases that cover it, or the reason why the class does not apply after "no: ".
@@ -90,6 +92,20 @@ func classTable() map[string]map[string]string {
 		keeps: except("no: no field of it keeps what is stored", map[string]string{
 			"CommitTurn": "commit/custom-status commit/attributes", "ReportTasks": "classes/details-and-failure settled/release-all-with-details",
 			"RenewTasks": "classes/renewed-details",
+		}),
+		limits: except("no: no limit chooses among items", map[string]string{
+			"FetchTurns": "classes/turns-behind-others classes/turns-of-all-names", "FetchTasks": "classes/tasks-behind-others classes/tasks-of-all-kinds",
+			"FetchAsks": "classes/questions-behind-others classes/questions-of-all-names", "List": "classes/instances-behind-others",
+			"Count": "classes/instances-behind-others", "Prune": "classes/ends-behind-others classes/executions-behind-others",
+			"DeadLetters": "classes/letters-behind-others", "Record": "classes/records-behind-others", "Stats": "read/stats-most-running",
+			"ReadHistory": "read/history-bytes",
+		}),
+		detours: except("no: it moves nothing that another call has stored", map[string]string{
+			"Create": "classes/fields-on-each-way classes/begun-without-a-request", "Steer": "classes/fields-on-each-way classes/task-on-each-way classes/notices-of-a-reset-to-itself",
+			"FetchTurns": "classes/fetched-twice", "CommitTurn": "classes/fields-on-each-way classes/exact-claim-ahead", "ReleaseTurns": "classes/delay-of-an-earlier-release",
+			"FetchTasks": "classes/fetched-twice classes/task-on-each-way", "ReportTasks": "classes/fields-on-each-way classes/task-on-each-way classes/turns-after-a-release",
+			"Send": "classes/fields-on-each-way", "FetchAsks": "classes/fetched-twice", "DeadLetters": "settled/redriven-message-keeps classes/redrive-of-a-pending-task",
+			"SteerTask": "classes/fields-on-each-way classes/task-on-each-way",
 		}),
 	}
 }

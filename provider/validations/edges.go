@@ -22,7 +22,7 @@ func edgeCases() []testCase {
 		{name: "task-after-its-completion", run: edgeSecondTask, rule: order},
 		{name: "timer-after-its-message", run: edgeSecondTimer, rule: order},
 		{name: "level-of-the-last-turn", run: edgeLevel, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
-		{name: "attribute-twice", run: edgeAttribute, rule: "CreateResult has the instance under the ID and reports whether this request created it."},
+		{name: "attribute-twice", run: edgeAttribute, rule: "CreateRequest.Attributes: of several with one name, the last one counts"},
 		{name: "reset-is-ready", run: edgeReset, rule: "The next execution is ready for a turn at once, even with an empty inbox."},
 		{name: "reset-replaced", run: edgeReplaced, rule: replaced},
 		{name: "reset-after-its-successor", run: edgeOrphaned, rule: replaced},

@@ -19,7 +19,7 @@ func filterCases() []testCase {
 		{name: "attribute-number-ranges", run: filterNumbers, rule: match},
 		{name: "attribute-text-ranges", run: filterTexts, rule: "Texts are in the order of their bytes."},
 		{name: "attribute-any", run: filterAny, rule: match},
-		{name: "id-prefix-bytes", run: filterIDs, rule: match},
+		{name: "id-prefix-bytes", run: filterIDs, rule: "Filter.IDPrefix: compared byte by byte"},
 		{name: "attributes-changed", run: filterChanged, rule: "Filter.Matches: all must hold"},
 		{name: "list-without-results", run: listBare, rule: "A listed instance has no Result."},
 		{name: "list-omits", run: listOmits, rule: "ListRequest.Omit: fields that stay empty in the result"},
@@ -144,11 +144,11 @@ func filterAny(t *trial) {
 }
 
 func filterIDs(t *trial) {
-	ids := []string{"a", "a\ud7ff", "a\ue000", "a\U0010ffff", "b", "\U0010ffff"}
+	ids := []string{"a", "A", "Ab", "a\ud7ff", "a\ue000", "a\U0010ffff", "b", "\U0010ffff"}
 	for _, id := range ids {
 		t.create(id)
 	}
-	for _, prefix := range []string{"a", "a\ud7ff", "a\ue000", "a\U0010ffff", "b", "\U0010ffff", "a\U0010ffffz"} {
+	for _, prefix := range []string{"a", "A", "a\ud7ff", "a\ue000", "a\U0010ffff", "b", "\U0010ffff", "a\U0010ffffz"} {
 		var want []string
 		for _, id := range ids {
 			if strings.HasPrefix(id, prefix) {

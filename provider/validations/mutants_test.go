@@ -88,6 +88,9 @@ func brokenRules() []brokenRule {
 		brokenKeys(),
 		brokenKept(),
 		brokenSettledLater(),
+		brokenSilence(),
+		brokenLimited(),
+		brokenDetours(),
 		brokenRows(),
 		brokenRefusals(),
 	)

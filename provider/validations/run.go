@@ -85,7 +85,7 @@ func cases() []testCase {
 		{"notify", notifyCases()},
 		{"migrate", migrateCases()},
 		{"handles", broad(handleCases())},
-		{"settled", broad(append(settledCases(), settledLater()...))},
+		{"settled", broad(slices.Concat(settledCases(), settledLater(), settledSilent()))},
 		{"classes", broad(classCases())},
 	}
 	var all []testCase
