@@ -197,21 +197,30 @@ func runCase(t *testing.T, c testCase, open func(t *testing.T) provider.Provider
 	if c.slow {
 		limit *= 4
 	}
-	run := &trial{Full: provider.FullOf(atPace(p, o.pace)), beginTx: o.begin, times: max(1, o.pace), spread: spread}
-	for _, another := range o.handles {
-		if spread || c.across {
-			run.handles = append(run.handles, provider.FullOf(atPace(another(t, p), o.pace)))
+	v := judge(c, max(1, o.pace), func(c testCase, pace int) (*trial, []string) {
+		if p == nil {
+			p = open(t)
 		}
+		run := &trial{Full: provider.FullOf(atPace(p, pace)), beginTx: o.begin, times: pace, spread: spread}
+		for _, another := range o.handles {
+			if spread || c.across {
+				run.handles = append(run.handles, provider.FullOf(atPace(another(t, p), pace)))
+			}
+		}
+		p = nil // another run gets another store
+		return run, execute(t.Context(), c, run, limit)
+	})
+	if len(v.failures) == 0 && v.lacks != "" {
+		t.Skipf("the provider has no %s", v.lacks)
 	}
-	failures := execute(t.Context(), c, run, limit)
-	if len(failures) == 0 && run.lacks != "" {
-		t.Skipf("the provider has no %s", run.lacks)
-	}
-	for _, f := range failures {
+	for _, f := range v.failures {
 		t.Error(f)
 	}
-	if len(failures) > 0 {
+	if len(v.failures) > 0 {
 		t.Error(c.breaks())
+	}
+	if v.slow != "" {
+		t.Log(v.slow)
 	}
 }
 
