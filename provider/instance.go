@@ -148,9 +148,9 @@ type CreateRequest struct {
 	CodeVersion string
 	EngineLevel int64
 	Policy      IDPolicy
-	Replaces    UUID   // IDReplaceEnded: only the instance with this key; zero: any
-	RequestID   string // unique to the caller's request, "" for none
-	Parent      Parent // zero Key for a root
+	Replaces    UUID         // IDReplaceEnded: only the instance with this key; zero: any
+	RequestID   string       // unique to the caller's request, "" for none
+	Parent      Parent       // zero Key for a root
 	Attributes  []Attribute  // of several with one name, the last one counts
 	Message     NewMessage   // the start message
 	Messages    []NewMessage // at most MaxBatch, for the new instance or the existing one

@@ -83,7 +83,8 @@ type Provider interface {
 	//     inbox to the dead letters. It delivers ParentNotice to the inbox of the parent if the execution that
 	//     started the instance still runs. Suspended counts as running. It delivers ChildNotice to every running child with close policy Cancel,
 	//     Suspended ones included. The execution that started the child does not matter. Grandchildren get none. It
-	//     delivers Notices as a commit delivers its Sends; a refusal goes to the dead letters. Notices come first, then the message of the Listener, ParentNotice and ChildNotice.
+	//     delivers Notices as a commit delivers its Sends; a refusal goes to the dead letters. Notices come first, then
+	//     the message of the Listener, ParentNotice and ChildNotice.
 	//   - Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one,
 	//     Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay.
 	//     The next execution is ready for a turn at once, even with an empty inbox. A replaced instance cannot be

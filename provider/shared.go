@@ -24,7 +24,7 @@ type DeadLettersRequest struct {
 // DeadLetter is a message or task that could not be delivered or processed.
 type DeadLetter struct {
 	ID         int64 // assigned by the storage: positive and never used again
-	Task       bool // else a message
+	Task       bool  // else a message
 	Key        UUID
 	InstanceID string
 	Execution  int64

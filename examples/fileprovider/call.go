@@ -62,8 +62,8 @@ func run[Req request, Res any](
 	if failed != nil { // memory may be ahead of the disk, so return nothing more of it
 		return res, nil, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
 	}
-	// The call is applied from its journal form, so that a replay cannot differ. JSON keeps nil and empty payloads
-	// apart, as the contract requires; gob does not.
+	// The call is applied from its journal form, so that a replay cannot differ. JSON keeps nil and empty fields apart,
+	// which a request may need; gob does not.
 	data, err := json.Marshal(req)
 	if err != nil {
 		return res, nil, fmt.Errorf("%s: encode the request: %w", op, err)

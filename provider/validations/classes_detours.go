@@ -29,7 +29,10 @@ func detourCases() []testCase {
 	}, needs(lackingFirstTurns, []testCase{
 		{name: "begun-without-a-request", run: begunAgain, rule: "Begun reports that the stored Version is First.Commit."},
 	}), needs(lacking[provider.Opener], []testCase{
-		{name: "notices-of-a-reset-to-itself", run: noticesToSelf, rule: "Notices are delivered as a commit delivers its Sends. A refusal goes into the inbox of the instance."},
+		{
+			name: "notices-of-a-reset-to-itself", run: noticesToSelf,
+			rule: "Notices are delivered as a commit delivers its Sends. A refusal goes into the inbox of the instance.",
+		},
 	}))
 }
 
@@ -171,7 +174,8 @@ func detourTasks(t *trial) {
 			got.Priority == task.Priority && got.ScheduledAt == held.ScheduledAt && got.StartBy == held.StartBy && got.Deadline == held.Deadline,
 			"after %s the task is %+v, want its queue, name, payload, priority and times as before, %+v", way, got.LeasedTask, held.LeasedTask)
 		info := told()
-		t.checkf(info.FairnessKey == "fair" && info.Session == "s" && info.ScheduledAt == was.ScheduledAt, "after %s the task is shown as %+v, want its fairness key and session", way, info)
+		t.checkf(info.FairnessKey == "fair" && info.Session == "s" && info.ScheduledAt == was.ScheduledAt,
+			"after %s the task is shown as %+v, want its fairness key and session", way, info)
 		held = got
 	}
 }
@@ -279,8 +283,8 @@ func exactClaim(t *trial) {
 		again.Timers = []provider.Timer{{EventID: 7, Due: req.Timers[0].Due - earlier}}
 		t.commit(again)
 		err := t.release(u)
-		t.checkf((err == nil) == (earlier == 0), "a timer %d µs before the moment for which a claim waits: the release of the claim returned %v, want an error only if it is earlier",
-			earlier, err)
+		t.checkf((err == nil) == (earlier == 0),
+			"a timer %d µs before the moment for which a claim waits: the release of the claim returned %v, want an error only if it is earlier", earlier, err)
 	}
 }
 

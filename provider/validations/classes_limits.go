@@ -122,7 +122,8 @@ func limitedLists(t *trial) {
 	for what, filter := range map[string]provider.Filter{
 		"IDPrefix": {IDPrefix: "ch"}, "Name": {Name: "other"}, "CodeVersions": {CodeVersions: []string{"v9"}}, "Blocked": {Blocked: true},
 		"ParentKey": {ParentKey: parent.Key}, "ParentKeys": {ParentKeys: []provider.UUID{parent.Key}},
-		"Attributes": {Attributes: []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 7}}}, "Matches": {Matches: []provider.AttributeMatch{between}},
+		"Attributes":    {Attributes: []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 7}}},
+		"Matches":       {Matches: []provider.AttributeMatch{between}},
 		"CreatedBefore": {CreatedBefore: u.Instance.CreatedAt + 1, IDPrefix: "c"},
 	} {
 		res, err := t.List(t.ctx, provider.ListRequest{Filter: filter, Max: 1})
@@ -166,7 +167,8 @@ func limitedLetters(t *trial) {
 	t.steer(other.Key, provider.SteerTerminate)
 	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Key: other.Key, Max: 1})
 	t.ok(err)
-	t.checkf(len(res.Letters) == 1 && string(res.Letters[0].Payload) == "other", "a page of one letter has %d, want the one that stands behind three others", len(res.Letters))
+	t.checkf(len(res.Letters) == 1 && string(res.Letters[0].Payload) == "other",
+		"a page of one letter has %d, want the one that stands behind three others", len(res.Letters))
 }
 
 // limitedRecords scans for a record that stands behind those with another prefix or namespace.

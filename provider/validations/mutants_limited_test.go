@@ -108,9 +108,9 @@ func scansFirst(m *mutant) {
 		if req.Action != provider.RecordScan || req.Max != 1 {
 			return
 		}
-		any := req
-		any.Prefix = ""
-		first, _ := m.Provider.Record(context.Background(), any)
+		all := req
+		all.Prefix = ""
+		first, _ := m.Provider.Record(context.Background(), all)
 		if len(first.Records) == 1 && !strings.HasPrefix(first.Records[0].Key, req.Prefix) {
 			res.Records = nil
 		}

@@ -403,10 +403,10 @@ func settledMessageNumbers(t *trial) {
 func settledCarriedTimer(t *trial) {
 	i := t.begin("i")
 	p := prefix("started", "two", "three")
-	p.Timers = []provider.Timer{{EventID: 2, Due: 9, Payload: []byte("timer")}, {EventID: 3, Due: 9, Payload: []byte("timer too")}}
+	p.Timers = []provider.Timer{{EventID: 2, Due: 9, Payload: []byte("timer")}, {EventID: 3, Due: 9, Payload: []byte("another")}}
 	p.Messages = []provider.CarriedMessage{{Message: text("carried"), At: 9}}
 	t.reset(resetOf(i, p))
-	is(t, "the messages of one moment", t.fetchOne(named("i")).payloads(), "timer timer too carried")
+	is(t, "the messages of one moment", t.fetchOne(named("i")).payloads(), "timer another carried")
 }
 
 func settledOlderLink(t *trial) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -167,5 +168,34 @@ func TestSteps(t *testing.T) {
 	}
 	if len(methods) != 22 {
 		t.Errorf("the steps write %d methods, want 22: %v", len(methods), methods)
+	}
+}
+
+// The guide says of each optional interface what is lost without it.
+func TestGuideListsEachInterface(t *testing.T) {
+	text, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## Optional interfaces")
+	names, err := filepath.Glob("../../../provider/*.go")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("finding the contract: %v", err)
+	}
+	found := 0
+	for _, name := range names {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, optional := range regexp.MustCompile(`// (\w+) is implemented by `).FindAllSubmatch(source, -1) {
+			found++
+			if !strings.Contains(section, "\n| `"+string(optional[1])+"` | ") {
+				t.Errorf("the table of optional interfaces lacks %s", optional[1])
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("found %d optional interfaces, want at least 15", found)
 	}
 }
