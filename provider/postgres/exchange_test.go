@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -230,6 +231,7 @@ func TestStatementsAreNamedByWhatTheyAre(t *testing.T) {
 
 // A batch larger than a server accepts unread is sent by the driver.
 func TestExchangeSendsLargeBatches(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	conn := acquired(t, p).Conn()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/testkit/listing"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -28,6 +29,7 @@ func fill(tb testing.TB, p *Provider, all int64) {
 
 // TestHazard89_ListsAmongMany counts what pages read.
 func TestHazard89_ListsAmongMany(t *testing.T) {
+	longtest.Skip(t)
 	const all = 24_000
 	p := plansOnce(t)
 	fill(t, p, all)

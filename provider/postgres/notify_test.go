@@ -39,23 +39,26 @@ func fetchUntil(t *testing.T, p *Provider) (stop func(), got <-chan []provider.T
 		}
 		turns <- res.Turns
 	}()
-	awaitDozing(t, p)
+	eventually(t, "the fetch is parked or has returned", func() bool { return len(turns) > 0 || doze(p) })
 	return cancel, turns
 }
 
 // awaitDozing waits until a fetch sleeps.
 func awaitDozing(t *testing.T, p *Provider) {
 	t.Helper()
-	eventually(t, "the fetch is parked", func() bool {
-		p.parking.mu.Lock()
-		defer p.parking.mu.Unlock()
-		for call := range p.parking.parked {
-			if call.ride.state.Load() == dozing {
-				return true
-			}
+	eventually(t, "the fetch is parked", func() bool { return doze(p) })
+}
+
+// doze reports whether a fetch sleeps.
+func doze(p *Provider) bool {
+	p.parking.mu.Lock()
+	defer p.parking.mu.Unlock()
+	for call := range p.parking.parked {
+		if call.ride.state.Load() == dozing {
+			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // eventually polls a condition that causes no notification.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 )
@@ -38,6 +39,7 @@ func (p *plan) touched() (rows float64, scan string) {
 
 // TestClaimsAreIndexScans checks the plans in a store with 100,000 instances and tasks.
 func TestClaimsAreIndexScans(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	_, c := step(t, p)
 	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act"}}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -34,6 +35,7 @@ func warmed(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token p
 // The one round trip detects what another process did since, and then the commit is judged by what is stored. There are
 // two fences, the transaction that wrote the row and the version. Each detects something that the other does not.
 func TestWarmCommitsNoticeOthers(t *testing.T) {
+	longtest.Skip(t)
 	for _, between := range []struct {
 		what   string
 		do     func(t *testing.T, p, other *Provider, next provider.CommitTurnRequest, token provider.UUID)
