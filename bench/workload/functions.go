@@ -49,16 +49,20 @@ func Fan(ctx *orchestration.Context, l Load) (int, error) {
 	return l.N, err
 }
 
-// Rest is a sleep duration and a payload.
+// Rest says how long to sleep, and has a payload.
 type Rest struct {
-	For  time.Duration
-	Text string `json:",omitempty"`
+	For   time.Duration
+	Until time.Time `json:",omitzero"` // instead of For
+	Text  string    `json:",omitempty"`
 }
 
 // Nap sleeps and returns how late its code continued after the due time of the timer. The due time is by the
 // storage's clock, the other by this machine's. The outcome is stored but never compared, so reading the clock does
 // no harm here.
 func Nap(ctx *orchestration.Context, r Rest) (late time.Duration, err error) {
+	if !r.Until.IsZero() {
+		r.For = r.Until.Sub(ctx.Now())
+	}
 	due := ctx.Now().Add(r.For)
 	if err := ctx.Sleep(r.For); err != nil {
 		return 0, err

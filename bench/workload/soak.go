@@ -126,7 +126,7 @@ func (k *soak) fans(ctx context.Context, round int) error {
 
 func (k *soak) timers(ctx context.Context, round int) error {
 	count := soakTimers * k.size.N
-	late, err := napTogether(ctx, k.node, count, Rest{For: min(soakNap, k.size.For), Text: reply(soakBytes(round)).Text})
+	late, err := napTogether(ctx, k.node, count, same(Rest{For: min(soakNap, k.size.For), Text: reply(soakBytes(round)).Text}))
 	k.add("timers", count, count*2, count)
 	k.mu.Lock()
 	defer k.mu.Unlock()

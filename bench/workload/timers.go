@@ -24,15 +24,26 @@ func atOnce(ctx context.Context, n int, fn func(ctx context.Context, i int) erro
 // runTimers is W5.
 func runTimers(ctx context.Context, n *Node, s Size) (Result, error) {
 	began := time.Now()
-	late, err := napTogether(ctx, n, s.N, Rest{For: s.For})
+	late, err := napTogether(ctx, n, s.N, rests(s))
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{Done: s.N, Steps: s.N * 2, Took: time.Since(began), Latencies: late}, nil
 }
 
+// rests returns what each orchestration of W5 sleeps. With a rate the timers are due at that rate, however fast the starts are.
+func rests(s Size) func(i int) Rest {
+	if s.Rate == 0 {
+		return same(Rest{For: s.For})
+	}
+	first, pause := time.Now().Add(s.For), rateToPause(s.Rate)
+	return func(i int) Rest { return Rest{Until: first.Add(time.Duration(i) * pause)} }
+}
+
+func same(rest Rest) func(int) Rest { return func(int) Rest { return rest } }
+
 // napTogether starts naps and returns how late each was.
-func napTogether(ctx context.Context, n *Node, count int, rest Rest) ([]time.Duration, error) {
+func napTogether(ctx context.Context, n *Node, count int, rest func(i int) Rest) ([]time.Duration, error) {
 	handles, err := startNaps(ctx, n, count, rest)
 	if err != nil {
 		return nil, err
@@ -45,10 +56,10 @@ func napTogether(ctx context.Context, n *Node, count int, rest Rest) ([]time.Dur
 	return late, err
 }
 
-func startNaps(ctx context.Context, n *Node, count int, rest Rest) ([]client.Handle[time.Duration], error) {
+func startNaps(ctx context.Context, n *Node, count int, rest func(i int) Rest) ([]client.Handle[time.Duration], error) {
 	handles := make([]client.Handle[time.Duration], count)
 	err := together(ctx, 0, count, func(ctx context.Context, i int) (err error) {
-		if handles[i], err = client.Start(ctx, n.Client, Nap, rest); err != nil {
+		if handles[i], err = client.Start(ctx, n.Client, Nap, rest(i)); err != nil {
 			return fmt.Errorf("starting an orchestration: %w", err)
 		}
 		return nil
@@ -58,7 +69,7 @@ func startNaps(ctx context.Context, n *Node, count int, rest Rest) ([]client.Han
 
 // putToSleep prepares W7.
 func putToSleep(ctx context.Context, n *Node, s Size) error {
-	if _, err := startNaps(ctx, n, s.N, Rest{For: 24 * time.Hour}); err != nil {
+	if _, err := startNaps(ctx, n, s.N, same(Rest{For: 24 * time.Hour})); err != nil {
 		return err
 	}
 	look := time.NewTicker(100 * time.Millisecond)

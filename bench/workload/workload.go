@@ -30,7 +30,7 @@ type Workload struct {
 type Size struct {
 	N        int           // orchestrations, activities or events
 	For      time.Duration // duration of the run, or of the sleep of its orchestrations
-	Rate     float64       // W1 and W3: starts per second, at fixed times; 0: W1 as fast as possible, W3 every 5 ms
+	Rate     float64       // W1 and W3: starts per second, at fixed times; 0: W1 as fast as possible, W3 every 5 ms. W5: timers due per second; 0: as started
 	Finished int           // W8: finished instances in the store
 	Starters int           // W1, W6, W8 and W9: goroutines that start or send, each one call at a time; 0: 8
 	Workers  int           // W9: worker processes; 0: the node itself

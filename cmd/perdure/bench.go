@@ -69,7 +69,7 @@ func newBench(a *app) *cobra.Command {
 	flags.IntVar(&o.runs, "runs", 1, "number of runs of each workload")
 	flags.IntVar(&o.n, "n", 0, "number of orchestrations, activities, timers or events (default: as listed)")
 	flags.Float64Var(&o.seconds, "seconds", 0, "for w7 and w10: duration of a run; for w5: sleep of the orchestrations (default: the workload's own)")
-	flags.Float64Var(&o.rate, "rate", 0, "for w1 and w3: starts per second, at fixed times, whether or not earlier ones have ended")
+	flags.Float64Var(&o.rate, "rate", 0, "for w1 and w3: starts per second, at fixed times, whether or not earlier ones have ended; for w5: timers due per second")
 	flags.IntVar(&o.finished, "finished", 0, "for w8: finished instances in the store (default 1000000)")
 	flags.IntVar(&o.starters, "starters", 0, "for w1, w6, w8 and w9: goroutines that start or send, each one call at a time (default 8)")
 	flags.IntSliceVar(&o.workers, "workers", nil, "for w9: numbers of processes (default 1,2,4)")
@@ -138,7 +138,7 @@ func (o benchOptions) casesOf(w workload.Workload) (cases []benchCase) {
 	if o.finished > 0 && size.Finished > 0 {
 		size.Finished = o.finished
 	}
-	if w.Name == "w1" || w.Name == "w3" {
+	if w.Name == "w1" || w.Name == "w3" || w.Name == "w5" {
 		size.Rate = o.rate
 	}
 	if w.Name == "w1" || w.Name == "w6" || w.Name == "w8" || w.Name == "w9" {

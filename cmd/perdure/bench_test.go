@@ -58,6 +58,15 @@ func TestBenchOnFile(t *testing.T) {
 	checkRuns(t, report, inProcess())
 }
 
+// With a rate the timers of W5 are due one after the other, though all are started at once.
+func TestBenchTimersAtARate(t *testing.T) {
+	report := benched(t, append([]string{"w5", "--rate", "10"}, tiny...)...)
+	checkRuns(t, report, []string{"w5"})
+	if took := report.Runs[0].Seconds; took < 0.4 {
+		t.Errorf("the run took %v seconds, and the last timer is due after 0.4", took)
+	}
+}
+
 // checkRuns checks that there is one run of each workload, with plausible figures.
 func checkRuns(t *testing.T, report benchReport, want []string) {
 	t.Helper()
