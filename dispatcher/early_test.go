@@ -24,6 +24,7 @@ type slowClaims struct {
 	took  time.Duration
 	ahead chan time.Duration // has a value for each turn claimed ahead: how long before its time
 	deaf  chan struct{}      // if it is set, no fetch is begun after a claim ahead until it is closed
+	asked atomic.Int64       // how many turns the last fetch asked for
 
 	mu     sync.Mutex
 	claims int
@@ -40,6 +41,7 @@ func (s *slowClaims) FetchTurns(ctx context.Context, req provider.FetchTurnsRequ
 			return provider.FetchTurnsResult{}, ctx.Err()
 		}
 	}
+	s.asked.Store(int64(req.Max))
 	res, err := s.Provider.FetchTurns(ctx, req)
 	if len(res.Turns) > 0 {
 		time.Sleep(s.took) //nolint:forbidigo // in virtual time
@@ -142,6 +144,57 @@ func TestAhead_HoldsABoundedNumber(t *testing.T) {
 			e.T.Errorf("the last one came after %v", late)
 		}
 	})
+}
+
+// Timers that are due together are claimed before, however few slots there are for activities: a claim ahead holds none.
+func TestAhead_FewActivitySlotsMakeNoTimerLate(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []bool{false, true} {
+		t.Run(fmt.Sprintf("busy %v", busy), func(t *testing.T) {
+			t.Parallel()
+			enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 4}, func(e *enginetest.Engine) {
+				const timers = 300
+				due := time.Now().Add(time.Hour)
+				reg := registry(e.T)
+				free := make(chan struct{})
+				enginetest.Activity(e.T, reg, "work", func(context.Context, none) (none, error) {
+					<-free
+					return none{}, nil
+				})
+				enginetest.Orchestration(e.T, reg, "busy", func(ctx *octx, _ none) (none, error) {
+					return orchestration.CallActivityNamed[none](ctx, "work", none{})
+				})
+				enginetest.Orchestration(e.T, reg, "nap", func(ctx *octx, _ none) (time.Duration, error) {
+					err := ctx.Sleep(due.Sub(ctx.Now()))
+					return time.Since(due), err
+				})
+				store := newSlowClaims(e.Store, 5*time.Millisecond)
+				rt := e.StartOn(store, reg, e.Options)
+				if busy {
+					for i := range 6 { // two of them queue
+						defer e.WaitEnded(e.Create(fmt.Sprint("busy", i), "busy", none{}))
+					}
+				}
+				defer close(free)
+				keys := make([]provider.UUID, timers)
+				for i := range keys {
+					keys[i] = e.Create(fmt.Sprint(i), "nap", none{})
+				}
+				e.Until("all sleep", func() bool { return rt.Stats().TurnsCommitted >= timers })
+				var latest time.Duration
+				for _, key := range keys {
+					latest = max(latest, enginetest.Output[time.Duration](e, key))
+				}
+				if n := len(store.ahead); latest != 0 || n != timers {
+					e.T.Errorf("%d of %d turns are claimed ahead, and the last timer is %v late", n, timers, latest)
+				}
+				time.Sleep(time.Second) //nolint:forbidigo // virtual time
+				if n := store.asked.Load(); n > 8 {
+					e.T.Errorf("a second later a fetch waits for %d turns: all would begin at once", n)
+				}
+			})
+		})
+	}
 }
 
 // An event that is stored before the timer is due comes before it, though the timer is claimed.

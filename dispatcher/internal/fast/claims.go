@@ -59,11 +59,11 @@ func (c *Claim) due() provider.Time { return c.Turn.Messages[0].VisibleAt }
 // Key returns the key of the instance.
 func (c *Claim) Key() provider.UUID { return c.Turn.Instance.Key }
 
-// Full reports whether the limit of claims ahead is reached.
-func (e *Claims) Full() bool {
+// Room returns how many more turns may be claimed ahead.
+func (e *Claims) Room() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.turns) >= maxEarly
+	return max(0, maxEarly-len(e.turns))
 }
 
 // take removes and returns the claim of an instance; nil if there is none.

@@ -28,23 +28,23 @@ func (f *turnFetcher) loop(fetching, working context.Context) {
 		Owner: f.Config.Owner, Lease: f.Config.Lease, Capabilities: f.Config.Capabilities(),
 		EngineLevel: f.Config.Level.Own(),
 	}
+	var many time.Time // when a fetch asks for no more than room again
 	for failures := 0; ; {
 		if !f.Suspects.Wait(fetching) || !f.slotFree(fetching) {
 			return
 		}
-		req.Max, req.Token = f.room(), storage.NewToken()
-		req.Ahead, req.Wait = f.turns.claims.Ahead(), storage.FetchWait
-		if f.turns.claims.Full() {
-			req.Ahead, req.Wait = 0, req.Ahead
-		}
+		req.Token = storage.NewToken()
+		room := f.room()
+		f.ask(&req, room, time.Until(many))
 		res, err := f.fetch(fetching, req)
 		if err == nil {
 			failures = 0
+			many = manyAhead(&res, room, many)
 			f.Count.TurnsFetched.Add(int64(len(res.Turns)))
 			if f.deliverAll(working, &res, req.Token) {
 				f.askTime(fetching)
 			}
-			if !f.pace(fetching) {
+			if time.Now().After(many) && !f.pace(fetching) {
 				return
 			}
 			continue
@@ -56,6 +56,44 @@ func (f *turnFetcher) loop(fetching, working context.Context) {
 			return
 		}
 	}
+}
+
+// ask sets how much a fetch asks for and how long it waits. For the given time it may ask for more turns than there is room for. It waits no
+// longer, because turns that are due by then would all begin at once.
+func (f *turnFetcher) ask(req *provider.FetchTurnsRequest, room int, many time.Duration) {
+	req.Max, req.Ahead, req.Wait = room, f.turns.claims.Ahead(), storage.FetchWait
+	switch claims := f.turns.claims.Room(); {
+	case claims == 0:
+		req.Ahead, req.Wait = 0, req.Ahead
+	case many > 0:
+		req.Max, req.Wait = max(room, min(claims, maxClaims)), many
+	}
+}
+
+const (
+	// maxClaims bounds a fetch of turns that are claimed ahead. Commits wait for the storage meanwhile.
+	maxClaims = 256
+	// manyFor is how long it counts that a fetch found as many turns as there was room for, the last of them ahead. Timers that are due at a
+	// steady rate are fetched more often.
+	manyFor = 100 * time.Millisecond
+)
+
+// manyAhead returns until when a fetch may ask for more than room, so far until the given time. A claim ahead takes no slot. If as few were
+// fetched at a time as turns begin, the timers of busy moments would be late. Turns come in the order of their time. So if the last one is
+// not due, none that is due was left, and the next fetch brings few of these.
+func manyAhead(res *provider.FetchTurnsResult, room int, until time.Time) time.Time {
+	n := len(res.Turns)
+	if n == 0 {
+		return until
+	}
+	last := job{turn: &res.Turns[n-1]}
+	switch {
+	case last.aheadOf(res.Now) == 0:
+		return time.Time{}
+	case n >= room:
+		return time.Now().Add(manyFor)
+	}
+	return until
 }
 
 // leastTurns is how many turns a fetch asks for while tasks wait. The turns may need no activity, or one of another node.
