@@ -7,40 +7,64 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A start waits for the code of its first turn, so that no second run begins meanwhile. If that takes longer than eagerLimit, later starts
-// of the orchestration are stored first, for slowFactor times as long.
+// A start waits for the code of its first turn, so that no second run begins meanwhile. Once two first turns in a row took longer than
+// eagerLimit, later starts of the orchestration are stored first, for slowFactor times as long as the second one took, at most slowMost. One
+// slow turn says little: a busy machine stops any code for that long, and starts that are stored first make it busier.
 const (
 	eagerLimit = 5 * time.Millisecond
 	slowFactor = 20
+	slowMost   = 10 * time.Second
 )
 
-// SlowStarts remembers orchestrations whose last first turn was slow.
+// SlowStarts remembers orchestrations whose last first turns were slow. The zero value is ready to use. The methods may be called from several
+// goroutines at once.
 type SlowStarts struct {
-	mu    sync.Mutex
-	until map[provider.Capability]time.Time
+	mu sync.Mutex
+	of map[provider.Capability]slowness
 }
 
-// Took notes how long the code of a first turn ran.
-func (s *SlowStarts) Took(of provider.Capability, d time.Duration) {
-	if d <= eagerLimit {
-		return
-	}
+// slowness is what is known of an orchestration whose last first turn was slow.
+type slowness struct {
+	first time.Time // when that turn was over
+	until time.Time // until when starts are stored first; zero: they are not
+}
+
+// Took notes that the code of a first turn ran from the given moment until now. Turns that ran at the same time as a slow one may have been
+// stopped together with it, so they count as one.
+func (s *SlowStarts) Took(of provider.Capability, began time.Time) {
+	now := time.Now()
+	took := now.Sub(began)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.until == nil {
-		s.until = make(map[provider.Capability]time.Time)
+	last, slow := s.of[of]
+	switch {
+	case took <= eagerLimit:
+		if last.until.IsZero() {
+			delete(s.of, of)
+		}
+		return
+	case !slow:
+		last.first = now
+	case !began.Before(last.first):
+		last.until = now.Add(min(slowFactor*took, slowMost))
 	}
-	s.until[of] = time.Now().Add(slowFactor * d)
+	if s.of == nil {
+		s.of = make(map[provider.Capability]slowness)
+	}
+	s.of[of] = last
 }
 
 // Slow reports whether starts of the orchestration must not wait for its code now.
 func (s *SlowStarts) Slow(of provider.Capability) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until, ok := s.until[of]
-	if ok && time.Now().After(until) {
-		delete(s.until, of)
+	until := s.of[of].until
+	if until.IsZero() {
 		return false
 	}
-	return ok
+	if time.Now().After(until) {
+		delete(s.of, of)
+		return false
+	}
+	return true
 }

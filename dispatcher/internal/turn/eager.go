@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
@@ -31,12 +32,12 @@ var errNotEager = errors.New("the turn needs a stored instance")
 // eager is the first turn of an instance that is not stored yet. Code has no effects except through the commit, so a turn that is not
 // committed has none.
 type eager struct {
-	run   *run
-	ctx   context.Context //nolint:containedctx // of the caller, which waits
-	req   provider.CreateRequest
-	began time.Time
-	left  chan struct{}     // closed when the turn was abandoned
-	done  chan eagerOutcome // gets one when the turn is over
+	run  *run
+	ctx  context.Context //nolint:containedctx // of the caller, which waits
+	req  provider.CreateRequest
+	code atomic.Pointer[time.Time] // since when the code runs; nil: it has not begun
+	left chan struct{}             // closed when the turn was abandoned
+	done chan eagerOutcome         // gets one when the turn is over
 }
 
 // eagerOutcome holds the results of start.
@@ -62,7 +63,9 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 	}
 	select {
 	case <-e.left:
-		s.slowStarts.Took(capability(&req), time.Since(e.began))
+		if began := e.code.Load(); began != nil {
+			s.slowStarts.Took(capability(&req), *began)
+		}
 		return res, false, nil
 	case o := <-e.done: // its commit had begun, which ctx bounds
 		return o.res, o.ok, o.err
@@ -98,7 +101,7 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager 
 		s.turns.slots.Release(1)
 		return nil
 	}
-	e := &eager{run: newRun(a, job{}, nil), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan eagerOutcome, 1), began: time.Now()}
+	e := &eager{run: newRun(a, job{}, nil), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan eagerOutcome, 1)}
 	e.run.slot, e.run.left = true, e.left
 	e.run.waited = observe.NoTime
 	s.turns.reporter.began(e.run, observe.FromStart)
@@ -144,8 +147,10 @@ func (s *starter) turn(working context.Context, a *actor, e *eager) (o eagerOutc
 	if e.run.state.Load() != runGoing {
 		return o, nil
 	}
+	began := time.Now() // not before: the goroutine may have waited for a processor
+	e.code.Store(&began)
 	err := s.deliverStart(a.x, e.run, &e.req)
-	s.slowStarts.Took(capability(&e.req), time.Since(e.began))
+	s.slowStarts.Took(capability(&e.req), began)
 	if !s.turns.conclude(e.run) {
 		return o, nil
 	}
