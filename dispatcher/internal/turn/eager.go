@@ -59,7 +59,7 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 		return o.res, o.ok, o.err
 	case <-e.left:
 	case <-ctx.Done():
-		s.turns.abandon(s.Working, e.run, func() {}) //nolint:contextcheck // abandoned code belongs to the node
+		s.turns.abandon(s.Working, e.run, func() {}, func() {}) //nolint:contextcheck // abandoned code belongs to the node
 	}
 	select {
 	case <-e.left:

@@ -133,7 +133,7 @@ func (ts *Turns) CloseCache() {
 func (ts *Turns) HandBack(ctx context.Context) {
 	for _, r := range ts.watch.all() {
 		if r.x.Load().InCode() {
-			ts.abandon(ctx, r, func() { ts.blocker.release(ctx, r, provider.TurnRelease{}) })
+			ts.abandon(ctx, r, func() {}, func() { ts.blocker.release(ctx, r, provider.TurnRelease{}) })
 		}
 	}
 }

@@ -145,13 +145,15 @@ type stuckTurn struct{ reason, message, log string }
 func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	x := r.x.Load()
 	stack := x.StuckStack()
-	shown := func() { // counted first, so that a reader of the Blocked instance sees the count
+	counted := func() { // first, so that the caller of a start and a reader of the Blocked instance see the count
 		ts.Count.TurnsFailed.Add(1)
 		ts.Count.TurnsStuck.Add(1)
+	}
+	shown := func() {
 		ts.reporter.failed(r, observe.Stuck)
 		ts.blocker.deadlocked(working, r, why, stack)
 	}
-	if stack == "" || !ts.abandon(working, r, shown) {
+	if stack == "" || !ts.abandon(working, r, counted, shown) {
 		return
 	}
 	info := x.Info()
@@ -159,13 +161,14 @@ func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 		"orchestration", info.Name, "reason", why.reason, "limit", ts.Config.DeadlockLimit, "stack", stack)
 }
 
-// abandon ends a turn in place of its goroutine: it releases the slot, sends the results to the inbox and calls endLease. The goroutine
-// ends at its next call into the engine. It returns false if the turn was faster.
-func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool {
+// abandon ends a turn in place of its goroutine: it calls count, releases the slot, sends the results to the inbox and calls endLease. The
+// goroutine ends at its next call into the engine. It returns false if the turn was faster.
+func (ts *Turns) abandon(working context.Context, r *run, count, endLease func()) bool {
 	x := r.x.Load()
 	if !ts.end(r, runStuck) {
 		return false
 	}
+	count()
 	x.Abandon()
 	if r.left != nil {
 		close(r.left)
