@@ -30,6 +30,7 @@ func newCore(t testing.TB, clock *memory.Clock) core {
 
 // The suite runs the cases of the core and skips the others.
 func TestCoreConformance(t *testing.T) {
+	longtest.Skip(t)
 	validations.Run(t, func(t *testing.T) provider.Provider {
 		t.Helper()
 		return newCore(t, nil)

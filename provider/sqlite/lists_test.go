@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/testkit/listing"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -27,6 +28,7 @@ func filled(tb testing.TB, all int64) *Provider {
 }
 
 func TestHazard89_ListsAmongMany(t *testing.T) {
+	longtest.Skip(t)
 	const all = 24_000
 	listing.Check(t, filled(t, all), all, nil)
 }

@@ -5,11 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
 // A store that is 50 ms away passes each case at a pace of 50 ms and more.
 func TestSuitePassesAStoreFarAway(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, c := range cases() {
 		t.Run(c.group+"/"+c.name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package validations
 import (
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
 // sound returns memory without a break.
@@ -10,6 +12,7 @@ func sound(*mutant) {}
 
 // The suite passes a correct provider.
 func TestSuitePassesMemoryInVirtualTime(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, c := range cases() {
 		t.Run(c.group+"/"+c.name, func(t *testing.T) {
