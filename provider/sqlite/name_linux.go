@@ -173,12 +173,17 @@ func onFile(file *os.File, fn func(fd int) error) error {
 }
 
 // close releases the name. It closes the file unless this process has locks on it, as with a connection of the program, because
-// closing would drop them. Then a later call closes it. The caller holds registry.mu.
+// closing would drop them. Then closeKept closes it later. The caller holds registry.mu.
 func (n *nameLock) close() {
 	lock := byteLock(namesFrom, namesMost)
 	lock.Type = syscall.F_UNLCK
 	_ = control(n.file, setLock, &lock)
 	registry.kept = append(registry.kept, n.file)
+	closeKept()
+}
+
+// closeKept closes the files on which this process has no locks any more. The caller holds registry.mu.
+func closeKept() {
 	kept := registry.kept[:0]
 	for _, file := range registry.kept {
 		if locksOf(file) {

@@ -254,3 +254,31 @@ func TestClosingLeavesTheLocksOfTheProgramsConnection(t *testing.T) {
 		t.Errorf("%d files are still open", len(registry.kept))
 	}
 }
+
+// A file that a reader's locks have kept open is closed with the reader.
+func TestLastReaderClosesWhatItHasKeptOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	w := openTest(t, path, Options{})
+	r := openTest(t, path, Options{ReadOnly: true})
+	for _, p := range []*Provider{w, r} {
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = openTest(t, path, Options{ReadOnly: true})
+	w = openTest(t, path, Options{})
+	for _, p := range []*Provider{w, r} {
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name, err := os.Readlink("/proc/self/fd/" + file.Name()); err == nil && strings.HasPrefix(name, path) {
+			t.Errorf("%s is still open", name)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func newStore(full string, o Options) *store {
 var registry struct {
 	mu     sync.Mutex
 	stores []*store
-	kept   []*os.File // see name.close
+	kept   []*os.File // see closeKept
 }
 
 // close stops the goroutines and closes the files. Readers close first, so that the
@@ -76,5 +76,6 @@ func (s *store) close() error {
 	if s.here != nil {
 		s.here.close()
 	}
+	closeKept() // what the locks of this store have kept open
 	return errors.Join(errs...)
 }
