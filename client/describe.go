@@ -87,6 +87,7 @@ type Activity struct {
 	Deadline    time.Time       `json:"deadline,omitzero"`
 	Heartbeat   json.RawMessage `json:"heartbeat,omitempty"`
 	Failure     *Failure        `json:"failure,omitempty"`  // of the last attempt
+	NotBegun    *NotBegun       `json:"notBegun,omitempty"` // why it waits, if it could run now; nil if the store lists no nodes
 	Attempts    []Attempt       `json:"attempts,omitempty"` // the last ones that have ended, at most ten, the oldest first
 }
 
@@ -131,7 +132,11 @@ func (c *Client) described(ctx context.Context, doing string, res *provider.GetR
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}
-	return d, c.markSealed(ctx, doing, &d)
+	if err := c.markSealed(ctx, doing, &d); err != nil {
+		return d, err
+	}
+	c.explainActivities(ctx, &d, res.Tasks)
+	return d, nil
 }
 
 // describe returns all that is stored in the row of an instance.

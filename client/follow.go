@@ -39,6 +39,7 @@ func FollowFor(d time.Duration) FollowOption {
 // Everything that Describe shows counts: messages, retries, heartbeats and the Blocked flag, too. A change is seen within a second,
 // whichever process made it. A caller that repeats Follow reads at most ten times a second. A thousand followers cost a store
 // hardly more than one. An instance that is deleted meanwhile is ErrNotFound. Description.Waits is not set; see Waits.
+// Activity.NotBegun is as of the return: what nodes do is no change of the instance.
 //
 // A mark is opaque, and the same in all processes of one release. Any other text counts as the mark of something that has changed.
 func (c *Client) Follow(ctx context.Context, id, mark string, opts ...FollowOption) (Description, string, error) {

@@ -49,6 +49,10 @@ type NodeLoad struct {
 	Activities    int            `json:"activities"`
 	ActivitySlots int            `json:"activitySlots"`
 	Queues        map[string]int `json:"queues,omitempty"` // activities by queue, of 100 queues at most
+
+	Sessions     int                 `json:"sessions,omitempty"`     // that it holds
+	SessionSlots int                 `json:"sessionSlots,omitempty"` // how many it may hold; -1: it takes none; 0: its release does not say
+	Full         map[string][]string `json:"full,omitempty"`         // activities by queue whose pool or own limit on the node is full, 100 at most
 }
 
 // OrchestrationVersion is an orchestration that a node can run.

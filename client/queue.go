@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/internal/waiting"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -26,6 +27,17 @@ type QueueInfo struct {
 	Paused  *Order    `json:"paused,omitempty"` // nil: it is not
 	// Unserved are activities that wait in it and that no listed node runs, by name. It is empty if a node lists no queues, or not all.
 	Unserved []string `json:"unserved,omitempty"`
+	// NotBegun says for each activity that waits in the queue why it has not begun, by name.
+	NotBegun []WaitingActivity `json:"notBegun,omitempty"`
+}
+
+// WaitingActivity is an activity that waits in a queue, with the number of calls that wait.
+type WaitingActivity struct {
+	Activity  string    `json:"activity"`
+	Waiting   int64     `json:"waiting"`
+	InSession int64     `json:"inSession,omitempty"` // of Waiting: calls with a session
+	Oldest    time.Time `json:"oldest,omitzero"`     // since when the oldest call waits
+	NotBegun  NotBegun  `json:"notBegun"`
 }
 
 // Queues returns the queues of activities in which something waits or runs, that a node serves, or that are paused, by name. Figures
@@ -37,11 +49,7 @@ func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
-	nodes, now, err := c.listed(ctx, doing)
-	if err != nil {
-		return nil, err
-	}
-	orders, err := read(ctx, c.store, doing, control.Read, provider.Keeper(c.store))
+	facts, err := read(ctx, c.store, doing, waiting.Read, provider.Keeper(c.store))
 	if err != nil {
 		return nil, explain(doing, 0, err)
 	}
@@ -50,9 +58,9 @@ func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
 		return nil, explain(doing, 0, err)
 	}
 	q := queues{byName: make(map[string]*QueueInfo), runs: make(map[[2]string]bool)}
-	q.nodes(nodes, now)
-	q.waiting(stats.Tasks)
-	for name, order := range orders.Paused {
+	q.nodes(facts.Nodes, facts.Now)
+	q.waiting(stats.Tasks, &facts)
+	for name, order := range facts.Orders.Paused {
 		q.of(name).Paused = &Order{Reason: order.Reason, By: order.By, At: order.At.Std()}
 	}
 	delete(q.byName, reserved.Queue)
@@ -100,8 +108,8 @@ func (q *queues) nodes(nodes []upgrade.Node, now provider.Time) {
 	}
 }
 
-// waiting adds what waits.
-func (q *queues) waiting(tasks []provider.WaitingTasks) {
+// waiting adds what waits, and why.
+func (q *queues) waiting(tasks []provider.WaitingTasks, facts *waiting.Facts) {
 	for i := range tasks {
 		w := &tasks[i]
 		info := q.of(w.Queue)
@@ -113,6 +121,9 @@ func (q *queues) waiting(tasks []provider.WaitingTasks) {
 			info.Unserved = append(info.Unserved, w.Name)
 			slices.Sort(info.Unserved)
 		}
+		info.NotBegun = append(info.NotBegun, WaitingActivity{
+			Activity: w.Name, Waiting: w.Count, InSession: w.InSession, Oldest: w.Oldest.Std(), NotBegun: *notBegun(facts.WhyAll(w)),
+		})
 	}
 }
 

@@ -129,6 +129,9 @@ func (a *Activity) wait(now time.Time) Wait {
 		text += ", next try at " + instant(a.NotBefore)
 	default:
 		text += fmt.Sprintf(", queued in %q", a.Queue)
+		if a.NotBegun != nil && a.NotBegun.Reason != NotBegunNext {
+			text += ": " + a.NotBegun.Text
+		}
 	}
 	if a.Failure != nil {
 		message, _, _ := strings.Cut(a.Failure.Message, "\n")

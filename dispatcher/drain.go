@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
 	"sync/atomic"
@@ -94,6 +95,9 @@ func (d *Dispatcher) PauseQueues(paused map[string]bool) { d.worker.PauseQueues(
 // maxLoadQueues bounds the queues of which a load has figures.
 const maxLoadQueues = 100
 
+// maxLoadFull bounds the activities that a load lists as full.
+const maxLoadFull = 100
+
 // Load returns what runs on the node now.
 func (d *Dispatcher) Load() upgrade.Load {
 	c := &d.node.Config
@@ -109,5 +113,7 @@ func (d *Dispatcher) Load() upgrade.Load {
 			l.Queues[a.Queue]++
 		}
 	}
+	l.Sessions, l.SessionSlots = d.node.Manage.Sessions(), cmp.Or(c.Sessions.Max, -1)
+	l.Full = d.worker.Full(maxLoadFull)
 	return l
 }

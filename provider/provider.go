@@ -56,7 +56,7 @@ type Provider interface {
 	// An instance that is removed during a wait of any kind ends it with [ErrNotFound].
 	//
 	// A Mark is an opaque hash of what the request asks for, the same in all processes. Results that differ only in
-	// Now or in TaskInfo.LeaseUntil have the same Mark; other results differ in it. With Mark, the call blocks until
+	// Now, TaskInfo.LeaseUntil or TaskInfo.SessionOwner have the same Mark; other results differ in it. With Mark, the call blocks until
 	// the result has another Mark, or until Wait has passed. A change of any kind ends the wait within a second,
 	// whatever call or process made it. The call takes at least [MarkPace], or its Wait if that is shorter, so that
 	// a caller that repeats it reads no more often.

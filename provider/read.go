@@ -131,6 +131,8 @@ type WaitingTasks struct {
 	Name   string
 	Count  int64
 	Oldest Time // since when the first of them could be fetched
+
+	InSession int64 // how many of Count have a session, whoever holds it
 }
 
 // StatsResult is what Stats returns.

@@ -196,20 +196,21 @@ const (
 // as queued, without Owner and LeaseUntil.
 type TaskInfo struct {
 	TaskRef
-	Queue       string
-	Name        string
-	Priority    int
-	FairnessKey string
-	Session     string
-	State       TaskState
-	Attempt     int64
-	Deliveries  int64
-	Owner       string
-	LeaseUntil  Time
-	NotBefore   Time // without a delay, the moment at which it was queued
-	StartBy     Time
-	Deadline    Time
-	ScheduledAt Time
-	Details     []byte
-	Failure     []byte
+	Queue        string
+	Name         string
+	Priority     int
+	FairnessKey  string
+	Session      string
+	SessionOwner string // the owner that holds the session now; "": none does
+	State        TaskState
+	Attempt      int64
+	Deliveries   int64
+	Owner        string
+	LeaseUntil   Time
+	NotBefore    Time // without a delay, the moment at which it was queued
+	StartBy      Time
+	Deadline     Time
+	ScheduledAt  Time
+	Details      []byte
+	Failure      []byte
 }

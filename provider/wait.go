@@ -49,7 +49,7 @@ func MarkOf(res *GetResult) string {
 	seen.Mark, seen.Now = "", 0
 	seen.Tasks = slices.Clone(seen.Tasks)
 	for i := range seen.Tasks {
-		seen.Tasks[i].LeaseUntil = 0 // it follows the clock, and each renewal moves it
+		seen.Tasks[i].LeaseUntil, seen.Tasks[i].SessionOwner = 0, "" // these follow the clock and other instances
 	}
 	text, err := json.Marshal(&seen) //nolint:musttag // only hashed
 	if err != nil {

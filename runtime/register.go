@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/internal/waiting"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -32,14 +34,13 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	if err != nil && !provider.Retryable(err) {
 		return err
 	}
+	owner, logger := cfg.Owner, cfg.Logger
 	cfg.Alongside = func(working context.Context, node control.Controls) {
-		over := make(chan struct{})
-		go func() {
-			defer close(over)
-			watch.Run(working, node, m)
-		}()
+		var both sync.WaitGroup
+		both.Go(func() { watch.Run(working, node, m) })
+		both.Go(func() { waiting.Watch(working, store, owner, logger) })
 		m.Run(working)
-		<-over
+		both.Wait()
 	}
 	return nil
 }
@@ -58,7 +59,10 @@ func served(cfg *dispatcher.Config) (queues []upgrade.Queue, cut bool) {
 		names := all[i].Names
 		slices.Sort(names)
 		cut = cut || len(names) > room
-		queues = append(queues, upgrade.Queue{Name: all[i].Queue, Activities: names[:min(len(names), room)]})
+		queues = append(queues, upgrade.Queue{
+			Name: all[i].Queue, Activities: names[:min(len(names), room)],
+			MaxConcurrent: all[i].MaxLeased, PerSecond: cfg.QueueLimits[all[i].Queue].PerSecond,
+		})
 		room -= len(names)
 	}
 	return queues, cut

@@ -40,7 +40,7 @@ func newQueue(a *app) *cobra.Command {
 			Use:   "list",
 			Short: "List queues: what waits, what runs, and which nodes serve them",
 			Long: "List shows the queues in which activities wait or run, that a node serves, or that are paused. Running activities are\n" +
-				"as the nodes have written them within the last minute.",
+				"as the nodes have written them within the last minute. Below the table it says why activities have not begun.",
 			Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -76,9 +76,23 @@ func queuesTable(w *grid, list []client.QueueInfo) {
 		case q.Paused != nil:
 			state, reason = "PAUSED", orderText(q.Paused)
 		case len(q.Unserved) > 0:
-			state, reason = "NO NODE", "no node runs "+strings.Join(q.Unserved, ", ")
+			state = "NO NODE"
 		}
 		row(w, q.Queue, state, q.Waiting, instant(q.Oldest), q.Running, len(q.Nodes), reason)
+	}
+	for i := range list {
+		if list[i].Paused == nil {
+			notBegunRows(w, &list[i])
+		}
+	}
+}
+
+// notBegunRows says why activities of a queue have not begun. What waits only for its turn has no row.
+func notBegunRows(w *grid, q *client.QueueInfo) {
+	for i := range q.NotBegun {
+		if a := &q.NotBegun[i]; a.NotBegun.Reason != client.NotBegunNext {
+			fmt.Fprintf(w, "%s of %s, %d waiting: %s\n", plain(a.Activity), plain(q.Queue), a.Waiting, plain(a.NotBegun.Text))
+		}
 	}
 }
 

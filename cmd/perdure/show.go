@@ -202,6 +202,9 @@ func activityText(t *client.Activity) string {
 	if t.State == client.ActivityQueued && t.NotBefore.After(t.ScheduledAt) {
 		text += ", not before " + t.NotBefore.UTC().Format(time.RFC3339)
 	}
+	if t.NotBegun != nil {
+		text += ", not begun: " + t.NotBegun.Text
+	}
 	if len(t.Heartbeat) > 0 {
 		text += ", heartbeat " + payloadText(t.Heartbeat, eventLimit)
 	}

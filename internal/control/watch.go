@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/upgrade"
@@ -146,5 +147,6 @@ func (w *Watch) report(ctx context.Context, node Controls) {
 }
 
 func equal(a, b *upgrade.Load) bool {
-	return a.Turns == b.Turns && a.Activities == b.Activities && a.TurnSlots == b.TurnSlots && maps.Equal(a.Queues, b.Queues)
+	return a.Turns == b.Turns && a.Activities == b.Activities && a.TurnSlots == b.TurnSlots && maps.Equal(a.Queues, b.Queues) &&
+		a.Sessions == b.Sessions && maps.EqualFunc(a.Full, b.Full, slices.Equal)
 }

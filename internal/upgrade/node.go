@@ -60,6 +60,10 @@ type Node struct {
 type Queue struct {
 	Name       string   `json:"name"`
 	Activities []string `json:"activities,omitempty"`
+
+	// Limits of the queue, of all nodes together, as this node applies them; 0: none.
+	MaxConcurrent int     `json:"maxConcurrent,omitempty"`
+	PerSecond     float64 `json:"perSecond,omitempty"`
 }
 
 // State says whether a node takes work.
@@ -79,6 +83,10 @@ type Load struct {
 	Activities    int            `json:"activities"`
 	ActivitySlots int            `json:"activitySlots"`
 	Queues        map[string]int `json:"queues,omitempty"` // activities that run, by queue
+
+	Sessions     int                 `json:"sessions,omitempty"`     // that it holds
+	SessionSlots int                 `json:"sessionSlots,omitempty"` // how many it may hold; -1: it takes none; 0: its release does not say
+	Full         map[string][]string `json:"full,omitempty"`         // activities without a place in their pool or limit, by queue
 }
 
 // Lost reports whether a node has not renewed its record for so long that it was probably killed.
@@ -87,6 +95,11 @@ func (n *Node) Lost(now provider.Time) bool {
 		return now.Sub(n.Renewed) > 2*Renewal+time.Minute
 	}
 	return now.Sub(n.Renewed) > 3*time.Duration(n.Every)*time.Second
+}
+
+// Serves reports whether the record lists an activity of a queue.
+func (n *Node) Serves(queue, activity string) bool {
+	return slices.ContainsFunc(n.Queues, func(q Queue) bool { return q.Name == queue && slices.Contains(q.Activities, activity) })
 }
 
 // Cuts reports whether the record lists only a part of the orchestrations that the node has registered.

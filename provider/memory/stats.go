@@ -48,6 +48,9 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 			} else if t.fetchableAt(true, false, now) != 0 && t.notBefore <= now && rd.instances.byKey[t.Key].row.Status == provider.StatusRunning {
 				w := entry(tasks, provider.WaitingTasks{Queue: t.queue, Name: t.name})
 				w.Count, w.Oldest = w.Count+1, sooner(w.Oldest, t.notBefore)
+				if t.session != "" {
+					w.InSession++
+				}
 			}
 		}
 		res.Turns = sorted(turns, func(a, b provider.WaitingTurns) int {

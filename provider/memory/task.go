@@ -180,6 +180,9 @@ func (ts *tasks) infos(key provider.UUID, now provider.Time) []provider.TaskInfo
 			Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, StartBy: t.startBy, Deadline: t.deadline,
 			ScheduledAt: t.scheduled, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
 		}
+		if t.session != "" && ts.heldUntil(t.session) > now {
+			info.SessionOwner = ts.sessions[t.session].owner
+		}
 		if t.state == provider.TaskLeased && t.leaseUntil <= now {
 			info.State, info.Owner, info.LeaseUntil = provider.TaskQueued, "", 0
 		}

@@ -40,8 +40,8 @@ const (
 	(SELECT count(*) FROM perdure.dead_letter) FROM (SELECT ` + sqlNow + ` AS now) c`
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at) FROM perdure.instance i
 	JOIN perdure.kind k ON k.id = i.kind WHERE i.fetch_at > 0 AND i.fetch_at <= ` + sqlNow + ` GROUP BY k.id ORDER BY 1, 2, 3`
-	// A task that is ranked by fairness waits since before its rank.
-	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since) FROM (
+	// A task that is ranked by fairness waits since before its rank. The class of a session is a bit of the priority.
+	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since), sum(k.priority / 32 % 2)::bigint FROM (
 		SELECT kind, fetch_at AS since, expire_at FROM perdure.task WHERE fetch_at > 0 AND fetch_at <= ` + sqlNow + ` AND fetch_at <> rank_at
 		UNION ALL SELECT kind, not_before_at, expire_at FROM perdure.task WHERE rank_at > 0 AND fetch_at = rank_at) t
 	JOIN perdure.task_kind k ON k.id = t.kind WHERE t.expire_at = 0 OR t.expire_at > ` + sqlNow + `
@@ -98,7 +98,7 @@ func (r *reader) queueWaiting(b *pgx.Batch, res *provider.StatsResult) {
 	b.Queue(r.db.names.sql(sqlWaitingTasks)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var t provider.WaitingTasks
-			if err := rows.Scan(&t.Queue, &t.Name, &t.Count, &t.Oldest); err != nil {
+			if err := rows.Scan(&t.Queue, &t.Name, &t.Count, &t.Oldest, &t.InSession); err != nil {
 				return err
 			}
 			res.Tasks = append(res.Tasks, t)

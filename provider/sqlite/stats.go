@@ -18,8 +18,8 @@ const (
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at)
 		FROM perdure_instance i INDEXED BY perdure_instance_fetch JOIN perdure_kind k ON k.id = i.kind
 		WHERE i.fetch_at <= ? GROUP BY k.id ORDER BY k.name, k.code_version, k.engine_level`
-	// A task that is ranked by fairness has waited since before its rank.
-	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since) FROM (
+	// A task that is ranked by fairness has waited since before its rank. The class of a session is a bit of the priority.
+	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since), sum(k.priority / 32 % 2) FROM (
 			SELECT kind, fetch_at AS since, expire_at FROM perdure_task INDEXED BY perdure_task_fetch
 				WHERE fetch_at <= ?1 AND fetch_at IS NOT rank_at
 			UNION ALL SELECT kind, not_before_at, expire_at FROM perdure_task INDEXED BY perdure_task_fair
@@ -128,7 +128,7 @@ func (s *store) waiting(ctx context.Context, c *conn, res *provider.StatsResult)
 	}
 	return c.each(ctx, sqlWaitingTasks, func(r *row) error {
 		res.Tasks = append(res.Tasks, provider.WaitingTasks{
-			Queue: r.text(0), Name: r.text(1), Count: r.int(2), Oldest: r.time(3),
+			Queue: r.text(0), Name: r.text(1), Count: r.int(2), Oldest: r.time(3), InSession: r.int(4),
 		})
 		return nil
 	}, res.Now)

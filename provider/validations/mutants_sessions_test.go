@@ -18,6 +18,9 @@ func brokenSessions() []brokenRule {
 		{name: "a fetch counts one session at most", caught: "sessions/counted", breaks: countsOneSession},
 		{name: "a renewal counts one session at most", caught: "sessions/counted-by-renewals", breaks: renewsOneSession},
 		{name: "concurrent owners share a session", caught: "sessions/racing-for-one", racing: true, breaks: sharesSessions},
+		{name: "tasks show no holder of their session", caught: "sessions/holder-shown", breaks: showsNoHolder},
+		{name: "a holder is shown only while it runs the task", caught: "sessions/holder-shown", breaks: showsRunners},
+		{name: "waiting tasks of sessions are not counted apart", caught: "sessions/waiting", breaks: countsNoSessions},
 		{name: "a session is never over", caught: "sessions/lease-over", breaks: claims(func(c *provider.SessionClaim) { c.Lease = long })},
 		{name: "a fetch does not extend sessions", caught: "sessions/fetch-extends", breaks: fetchExtendsNothing},
 		{name: "a renewal does not extend sessions", caught: "sessions/renewal-extends", breaks: renewsNoSessions},
@@ -54,6 +57,30 @@ func namesSessionsByQueue(t *provider.NewTask) {
 	if t.Session != "" {
 		t.Session += t.Queue
 	}
+}
+
+func showsNoHolder(m *mutant) {
+	m.get.after(func(_ provider.GetRequest, res *provider.GetResult, _ *error) {
+		for i := range res.Tasks {
+			res.Tasks[i].SessionOwner = ""
+		}
+	})
+}
+
+func showsRunners(m *mutant) {
+	m.get.after(func(_ provider.GetRequest, res *provider.GetResult, _ *error) {
+		for i := range res.Tasks {
+			res.Tasks[i].SessionOwner = res.Tasks[i].Owner
+		}
+	})
+}
+
+func countsNoSessions(m *mutant) {
+	m.stats.after(func(_ provider.StatsRequest, res *provider.StatsResult, _ *error) {
+		for i := range res.Tasks {
+			res.Tasks[i].InSession = 0
+		}
+	})
 }
 
 func countsOneSession(m *mutant) {

@@ -22,6 +22,8 @@ func sessionCases() []testCase {
 		{name: "one-name-space", run: sessionNames, rule: "Its ID names a session throughout the store."},
 		{name: "counted", run: sessionCount, rule: "FetchTasksResult.Sessions: how many Owner holds now, if the fetch claims any"},
 		{name: "counted-by-renewals", run: sessionRenewCount, rule: "RenewTasksResult.Sessions: how many Owner holds now"},
+		{name: "holder-shown", run: sessionShown, rule: "TaskInfo.SessionOwner: the owner that holds the session now; \"\": none does"},
+		{name: "waiting", run: sessionWaiting, rule: "WaitingTasks.InSession: how many of Count have a session, whoever holds it"},
 		{name: "expired", run: sessionExpired, rule: "A task past its time goes to any fetch with Expired, regardless of limits and sessions."},
 		{name: "limit-of-its-queue", run: sessionLimited, broad: true, rule: places},
 	}
@@ -66,6 +68,44 @@ func completeAll(t *trial, list []leasedTask) {
 	for _, task := range list {
 		t.ok(t.report(task, provider.TaskComplete).Err)
 	}
+}
+
+// shownOwners names the holders of the sessions of an instance's tasks, in order.
+func shownOwners(t *trial, i provider.Instance) string {
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
+	t.ok(err)
+	words := make([]string, 0, len(res.Tasks))
+	for k := range res.Tasks {
+		words = append(words, fmt.Sprintf("%d:%s", res.Tasks[k].EventID, res.Tasks[k].SessionOwner))
+	}
+	return strings.Join(words, " ")
+}
+
+// All tasks of a session show who holds it, also those that wait. A leased task outside of sessions shows nobody.
+func sessionShown(t *trial) {
+	i := t.beginTasks(append(ofSessions("s", "s", "other", ""), newTask(5))...)
+	is(t, "holders before the first fetch", shownOwners(t, i), "1: 2: 3: 4: 5:")
+	first := takeSession(t, shortIdle)
+	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Owner = "b" })
+	is(t, "tasks without a session", events(list), "4 5")
+	is(t, "holders", shownOwners(t, i), "1:a 2:a 3: 4: 5:")
+	t.pass(2 * short)
+	is(t, "holders while a task of the session is leased", shownOwners(t, i), "1:a 2:a 3: 4: 5:")
+	completeAll(t, []leasedTask{first})
+	t.pass(2 * short)
+	is(t, "holders after the end of the session", shownOwners(t, i), "2: 3: 4: 5:")
+}
+
+func sessionWaiting(t *trial) {
+	t.beginTasks(ofSessions("s", "s", "other", "")...)
+	takeSession(t)
+	checkStats(t, func(s provider.StatsResult) string {
+		words := make([]string, 0, len(s.Tasks))
+		for i := range s.Tasks {
+			words = append(words, fmt.Sprintf("%d waiting, %d in sessions", s.Tasks[i].Count, s.Tasks[i].InSession))
+		}
+		return strings.Join(words, "; ")
+	}, "3 waiting, 2 in sessions")
 }
 
 // The owner that gets the first task of a session gets all of them.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/waiting"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -92,6 +93,17 @@ func (p *Pools) Used(fn func(name string, used, size int)) {
 	defer p.mu.Unlock()
 	for _, one := range p.named {
 		fn(one.name, one.used, one.size)
+	}
+}
+
+// Full calls fn for activities that a full pool keeps from beginning, in any order, until it returns false.
+func (p *Pools) Full(fn func(of ActivityName) (more bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for of, list := range p.of {
+		if slices.ContainsFunc(list, func(one *pool) bool { return one.used >= one.size }) && !fn(of) {
+			return
+		}
 	}
 }
 
@@ -205,7 +217,7 @@ func (p *Pools) Reserve(ctx context.Context, store *storage.Store, t *Throttle, 
 	defer func() { p.reserved(t, next) }()
 	patience = min(maxPatience, patience)
 	for {
-		get := provider.RecordRequest{Action: provider.RecordGet, Namespace: rateSpace, Key: t.queue}
+		get := provider.RecordRequest{Action: provider.RecordGet, Namespace: waiting.RateSpace, Key: t.queue}
 		res, err := store.Record(ctx, get)
 		if err != nil && !errors.Is(err, provider.ErrNotFound) {
 			return first, 0, fmt.Errorf("rate of queue %q: %w", t.queue, err)
@@ -213,7 +225,7 @@ func (p *Pools) Reserve(ctx context.Context, store *storage.Store, t *Throttle, 
 		answered, at, put := time.Now(), res.Now, get
 		if len(res.Records) > 0 {
 			put.Expect = res.Records[0].Version
-			if next := stored(res.Records[0].Value); next <= res.Now.Add(t.furthest()) {
+			if next := waiting.Rate(res.Records[0].Value); next <= res.Now.Add(t.furthest()) {
 				at = max(at, next)
 			}
 		}

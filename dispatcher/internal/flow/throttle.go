@@ -1,11 +1,6 @@
 package flow
 
-import (
-	"encoding/binary"
-	"time"
-
-	"github.com/perdure/perdure/provider"
-)
+import "time"
 
 // Throttle keeps what all nodes begin of a queue to a rate. They share one record: the moment at which the next activity may
 // begin. A node first fetches a few tasks, then reserves as many moments with one write, and begins each task at its own. So an idle
@@ -15,9 +10,6 @@ type Throttle struct {
 	pace     pace // next: when this node may fetch again
 	reserves bool // moments are being reserved
 }
-
-// Where the records of rates are.
-const rateSpace = "perdure.rate"
 
 // lookAhead is how much earlier than an activity may begin it is fetched.
 const lookAhead = burst
@@ -41,12 +33,4 @@ func (t *Throttle) room(limit int, now time.Time) (room int, again time.Time) {
 		return 0, t.pace.next
 	}
 	return min(limit, t.pace.within(burst)), time.Time{}
-}
-
-// stored reads a record of a rate.
-func stored(value []byte) provider.Time {
-	if len(value) != 8 {
-		return 0
-	}
-	return provider.Time(binary.BigEndian.Uint64(value))
 }

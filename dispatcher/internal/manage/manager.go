@@ -262,6 +262,9 @@ func (m *Manager) Holds(sessions int) {
 	}
 }
 
+// Sessions returns how many sessions the node holds, as its last call that counted them has found.
+func (m *Manager) Sessions() int { return int(m.sessions.Load()) }
+
 // LeaveSessions releases the sessions of a node that shuts down, so that others need not wait until their leases expire.
 func (m *Manager) LeaveSessions(ctx context.Context) {
 	if m.sessions.Load() == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/perdure/perdure/activity"
@@ -58,6 +59,24 @@ func (w *Worker) Connect(to Executions) { w.executions = to }
 func (w *Worker) Pools() map[string]observe.Slots {
 	all := make(map[string]observe.Slots)
 	w.pools.Used(func(name string, used, size int) { all[name] = observe.Slots{Used: int64(used), Limit: int64(size)} })
+	return all
+}
+
+// Full returns activities by queue, most at most, that a full pool keeps from beginning.
+func (w *Worker) Full(most int) map[string][]string {
+	var all map[string][]string
+	n := 0
+	w.pools.Full(func(of flow.ActivityName) bool {
+		if all == nil {
+			all = make(map[string][]string)
+		}
+		all[of.Queue] = append(all[of.Queue], of.Name)
+		n++
+		return n < most
+	})
+	for _, names := range all {
+		slices.Sort(names)
+	}
 	return all
 }
 

@@ -13,8 +13,11 @@ const (
 	sqlValue   = `SELECT value FROM perdure.value WHERE key = $1 AND name = $2`
 	sqlLetters = `SELECT count(*) FROM perdure.dead_letter WHERE key = $1`
 	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
-	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
-	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind WHERE t.key = $1 ORDER BY t.execution, t.event_id`
+	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at,
+	coalesce(s.owner, ''), coalesce({least|min}(s.lease_until, s.idle_until), 0), CASE WHEN s.id IS NULL THEN 0 ELSE coalesce((SELECT max(o.lease_until)
+		FROM perdure.task o WHERE o.session = s.id AND o.session <> '' AND o.state = 2 AND o.owner = s.owner), 0) END
+	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind LEFT JOIN perdure.session s ON s.id = t.session AND t.session <> ''
+	WHERE t.key = $1 ORDER BY t.execution, t.event_id`
 )
 
 // Get implements [provider.Provider].
@@ -105,6 +108,9 @@ func pending(r Row, res *provider.GetResult, skew int64) provider.TaskInfo {
 		Owner: r.Text(7), NotBefore: timeIn(r, 9), Deadline: timeIn(r, 10), ScheduledAt: timeIn(r, 11),
 		Details: r.Blob(12), Failure: r.Blob(13), FairnessKey: r.Text(15), Session: r.Text(16), StartBy: timeIn(r, 17),
 		Priority: int(StoredTaskKind("", "", r.Int(14)).Priority),
+	}
+	if until := max(r.Int(19), r.Int(20)); until > 0 && provider.Time(until+skew) > res.Now {
+		task.SessionOwner = r.Text(18)
 	}
 	if until := r.Int(8); until > 0 {
 		task.LeaseUntil = provider.Time(until + skew)

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/client"
+)
+
+// The list of queues and an instance say why an activity has not begun, each in the words of the client.
+func TestReasonsAreShown(t *testing.T) {
+	t.Parallel()
+	why := client.NotBegun{Reason: client.NotBegunNoNode, Text: `no node serves queue "mail" with activity Send`}
+	next := client.NotBegun{Reason: client.NotBegunNext, Text: "it is next"}
+	var out strings.Builder
+	err := writeTable(&out, func(w *grid) {
+		queuesTable(w, []client.QueueInfo{
+			{Queue: "mail", Waiting: 3, Unserved: []string{"Send"}, NotBegun: []client.WaitingActivity{{Activity: "Send", Waiting: 3, NotBegun: why}}},
+			{Queue: "bank", Waiting: 1, NotBegun: []client.WaitingActivity{{Activity: "Pay", Waiting: 1, NotBegun: next}}},
+			{Queue: "rest", Waiting: 1, Paused: &client.Order{Reason: "holiday"}, NotBegun: []client.WaitingActivity{{Activity: "Sleep", Waiting: 1, NotBegun: why}}},
+		})
+		showTable(w, &client.Description{Activities: []client.Activity{{EventID: 2, Name: "Send", Queue: "mail", State: client.ActivityQueued, NotBegun: &why}}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, n := range map[string]int{
+		"Send of mail, 3 waiting: " + why.Text: 1, "not begun: " + why.Text: 1, "NO NODE": 1, next.Text: 0, "Sleep of": 0, "holiday": 1,
+	} {
+		if got := strings.Count(out.String(), text); got != n {
+			t.Errorf("%q is there %d times, want %d:\n%s", text, got, n, out.String())
+		}
+	}
+}
