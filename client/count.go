@@ -39,7 +39,9 @@ func (n Counted) String() string {
 }
 
 // CountUpTo counts the instances that match, but no further than most, which is 1 or more. Exact reports that it has counted all
-// of them. A store also stops after some thousand rows: a count that is not exact may be less than most, even zero.
+// of them. The stores of this module look at 20,000 rows, or at twice most if that is more, and first at those of the condition that matches the
+// fewest. So a count is exact, or is most, unless each condition matches more rows than that and most rows fail another one: then it may be
+// less than most, even zero. Other stores may stop after a thousand rows.
 func (c *Client) CountUpTo(ctx context.Context, f Filter, most int64) (Counted, error) {
 	const doing = "counting instances"
 	filter, err := f.stored()

@@ -14,8 +14,9 @@ func newCount(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "count",
 		Short: "Count instances",
-		Long: "Count counts the instances that the flags choose. It stops at the number of --up-to, and after some thousand rows of the\n" +
-			"database, and then prints how many it has found so far with a plus. --up-to 0 counts all, which takes long among a million.",
+		Long: "Count counts the instances that the flags choose. It stops at the number of --up-to, and then prints it with a plus. It looks\n" +
+			"at 20,000 rows of the database, or at twice --up-to if that is more. So where each of several conditions matches more rows,\n" +
+			"it may print fewer, with a plus. --up-to 0 counts all, which takes long among a million.",
 		Example: "  perdure count --status failed --ended-after 24h --db orders.db\n  perdure count --name Order --up-to 0 --db orders.db",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
@@ -108,17 +107,13 @@ func (l lookup) Places(sql string, args ...any) ([]relational.Position, error) {
 }
 
 // Tally implements [relational.Lookup].
-func (l lookup) Tally(sql string, args ...any) (n int64, last *relational.Position, err error) {
+func (l lookup) Tally(sql string, args ...any) (looked, matched int64, err error) {
 	rows, err := l.query(sql, args)
 	if err != nil {
-		return 0, nil, err
+		return 0, 0, err
 	}
-	var at *provider.Time
-	var key pgtype.UUID
-	if _, err = pgx.ForEachRow(rows, []any{&n, &at, &key}, func() error { return nil }); err != nil || at == nil {
-		return n, nil, err
-	}
-	return n, &relational.Position{At: *at, Key: key.Bytes}, nil
+	_, err = pgx.ForEachRow(rows, []any{&looked, &matched}, func() error { return nil })
+	return looked, matched, err
 }
 
 func (l lookup) query(sql string, args []any) (pgx.Rows, error) {

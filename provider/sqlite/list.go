@@ -124,15 +124,13 @@ func (l lookup) Places(sql string, args ...any) (list []relational.Position, err
 }
 
 // Tally implements [relational.Lookup].
-func (l lookup) Tally(sql string, args ...any) (n int64, last *relational.Position, err error) {
+func (l lookup) Tally(sql string, args ...any) (looked, matched int64, err error) {
 	defer l.conn.evict(sql)
 	err = l.conn.each(l.ctx, sql, func(r *row) error {
-		if n = r.int(0); !r.null(1) {
-			last = &relational.Position{At: r.time(1), Key: r.uuid(2)}
-		}
+		looked, matched = r.int(0), r.int(1)
 		return nil
 	}, args...)
-	return n, last, err
+	return looked, matched, err
 }
 
 // evict drops the prepared form of a statement that was built for one filter.

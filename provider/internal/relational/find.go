@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// looks is how many rows a list, or a count with a maximum, looks at. It looks at MinRows first and then at MinRows more at a time. It
-	// looks at no more if that would take longer than quick, because rows that come from a disk take long.
+	// looks is how many rows a list looks at. It looks at MinRows first and then at MinRows more at a time. It looks at no more if that would
+	// take longer than quick, because rows that come from a disk take long.
 	looks = 5 * provider.MinRows
 	quick = 30 * time.Millisecond
 	// few is a number of rows for which no better condition is searched.
@@ -28,8 +28,8 @@ const (
 type Lookup interface {
 	Numbers(sql string, args ...any) ([]int64, error)
 	Places(sql string, args ...any) ([]Position, error) // rows of created_at and key
-	// Tally returns a number, and a place unless it is null.
-	Tally(sql string, args ...any) (n int64, last *Position, err error)
+	// Tally returns the two numbers of one row.
+	Tally(sql string, args ...any) (looked, matched int64, err error)
 }
 
 // Position is where an instance stands in the order of lists.
@@ -47,18 +47,22 @@ type finder struct {
 	lookup  Lookup
 	filter  *provider.Filter
 	after   *Position // of the cursor, later the last row that was looked at; nil: none
+	most    int       // how many rows of a set it looks at
+	more    int       // for counts: how many rows of a larger set
 	ranges  []string  // conditions for each of which an index has the rows in the order of lists, "" for all rows
 	exact   bool      // the ranges have only rows of the filter's names, versions and statuses
 	began   time.Time
 	args    []any
 	sql     string // selects the rows to look at, as i
 	set     bool   // these are all rows that can match
+	large   string // selects more rows by one, of a set that has more than most; "": there is none
+	inLarge []any  // its arguments
 	none    bool   // no row matches
 }
 
 // Find returns the places of a page, in order, and the cursor of the next one.
 func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, cursor string, err error) {
-	f := &finder{dialect: d, lookup: q, filter: &req.Filter, began: time.Now()}
+	f := &finder{dialect: d, lookup: q, filter: &req.Filter, most: looks, began: time.Now()}
 	if req.Cursor != "" {
 		at, key, err := ReadCursor(req.Cursor)
 		if err != nil {
@@ -94,37 +98,6 @@ func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, 
 
 func (p Position) cursor() string { return WriteCursor(p.At, p.Key) }
 
-// Count counts the matches of a filter.
-func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.CountResult, err error) {
-	if req.Max == 0 {
-		c := d.Where(&req.Filter)
-		res.Count, err = number(q, "SELECT count(*) FROM "+d.Table+"instance i"+c.SQL(), c.Args...)
-		res.Exact = err == nil
-		return res, err
-	}
-	f := &finder{dialect: d, lookup: q, filter: &req.Filter, began: time.Now()}
-	if err := f.choose(); err != nil || f.none {
-		return provider.CountResult{Exact: err == nil}, err
-	}
-	n, most := int64(0), min(req.Max, looks)
-	more, err := f.look(func(rows string, args []any) (last *Position, err error) {
-		c := f.where(args)
-		limit := strconv.FormatInt(most+1-n, 10)
-		var found int64
-		if f.set {
-			found, err = number(q, "SELECT count(*) FROM (SELECT 1 FROM ("+rows+") i"+c.SQL()+" LIMIT "+limit+") m", c.Args...)
-		} else { // one statement, because a planner takes long over many ranges
-			found, last, err = q.Tally("WITH r AS MATERIALIZED ("+rows+") SELECT (SELECT count(*) FROM (SELECT 1 FROM r i"+c.SQL()+" LIMIT "+limit+") m), "+
-				"(SELECT i.created_at FROM r i"+f.onlyLast()+"), (SELECT i.key FROM r i"+f.onlyLast()+")", c.Args...)
-		}
-		if n += found; n > most {
-			last = nil
-		}
-		return last, err
-	})
-	return provider.CountResult{Count: min(n, req.Max), Exact: err == nil && n <= req.Max && !more}, err
-}
-
 // look calls fn with a statement that selects rows to look at, and its arguments. It calls again with the next rows, after the last one that
 // fn returns, nil if there are no more or enough is found. The result more reports whether there may be others, after f.after.
 func (f *finder) look(fn func(rows string, args []any) (last *Position, err error)) (more bool, err error) {
@@ -133,7 +106,7 @@ func (f *finder) look(fn func(rows string, args []any) (last *Position, err erro
 		return false, err
 	}
 	for rounds := 1; ; rounds++ {
-		f.walk()
+		f.walk(provider.MinRows)
 		last, err := fn(f.sql, f.args)
 		if err != nil || last == nil {
 			return false, err
@@ -151,13 +124,15 @@ func (f *finder) onlyLast() string {
 }
 
 // where returns the conditions that are checked on each row.
-func (f *finder) where(args []any) *Clauses {
-	if !f.exact {
-		return f.dialect.Where(f.filter, args...)
-	}
+func (f *finder) where(args []any) *Clauses { return f.dialect.Where(f.rest(), args...) }
+
+// rest returns what the ranges leave to check.
+func (f *finder) rest() *provider.Filter {
 	rest := *f.filter
-	rest.Name, rest.CodeVersions, rest.Statuses = "", nil, nil
-	return f.dialect.Where(&rest, args...)
+	if f.exact {
+		rest.Name, rest.CodeVersions, rest.Statuses = "", nil, nil
+	}
+	return &rest
 }
 
 // number returns the number that a statement selects.
@@ -177,19 +152,23 @@ const order = " ORDER BY created_at DESC, key DESC LIMIT "
 
 // choose chooses which rows to look at.
 func (f *finder) choose() error {
-	least := int64(looks + 1)
+	least := int64(f.most + 1)
 	var best *Clauses
 	for _, set := range f.sets() {
 		c := &Clauses{dialect: f.dialect}
 		set.add(c)
 		sql := " FROM " + f.dialect.Table + set.table + " x" + c.SQL() + " LIMIT "
-		n, err := number(f.lookup, "SELECT count(*) FROM (SELECT 1"+sql+strconv.Itoa(looks+1)+") p", c.Args...)
+		n, err := number(f.lookup, "SELECT count(*) FROM (SELECT 1"+sql+strconv.Itoa(f.most+1)+") p", c.Args...)
 		if err != nil {
 			return err
 		}
+		rows := func(most int) string {
+			return "SELECT " + columns + " FROM (SELECT x.key AS found" + sql + strconv.Itoa(most) + ") d " + f.dialect.ByKey
+		}
 		if n < least {
-			least, best = n, c
-			f.sql = "SELECT " + columns + " FROM (SELECT x.key AS found" + sql + strconv.Itoa(looks) + ") d " + f.dialect.ByKey
+			least, best, f.sql = n, c, rows(f.most)
+		} else if best == nil && f.large == "" {
+			f.large, f.inLarge = rows(f.more+1), c.Args
 		}
 		if least <= few {
 			break
@@ -203,7 +182,7 @@ func (f *finder) choose() error {
 	f.set = true
 	c := &Clauses{dialect: f.dialect, Args: best.Args}
 	f.past(c)
-	f.sql, f.args = f.sql+c.SQL()+order+strconv.Itoa(looks), c.Args
+	f.sql, f.args = f.sql+c.SQL()+order+strconv.Itoa(f.most), c.Args
 	return nil
 }
 
@@ -246,8 +225,8 @@ func (f *finder) sets() (list []set) {
 	return list
 }
 
-// walk selects the next rows in the order of lists. It merges several ranges of an index.
-func (f *finder) walk() {
+// walk selects the next rows in the order of lists, at most so many. It merges several ranges of an index.
+func (f *finder) walk(rows int) {
 	c := &Clauses{dialect: f.dialect}
 	parts := make([]string, 0, len(f.ranges))
 	for _, text := range f.ranges {
@@ -264,7 +243,7 @@ func (f *finder) walk() {
 		}
 		parts = append(parts, part)
 	}
-	f.sql, f.args = strings.Join(parts, " UNION ALL ")+order+strconv.Itoa(provider.MinRows), c.Args
+	f.sql, f.args = strings.Join(parts, " UNION ALL ")+order+strconv.Itoa(rows), c.Args
 }
 
 // createdBefore returns the bound of creations. An instance that ended before a time was created before it, so a walk need not begin
