@@ -63,8 +63,8 @@ func TestHazard49_WaitingNeedsNoNode(t *testing.T) {
 		if n, err := outcomeOf(e, send(e, h, "add", "u-1", "a")); err != nil || n != 1 {
 			e.T.Errorf("the first update: %d, %v", n, err)
 		}
-		slow := send(e, h, "slow", "u-2", "b")
-		if n, err := outcomeOf(e, slow, client.UntilAccepted()); err != nil || n != 0 {
+		held := send(e, h, "held", "u-2", "b")
+		if n, err := outcomeOf(e, held, client.UntilAccepted()); err != nil || n != 0 {
 			e.T.Errorf("waiting for the acceptance: %d, %v", n, err)
 		}
 		e.Stop(rt)
@@ -77,10 +77,13 @@ func TestHazard49_WaitingNeedsNoNode(t *testing.T) {
 			e.T.Errorf("without a node: %d, %v", n, err)
 		}
 		second := e.Start(reg)
+		if err := again.Raise(e.T.Context(), "go", none{}); err != nil {
+			e.T.Fatal(err)
+		}
 		if n, err := outcomeOf(e, client.UpdateOf[int](again, "u-2")); err != nil || n != 2 {
 			e.T.Errorf("after the node came back: %d, %v", n, err)
 		}
-		lost := send(e, h, "slow", "u-3", "c")
+		lost := send(e, h, "held", "u-3", "c")
 		if _, err := outcomeOf(e, lost, client.UntilAccepted()); err != nil {
 			e.T.Error(err)
 		}

@@ -72,11 +72,14 @@ func TestHazard58_ResetsKeepOpenUpdates(t *testing.T) {
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
 		_, h := startBasket(e)
 		ctx := e.T.Context()
-		open, err := client.SendUpdate[int](ctx, h, "slow", "open", client.WithUpdateID("open"))
+		open, err := client.SendUpdate[int](ctx, h, "held", "open", client.WithUpdateID("open"))
 		if err != nil {
 			e.T.Fatal(err)
 		}
 		if _, err := client.Update[int](ctx, h, "add", "later", client.WithUpdateID("later")); err != nil {
+			e.T.Fatal(err)
+		}
+		if err := h.Raise(ctx, "go", none{}); err != nil {
 			e.T.Fatal(err)
 		}
 		if got, err := open.Wait(ctx); got != 2 || err != nil {

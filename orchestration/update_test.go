@@ -35,6 +35,13 @@ func basket(ctx *octx, _ none) ([]string, error) {
 		items = append(items, item)
 		return len(items), nil
 	})
+	orchestration.HandleUpdate(ctx, "held", func(ctx *octx, item string) (int, error) {
+		if _, err := orchestration.Events[none](ctx, "go").Receive(ctx); err != nil {
+			return 0, err
+		}
+		items = append(items, item)
+		return len(items), nil
+	})
 	orchestration.HandleUpdate(ctx, "fail", func(_ *octx, item string) (none, error) {
 		return none{}, fmt.Errorf("adding %s: %w", item, errFull)
 	})
@@ -96,7 +103,7 @@ func TestUpdate(t *testing.T) {
 		}
 		_, err := client.Update[int](ctx, h, "sub", "d")
 		unknown, ok := errors.AsType[*client.UnknownUpdateError](err)
-		if !ok || !errors.Is(err, client.ErrUnknownUpdate) || !slices.Equal(unknown.Known, []string{"add", "fail", "panic", "slow"}) {
+		if !ok || !errors.Is(err, client.ErrUnknownUpdate) || !slices.Equal(unknown.Known, []string{"add", "fail", "held", "panic", "slow"}) {
 			e.T.Errorf("an unknown update: %v", err)
 		}
 		if _, err := client.Update[int](ctx, h, "add", 7); !errors.Is(err, client.ErrRejected) || !errors.Is(err, orchestration.ErrPayload) {
