@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -19,6 +20,7 @@ import (
 // Ten thousand events of a kibibyte, received and not read, open the next execution one by one in their order. None is
 // lost, though they fit into no input.
 func TestHazard29_TenThousandUnreadEventsGoAlong(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	const n = 10_000
 	stores := map[string]func(t *testing.T, test func(*enginetest.Engine)){

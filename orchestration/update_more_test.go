@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -58,6 +59,7 @@ func TestUpdateIDsAreTakenOnce(t *testing.T) {
 
 // The oldest outcomes go when they get too many. Their IDs stay known.
 func TestUpdateOutcomesAreBounded(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		reg := runtime.NewRegistry()

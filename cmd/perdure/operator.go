@@ -55,7 +55,7 @@ var operatorWords = []struct {
 	{regexp.MustCompile(`within the client's CallTimeout`), `in time`},
 	{regexp.MustCompile(`or open it with ReadOnly to look only`), `or add --read-only to look only`},
 	{regexp.MustCompile(`as it is opened with ReadOnly or NoMigrate`), `because this command makes none`},
-	{regexp.MustCompile(`run the migrations, or open without NoMigrate and ReadOnly`), `run 'perdure migrate up'`},
+	{regexp.MustCompile(`; run the migrations, or open without NoMigrate and ReadOnly`), ``}, // the command adds how
 	{regexp.MustCompile(`set Options\.MountedFile \(for commands (\S+)=1\)`), `set $1=1`},
 	{regexp.MustCompile(`set Options\.Pooler, and Options\.ListenURL to the server's own URL`), `name the server itself with --db, not the pooler`},
 	{regexp.MustCompile(`leave it out, or behind a pooler set Options\.Pooler or (\S+)`), `leave it out of the URL, or behind a pooler give $1`},

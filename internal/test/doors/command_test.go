@@ -92,13 +92,13 @@ func typingCommands() section {
 				return func(ctx context.Context) error { return run(ctx, "", args...) }
 			}
 			return []row{
-				line(usage, "lst", `unknown command "lst" for "perdure"`, "`perdure help` lists the commands."),
+				line(usage, "lst", `unknown command "lst" for 'perdure': did you mean 'perdure list'?`, "`perdure help` lists the commands."),
 				line(usage, "describe --db DB", "argument ID is missing: the command is 'perdure describe ID'", "Give the ID."),
 				line(usage, "describe open done --db DB", `unexpected argument "done": the command is 'perdure describe ID'`, "Give one ID."),
 				line(usage, "raise open --db DB", "argument EVENT is missing: the command is 'perdure raise ID EVENT [JSON]'", "Give ID and event."),
 				line(usage, "raise open paid 1 2 --db DB", `unexpected argument "2": the command is 'perdure raise ID EVENT [JSON]'`, "Quote a payload with spaces."),
 				line(usage, "list extra --db DB", `unexpected argument "extra": the command is 'perdure list'`, "Filter with flags."),
-				line(usage, "migrate sideways", `unknown command "sideways" for "perdure migrate"`, "`perdure migrate --help` lists them."),
+				line(usage, "migrate sideways", `unknown command "sideways" for 'perdure migrate'`, "`perdure migrate --help` lists them."),
 				line(usage, "list --nothing", "unknown flag: --nothing", "`perdure list --help` lists the flags."),
 				line(usage, "list --db", "flag needs an argument: --db", "Give the path."),
 				line(usage, "list", "no database is named: give --db with a path or a postgres:// URL, or set PERDURE_DB", "Name the database."),
@@ -156,7 +156,7 @@ func typingCommands() section {
 				{"`perdure list --db` of a path with an escape sequence", args("list", "--db", "\x1b[31mred.db"), unusable, `open \x1b[31mred.db: there is no such file; check --db and PERDURE_DB, or create it with 'perdure migrate up --db \x1b[31mred.db'`, "Check the path."},
 				line(unusable, "list --db DIR", "open DIR: it is a directory; name a file in it: invalid request", "Name a file in it."),
 				line(unusable, "list --db DIR/note.txt", "open DIR/note.txt: not a perdure store: the file is not a SQLite database; give another path, or move the file away: file is not a database (26)", "Check the path."),
-				line(unusable, "list --db DIR/empty.db", "open DIR/empty.db: not a perdure store: migration 1 (core) is missing; run the migrations, or open without NoMigrate and ReadOnly; 'perdure migrate up --db DIR/empty.db' creates the missing tables", "Check the path first: this makes a store of it."),
+				line(unusable, "list --db DIR/empty.db", "open DIR/empty.db: not a perdure store: migration 1 (core) is missing; 'perdure migrate up --db DIR/empty.db' creates the missing tables", "Check the path first: this makes a store of it."),
 				line(unusable, "list --db DIR/newer.db", "open DIR/newer.db: store has a newer schema: the file has schema 99, which needs code of level 99 or newer, and this release has level N; upgrade it, or restore a backup from before the upgrade", "Use the binary of the release that the service runs."),
 				line(unusable, "migrate up --db DIR/none/orders.db", "open DIR/none/orders.db: the directory must exist: stat DIR/none: no such file or directory", "Make the directory."),
 				line(unusable, "migrate status --db DIR/none.db", "open DIR/none.db: there is no such file; check --db and PERDURE_DB, or create it with 'perdure migrate up --db DIR/none.db'", "Check the path."),
