@@ -316,20 +316,20 @@ func sealsListed(t *trial) {
 	t.begin("free")
 	was := t.begin("was-sealed")
 	t.freed(was.Key, t.closed(was.Key))
-	var got []string
-	req := provider.SealsRequest{Max: 2}
-	for {
-		res, err := t.mover("Seals").Seals(t.ctx, req)
-		t.mustf(err == nil && len(res.Seals) > 0, "Seals returned %+v and error %v, want seals", res, err)
-		for _, s := range res.Seals {
-			got = append(got, s.Key.String())
-			t.checkf(s.State == provider.SealHeld && !s.Arrived && s.ID != "", "got %+v, want the seal of a held instance with its ID", s)
+	for size := 1; size <= 4; size++ { // the last page may be full, and then has no Cursor either
+		var got []string
+		req := provider.SealsRequest{Max: size}
+		for more := true; more; more = req.Cursor != "" {
+			res, err := t.mover("Seals").Seals(t.ctx, req)
+			t.mustf(err == nil && len(res.Seals) > 0, "a page of %d seals after %d has none, and error %v, want seals on each page", size, len(got), err)
+			for _, s := range res.Seals {
+				got = append(got, s.Key.String())
+				t.checkf(s.State == provider.SealHeld && !s.Arrived && s.ID != "", "got %+v, want the seal of a held instance with its ID", s)
+			}
+			req.Cursor = res.Cursor
 		}
-		if req.Cursor = res.Cursor; req.Cursor == "" {
-			break
-		}
+		is(t, "the seals", fmt.Sprint(got), fmt.Sprint(slices.Sorted(slices.Values(want))))
 	}
-	is(t, "the seals", fmt.Sprint(got), fmt.Sprint(slices.Sorted(slices.Values(want))))
 	one, err := t.mover("Seals").Seals(t.ctx, provider.SealsRequest{Key: was.Key})
 	t.ok(err)
 	is(t, "the seals of a free instance", len(one.Seals), 0)

@@ -36,6 +36,13 @@ func brokenMovers() []brokenRule {
 				res.Seals = res.Seals[:min(1, len(res.Seals))]
 			})
 		}},
+		{name: "a full last page of seals has a cursor", caught: "mover/seals", breaks: func(m *mutant) {
+			m.seals.after(func(req provider.SealsRequest, res *provider.SealsResult, _ *error) {
+				if n := len(res.Seals); n > 0 && n == req.Max {
+					res.Cursor = res.Seals[n-1].Key.String()
+				}
+			})
+		}},
 		{name: "an instance that runs is exported", caught: "mover/export-only-closed", breaks: func(m *mutant) {
 			m.export.after(func(_ provider.ExportRequest, _ *provider.ExportResult, err *error) {
 				forgive(err, provider.ErrConflict)
