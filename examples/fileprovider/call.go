@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/perdure/perdure/provider"
 )
-
-// interval is how often a blocked call checks for work that has become due. Other calls wake it at once.
-const interval = 10 * time.Millisecond
 
 // request is the interface of all requests of the contract, which validate themselves.
 type request interface{ Validate() error }
@@ -81,8 +77,7 @@ func run[Req request, Res any](
 	if err := p.journal.append(at, op, data); err != nil {
 		return res, rests, err
 	}
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.hub.Changed()
 	rests, _ = p.journal.state()
 	return res, rests, nil
 }
@@ -98,31 +93,4 @@ func (g *group) wait(ctx context.Context, op string) error {
 		return &provider.Error{Op: op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: g.err}
 	}
 	return nil
-}
-
-// block calls look at each change and each interval until it finds something or d has passed.
-func block[Res any](ctx context.Context, p *Provider, d time.Duration, look func() (res Res, found bool, err error)) (Res, error) {
-	over := time.NewTimer(min(d, provider.MaxWait))
-	defer over.Stop()
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		p.mu.Lock()
-		changed := p.changed // before the look, so that no change is missed
-		p.mu.Unlock()
-		res, found, err := look()
-		if found || err != nil || d <= 0 {
-			return res, err
-		}
-		select {
-		case <-changed:
-		case <-tick.C:
-		case <-over.C:
-			d = 0 // look a last time
-		case <-ctx.Done():
-			return res, ctx.Err()
-		case <-p.closed:
-			return res, provider.ErrClosed
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/kit"
 	"github.com/perdure/perdure/provider/memory"
 )
 
@@ -23,7 +24,7 @@ type Provider struct {
 
 	mu      sync.Mutex     // held while a call is applied, so that the journal has the order of the calls
 	calls   sync.WaitGroup // those in progress
-	changed chan struct{}  // closed and replaced at each change
+	hub     *kit.Hub       // wakes blocked calls
 	closed  chan struct{}
 	closing sync.Once
 }
@@ -48,7 +49,7 @@ func Open(ctx context.Context, path string) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
-	p := &Provider{file: file, clock: &clock{}, changed: make(chan struct{}), closed: make(chan struct{})}
+	p := &Provider{file: file, clock: &clock{}, hub: kit.NewHub(kit.DefaultInterval), closed: make(chan struct{})}
 	p.state = memory.New(memory.Options{Clock: p.clock})
 	number, err := p.load(ctx)
 	if err != nil {
@@ -105,8 +106,9 @@ func (p *Provider) Close() error {
 	var err error
 	p.closing.Do(func() {
 		p.mu.Lock()
-		close(p.closed) // ends blocked calls; from here on no call enters
+		close(p.closed) // from here on no call enters
 		p.mu.Unlock()
+		p.hub.Close() // ends blocked calls
 		err = p.state.Close()
 		p.calls.Wait()
 		p.journal.close()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/kit"
 )
 
 // The names of the calls in the journal. They are stored, so they must never change.
@@ -43,7 +44,7 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 		return provider.GetResult{}, err
 	}
 	req.Wait = 0
-	return block(ctx, p, wait, func() (provider.GetResult, bool, error) {
+	return kit.Block(ctx, p.hub, wait, func() (provider.GetResult, bool, error) {
 		res, err := read(ctx, p, "get", req, p.state.Get)
 		if err != nil {
 			return res, false, err
@@ -67,7 +68,7 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	wait := req.Wait
 	req.Wait = 0
 	found := func(res provider.FetchTurnsResult) bool { return len(res.Turns) > 0 }
-	return block(ctx, p, wait, func() (provider.FetchTurnsResult, bool, error) {
+	return kit.Block(ctx, p.hub, wait, func() (provider.FetchTurnsResult, bool, error) {
 		res, err := apply(ctx, p, opFetchTurns, req, p.state.FetchTurns, found)
 		return res, found(res), err
 	})
@@ -92,7 +93,7 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	req.Wait = 0
 	found := func(res provider.FetchTasksResult) bool { return len(res.Tasks) > 0 }
 	changed := func(res provider.FetchTasksResult) bool { return found(res) || res.Sessions > 0 }
-	return block(ctx, p, wait, func() (provider.FetchTasksResult, bool, error) {
+	return kit.Block(ctx, p.hub, wait, func() (provider.FetchTasksResult, bool, error) {
 		res, err := apply(ctx, p, opFetchTasks, req, p.state.FetchTasks, changed)
 		return res, found(res), err
 	})
