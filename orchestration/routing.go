@@ -38,8 +38,9 @@ func WithFairnessKey(key string) ActivityOption {
 }
 
 // WithSession runs the activity on the node that holds the session. There it finds the files, caches and connections
-// that earlier activities of the session left. The node that takes the first activity of a session holds it until it
-// has been idle for Options.Sessions.Idle. If the node is lost or shut down, another one takes the session over with
+// that earlier activities of the session left. The node that takes the first activity of a session holds it until the
+// instance has ended, until [EndSession], or until it has been idle for Options.Sessions.Idle. A session that several
+// instances use ends with none of them. If the node is lost or shut down, another one takes the session over with
 // the next activity. It starts with nothing: an activity must check what it finds. An ID has up to 512 bytes and is
 // valid for the whole store; [Context.NewUUID] makes a unique one.
 func WithSession(id string) ActivityOption {

@@ -225,9 +225,14 @@ type Provider interface {
 	// concurrent fetches gets the session. Its ID names a session throughout the store. A session ends
 	// Sessions.Lease after the last FetchTasks with Sessions, or RenewTasks, that named its owner. It also ends
 	// Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed. In both
-	// cases the owner keeps it while it has an unexpired lease of one of its tasks. A fetch that waits for a session
-	// continues when the session ends. A task past its time goes to any fetch with Expired, regardless of limits
-	// and sessions. Such a task counts towards MaxLeased like any other, also for the tasks of the same fetch.
+	// cases the owner keeps it while it has an unexpired lease of one of its tasks. It also ends with the instance
+	// whose task the owner took it with, when that ends in any way or is removed. If other instances have tasks in
+	// the session then, it passes to one of these instead. It no longer ends with an instance once the owner has taken
+	// tasks of several instances in it. Continue-as-new and Reset end no session. A commit ends the sessions of
+	// EndSessions, whoever holds them: each lasts only as long as its owner has an unexpired lease of one of its tasks.
+	// A fetch that waits for a session, or for a place for one, continues when the session ends. A task past its time
+	// goes to any fetch with Expired, regardless of limits and sessions. Such a task counts towards MaxLeased like any
+	// other, also for the tasks of the same fetch.
 	FetchTasks(ctx context.Context, req FetchTasksRequest) (FetchTasksResult, error)
 
 	// ReportTasks ends or changes leases of tasks. Each item is atomic and independent of the others.

@@ -115,6 +115,7 @@ type CommitTurnRequest struct {
 	CancelTimers []int64 // event IDs; one may be gone
 	Sends        []OutMessage
 	Starts       []Start
+	EndSessions  []string
 
 	Status       Status // StatusRunning to go on; an ended one closes the instance
 	Result       []byte // with an ended status: the opaque outcome

@@ -275,6 +275,7 @@ func turnRefusals() []refusal {
 		{"unpin later", release(provider.TurnRelease{Kind: provider.ReleaseUnpin, Key: one, Owner: "o", Delay: 1}), provider.ErrInvalid, "Delay"},
 		{"release all of a task", reportWith(func(r *provider.TaskReport) { r.Outcome = provider.TaskReleaseAll }), provider.ErrInvalid, "TaskRef"},
 		{"commit key", commitWith(func(r *provider.CommitTurnRequest) { r.Key = none }), provider.ErrInvalid, "Key"},
+		{"commit ending a session without a name", commitWith(func(r *provider.CommitTurnRequest) { r.EndSessions = []string{"s", ""} }), provider.ErrInvalid, "EndSessions[1]"},
 		{"same commit", commitWith(func(r *provider.CommitTurnRequest) { r.Commit = r.Expected }), provider.ErrInvalid, "Commit"},
 		{"execution 0", commitWith(func(r *provider.CommitTurnRequest) { r.Execution = 0 }), provider.ErrInvalid, "Execution"},
 		{"no status", commitWith(func(r *provider.CommitTurnRequest) { r.Status = 0 }), provider.ErrInvalid, "Status"},

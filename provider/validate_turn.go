@@ -125,6 +125,12 @@ func (r CommitTurnRequest) checkRows(c *checker) {
 	c.count("Sends", len(r.Sends), MaxCommitRows)
 	c.count("Starts", len(r.Starts), MaxCommitRows)
 	c.count("Values", len(r.Values), MaxCommitRows)
+	c.count("EndSessions", len(r.EndSessions), MaxBatch)
+	for i, id := range r.EndSessions {
+		var one checker
+		one.name("ID", id)
+		c.item("EndSessions", i, one.err)
+	}
 	checkAttributes(c, r.Attributes)
 	c.distinct("Completes", len(r.Completes), func(i int) int64 { return r.Completes[i].EventID })
 	for i := range r.Completes {

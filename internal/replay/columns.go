@@ -13,6 +13,7 @@ type State struct {
 	Attributes []provider.Attribute // by name
 	Values     []provider.KeyValue  // by key; a nil Value is deleted
 	Refused    int                  // of Turn: values and names that could not be stored
+	Ended      []string             // of Turn: sessions that end with it
 }
 
 // columns are a part of the columns of an instance.

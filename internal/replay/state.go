@@ -26,6 +26,8 @@ const (
 	stateRoom = 11 << 20
 	// smallValue is no less than a marker and makes no difference to a commit.
 	smallValue = 1 << 10
+	// maxEnded bounds the sessions that a turn ends.
+	maxEnded = provider.MaxBatch
 	// maxToldRefusals bounds the log lines of one turn about what could not be stored.
 	maxToldRefusals = 10
 )
@@ -42,6 +44,7 @@ type state struct {
 	fresh   columns         // set since the last confirmed commit, and different from stored
 	keys    int             // key-values that exist, fresh ones included
 	strange int             // calls that added or deleted a key-value in reaction to the last message
+	ended   []string        // sessions that code has ended since the last confirmed commit
 	refused map[string]string
 }
 
@@ -175,6 +178,24 @@ func (st *state) admitAttribute(name string) (bad string) {
 	return ""
 }
 
+// EndSession ends a session with the commit of the turn. A replay ends none: the turn that it repeats has.
+func (s *Scope) EndSession(id string) {
+	st, replaying := s.shown()
+	if replaying {
+		return
+	}
+	what := "end of session " + check.Quote(id)
+	switch err := check.Name("session", id); {
+	case err != nil:
+		st.note(what, err.Error())
+	case slices.Contains(st.ended, id):
+	case len(st.ended) >= maxEnded:
+		st.note(what, fmt.Sprintf("more than %d sessions ended without waiting", maxEnded))
+	default:
+		st.ended = append(st.ended, id)
+	}
+}
+
 // shown begins a call that shows something.
 func (s *Scope) shown() (st *state, replaying bool) {
 	s.x.sched.enter()
@@ -222,12 +243,12 @@ func badName(what, name string) string {
 
 // turn returns what a commit must store, nil if that is nothing. room is how many bytes of key-values fit into it.
 func (st *state) turn(room int) *State {
-	if st == nil || st.fresh.empty() && len(st.refused) == 0 {
+	if st == nil || st.fresh.empty() && len(st.refused)+len(st.ended) == 0 {
 		return nil
 	}
 	st.fit(room)
 	t := st.fresh.list()
-	t.Refused = len(st.refused)
+	t.Refused, t.Ended = len(st.refused), slices.Clone(st.ended)
 	return t
 }
 
@@ -254,7 +275,7 @@ func (st *state) confirm() (refused map[string]string) {
 	st.stored.merge(&st.fresh)
 	st.settle()
 	refused = st.refused
-	st.fresh, st.refused = columns{}, nil
+	st.fresh, st.refused, st.ended = columns{}, nil, nil
 	return refused
 }
 

@@ -302,3 +302,42 @@ func TestStateCostsNothingUnused(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A turn ends the sessions that its code has ended, each once. A replay ends none again, and no history has them. What is not allowed ends
+// nothing and is counted.
+func TestTurnsEndSessions(t *testing.T) {
+	t.Parallel()
+	code := stages(
+		func(s *replay.Scope) {
+			for _, id := range []string{"b", "a", "b", "", "\xff"} {
+				s.EndSession(id)
+			}
+		},
+		func(*replay.Scope) {},
+		func(s *replay.Scope) {
+			for n := range 1_001 {
+				s.EndSession(fmt.Sprint(n))
+			}
+		},
+	)
+	hot := newExecution(code)
+	t.Cleanup(hot.Close)
+	deliver(t, hot, started())
+	sameState(t, hot.Turn().State, &replay.State{Ended: []string{"b", "a"}, Refused: 2})
+	stored := hot.Turn().Events
+	hot.Confirm()
+	again, err := replayed(t, code, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameState(t, again.Turn().State, nil)
+	for _, x := range []*replay.Execution{hot, again} {
+		deliver(t, x, at(1, received("go", "1", "")))
+		sameState(t, x.Turn().State, nil)
+		x.Confirm()
+		deliver(t, x, at(2, received("go", "2", "")))
+		if s := x.Turn().State; s == nil || len(s.Ended) != 1_000 || s.Refused != 1 {
+			t.Errorf("the turn ends %+v, want 1,000 sessions and one refused", s)
+		}
+	}
+}

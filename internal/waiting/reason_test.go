@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-var now = provider.TimeOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) //nolint:gochecknoglobals // constant
+var now = provider.TimeOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 
 // node returns a node that serves queue "mail" with activity "Send" and has free slots.
 func node(owner string, change ...func(n *upgrade.Node)) upgrade.Node {
@@ -31,7 +31,7 @@ func node(owner string, change ...func(n *upgrade.Node)) upgrade.Node {
 
 func lost(n *upgrade.Node)   { n.Renewed = now.Add(-time.Hour / 2) }
 func drains(n *upgrade.Node) { n.State = upgrade.Draining }
-func noSlot(n *upgrade.Node)   { n.Load.Activities = 2 }
+func noSlot(n *upgrade.Node) { n.Load.Activities = 2 }
 func packed(n *upgrade.Node) { n.Load.Sessions = 2 }
 func other(n *upgrade.Node)  { n.Queues[0].Name = "default" }
 func busy(n *upgrade.Node)   { n.Load.Queues = map[string]int{"mail": 1} }

@@ -61,6 +61,7 @@ func (cl *cleaner) erase(i *instance, now provider.Time) int64 {
 func (cl *cleaner) remove(i *instance) {
 	cl.turns.dropWork(i)
 	key := i.row.Key
+	cl.tasks.leaveSessions(key)
 	delete(cl.instances.byKey, key)
 	cl.asks.gone(key)
 	delete(cl.instances.live, key)

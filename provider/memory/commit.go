@@ -177,6 +177,7 @@ func (tn *turns) applyRow(i *instance, req *provider.CommitTurnRequest, now prov
 
 // applyStatus ends the instance or continues it as new, if the commit does.
 func (tn *turns) applyStatus(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+	tn.tasks.endSessions(req.EndSessions)
 	if req.Status.Ended() {
 		tn.end(i, req.Status, req.Result, cmp.Or(req.CloseInbox, "sent by the turn that closed the instance"), now)
 		return
@@ -201,6 +202,7 @@ func (tn *turns) applyStatus(i *instance, req *provider.CommitTurnRequest, now p
 // end closes the instance. Only the history of its execution stays.
 func (tn *turns) end(i *instance, status provider.Status, result []byte, reason string, now provider.Time) {
 	tn.dropWork(i)
+	tn.tasks.leaveSessions(i.row.Key)
 	for _, m := range tn.inboxes.remove(i, func(provider.Message) bool { return true }) {
 		tn.letters.bury(letterOf(i, m), reason, now)
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"maps"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 // A session is held by an owner. Its tasks name it.
 type session struct {
 	owner      string
+	maker      provider.UUID // the instance that it ends with; zero: none
 	idle       time.Duration
 	leaseUntil provider.Time
 	idleUntil  provider.Time
@@ -45,6 +47,44 @@ func (ts *tasks) useSession(t *task, now provider.Time) {
 	if t.session != "" && ts.heldUntil(t.session) > now {
 		s := ts.sessions[t.session]
 		s.idleUntil = now.Add(s.idle)
+	}
+}
+
+// leaveSessions ends the sessions of an instance that is over. One with other tasks passes to their instance.
+func (ts *tasks) leaveSessions(maker provider.UUID) {
+	for id, s := range ts.sessions {
+		if s.maker != maker {
+			continue
+		}
+		s.maker = ts.nextMaker(id)
+		if s.maker.IsZero() {
+			delete(ts.sessions, id)
+		}
+		ts.write()
+	}
+}
+
+// nextMaker returns the instance of the oldest task of a session, zero if there is none.
+func (ts *tasks) nextMaker(id string) provider.UUID {
+	var oldest *task
+	for _, t := range ts.byRef {
+		if t.session == id && (oldest == nil || t.scheduled < oldest.scheduled || t.scheduled == oldest.scheduled && bytes.Compare(t.Key[:], oldest.Key[:]) < 0) {
+			oldest = t
+		}
+	}
+	if oldest == nil {
+		return provider.UUID{}
+	}
+	return oldest.Key
+}
+
+// endSessions lets sessions last only as long as their owner has an unexpired lease of one of their tasks.
+func (ts *tasks) endSessions(ids []string) {
+	for _, id := range ids {
+		if s := ts.sessions[id]; s != nil {
+			s.idle, s.idleUntil = 0, 0
+			ts.write()
+		}
 	}
 }
 
@@ -102,20 +142,23 @@ func (g *gate) use(queue string) {
 func (g *gate) admits(t *task) bool {
 	room, limited := g.room[t.queue]
 	late := t.late(g.now)
-	if !late && (limited && room <= 0 || !g.claims(t.session)) {
+	if !late && (limited && room <= 0 || !g.claims(t)) {
 		g.refuse(t)
 		return false
 	}
 	g.use(t.queue)
 	if s := g.tasks.sessions[t.session]; s != nil && s.owner == g.req.Owner {
+		if s.maker != t.Key {
+			s.maker = provider.UUID{}
+		}
 		g.tasks.useSession(t, g.now)
 	}
 	return true
 }
 
 // claims reports whether the owner holds the session or takes it now.
-func (g *gate) claims(id string) bool {
-	claim := g.req.Sessions
+func (g *gate) claims(t *task) bool {
+	claim, id := g.req.Sessions, t.session
 	switch {
 	case id == "":
 		return true
@@ -127,7 +170,7 @@ func (g *gate) claims(id string) bool {
 		return false
 	}
 	g.tasks.sessions[id] = &session{
-		owner: g.req.Owner, idle: claim.Idle, leaseUntil: g.now.Add(claim.Lease), idleUntil: g.now.Add(claim.Idle),
+		owner: g.req.Owner, maker: t.Key, idle: claim.Idle, leaseUntil: g.now.Add(claim.Lease), idleUntil: g.now.Add(claim.Idle),
 	}
 	return true
 }

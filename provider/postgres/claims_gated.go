@@ -49,12 +49,15 @@ const (
 	ORDER BY u.late DESC, u.at, u.scheduled_at, u.event_id, u.key, u.execution`
 	sqlHeldBy6 = `SELECT count(*) FROM perdure.session s WHERE s.owner = $6 AND ` + sqlHeldAtGate
 	// An expired session may have been extended since it was read.
-	sqlClaimSessions = `INSERT INTO perdure.session AS s (id, owner, lease_until, idle_until, idle)
-	SELECT w.id, $2, ` + sqlGateNow + ` + $3, ` + sqlGateNow + ` + $4, $4 FROM unnest($1::text[]) w (id) ORDER BY w.id
+	sqlClaimSessions = `INSERT INTO perdure.session AS s (id, owner, lease_until, idle_until, idle, key)
+	SELECT w.id, $2, ` + sqlGateNow + ` + $3, ` + sqlGateNow + ` + $4, $4, w.key FROM unnest($1::text[], $5::uuid[]) w (id, key) ORDER BY w.id
 	ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, lease_until = excluded.lease_until, idle_until = excluded.idle_until,
-	idle = excluded.idle WHERE NOT ` + sqlHeldAtGate
+	idle = excluded.idle, key = excluded.key WHERE NOT ` + sqlHeldAtGate
+	// A session that several instances use ends with none of them.
 	sqlUseOwnSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND s.owner = $2 AND ` + sqlHeldAtGate + `
-	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = ` + sqlGateNow + ` + s.idle FROM w WHERE s.id = w.id`
+	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = ` + sqlGateNow + ` + s.idle,
+	key = CASE WHEN NOT EXISTS (SELECT 1 FROM unnest($1::text[], $3::uuid[]) u (id, key) WHERE u.id = s.id AND u.key <> s.key) THEN s.key END
+	FROM w WHERE s.id = w.id`
 	// The chosen tasks, unless they or their sessions were taken meanwhile.
 	sqlTakeChosen = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now),
 	due AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, w.late, w.at, w.kind
@@ -247,10 +250,10 @@ func (f *gatedFetch) close(t *txn, g *gate, chosen []candidate) error {
 	f.res.Sessions = g.held
 	if len(chosen) > 0 {
 		if len(g.claimed) > 0 {
-			b.Queue(sql(sqlClaimSessions), g.claimed, owner, claim.Lease.Microseconds(), claim.Idle.Microseconds())
+			b.Queue(sql(sqlClaimSessions), g.claimed, owner, claim.Lease.Microseconds(), claim.Idle.Microseconds(), g.makers)
 		}
 		if len(g.used) > 0 {
-			b.Queue(sql(sqlUseOwnSessions), g.used, owner)
+			b.Queue(sql(sqlUseOwnSessions), g.used, owner, uuids(g.users))
 		}
 		b.Queue(sql(sqlTakeChosen), takeArgs(&f.req, chosen)...).Query(f.collect)
 		if claim.Max > 0 {
@@ -303,8 +306,10 @@ type gate struct {
 	page    int            // the most tasks of a kind that were read
 	list    []candidate    // in order
 	mine    map[string]bool
-	claimed []string // sessions that the owner claims
-	used    []string // held sessions of chosen tasks
+	claimed []string        // sessions that the owner claims
+	makers  []pgtype.UUID   // the instances that these end with; null: none
+	used    []string        // held sessions of chosen tasks
+	users   []provider.UUID // the instances of these tasks
 }
 
 // candidate is a task that can be fetched if the gate admits it.
@@ -368,7 +373,7 @@ func (g *gate) admits(c *candidate) bool {
 		g.room[queue]--
 	}
 	if c.held {
-		g.used = append(g.used, c.session)
+		g.used, g.users = append(g.used, c.session), append(g.users, c.Key)
 	}
 	return true
 }
@@ -376,7 +381,12 @@ func (g *gate) admits(c *candidate) bool {
 // claims reports whether the owner holds the session of a task or claims it.
 func (g *gate) claims(c *candidate) bool {
 	switch {
-	case c.session == "" || g.mine[c.session]:
+	case c.session == "":
+		return true
+	case g.mine[c.session]:
+		if maker := &g.makers[slices.Index(g.claimed, c.session)]; *maker != uuid(c.Key) {
+			*maker = pgtype.UUID{}
+		}
 		return true
 	case g.req.Sessions.Max == 0:
 		return false
@@ -387,7 +397,7 @@ func (g *gate) claims(c *candidate) bool {
 	}
 	g.held++
 	g.mine[c.session] = true
-	g.claimed = append(g.claimed, c.session)
+	g.claimed, g.makers = append(g.claimed, c.session), append(g.makers, uuid(c.Key))
 	return true
 }
 

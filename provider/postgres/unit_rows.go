@@ -87,6 +87,13 @@ const (
 	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = $2 + s.idle FROM w WHERE s.id = w.id`
 	sqlExtendSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAt2 + ` ORDER BY s.id FOR UPDATE)
 	UPDATE perdure.session s SET lease_until = $2 + $3 FROM w WHERE s.id = w.id AND s.owner = $1 RETURNING 1`
+	// These run after all other writes of a transaction. They lock their rows in order first.
+	sqlLockSessions  = `SELECT 1 FROM perdure.session s WHERE s.id = ANY($1::text[]) OR s.key = ANY($2::uuid[]) ORDER BY s.id FOR UPDATE`
+	sqlEndSessions   = `UPDATE perdure.session s SET idle = 0, idle_until = 0 WHERE s.id = ANY($1::text[]) RETURNING 1`
+	sqlLeaveSessions = `DELETE FROM perdure.session s WHERE s.key = ANY($1::uuid[])
+	AND NOT EXISTS (SELECT 1 FROM perdure.task t WHERE t.session = s.id AND t.session <> '') RETURNING 1`
+	sqlHandSessions = `UPDATE perdure.session s SET key = (SELECT t.key FROM perdure.task t WHERE t.session = s.id AND t.session <> ''
+	ORDER BY t.scheduled_at, t.key LIMIT 1) WHERE s.key = ANY($1::uuid[])`
 	sqlOldSessions = `DELETE FROM perdure.session WHERE id IN (SELECT s.id FROM perdure.session s WHERE NOT ` + sqlHeld + `
 	ORDER BY s.id FOR UPDATE SKIP LOCKED)`
 )
@@ -108,4 +115,42 @@ func (r *sessionRows) ExtendSessions(owner string, lease time.Duration) (int, er
 	}
 	held, err := pgx.CollectRows(rows, pgx.RowTo[int32])
 	return len(held), err
+}
+
+// LeaveSessions implements [relational.Rows]. A store without sessions pays nothing for it. A session that is claimed at the same moment, for a
+// task of an instance that ends, ends when it is idle.
+func (r *sessionRows) LeaveSessions(key provider.UUID) error {
+	if r.t.single || r.t.kinds.get().Sessions() || r.t.kinds.stale.Load() {
+		r.t.ops.left = append(r.t.ops.left, key)
+	}
+	return nil
+}
+
+// EndSessions implements [relational.Rows].
+func (r *sessionRows) EndSessions(ids []string) error {
+	r.t.ops.endedSessions = append(r.t.ops.endedSessions, ids...)
+	return nil
+}
+
+// queueSessionEnds queues the ends of sessions, by name and by the instances that they end with.
+func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, left []provider.UUID) {
+	if len(ids)+len(left) == 0 {
+		return
+	}
+	sql := t.db.names.sql
+	ended := func(rows pgx.Rows) error {
+		rows.Close()
+		if rows.CommandTag().RowsAffected() > 0 {
+			t.kinds.get().InSessions(t.free)
+		}
+		return rows.Err()
+	}
+	b.Queue(sql(sqlLockSessions), ids, uuids(left))
+	if len(ids) > 0 {
+		b.Queue(sql(sqlEndSessions), ids).Query(ended)
+	}
+	if len(left) > 0 {
+		b.Queue(sql(sqlLeaveSessions), uuids(left)).Query(ended)
+		b.Queue(sql(sqlHandSessions), uuids(left))
+	}
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -226,6 +227,7 @@ func (t *txn) queueOps(b *pgx.Batch) {
 	if len(o.erased) > 0 {
 		t.queueTasksOff(b, t.db.names.sql(sqlErase), uuids(o.erased))
 	}
+	t.queueSessionEnds(b, o.endedSessions, slices.Concat(o.left, o.erased))
 	*o = ops{undo: o.undo}
 }
 

@@ -9,31 +9,33 @@ import (
 
 // ops are the writes that a unit defers, a list for each statement that will make them.
 type ops struct {
-	retired    []provider.UUID
-	instances  []newInstance
-	eaten      []messageRef
-	buried     []taskLetter
-	ended      []endedTask
-	history    []historyRow
-	tasks      []newTask
-	changed    []changedTask
-	messages   []messageRow
-	noTimers   []executionRef
-	letters    []inboxLetter
-	noTasks    []executionRef
-	executions []executionRow
-	custom     []keyBytes
-	results    []keyBytes
-	attributes []attributeRow
-	values     []valueRow
-	blocked    []blockedRow
-	unblocked  []provider.UUID
-	heldTasks  []provider.UUID
-	heads      []relational.Head
-	used       []string // sessions
-	listeners  []listenerRow
-	erased     []provider.UUID
-	undo       []func() // rolls back what the running member changed in the unit's memory
+	retired       []provider.UUID
+	instances     []newInstance
+	eaten         []messageRef
+	buried        []taskLetter
+	ended         []endedTask
+	history       []historyRow
+	tasks         []newTask
+	changed       []changedTask
+	messages      []messageRow
+	noTimers      []executionRef
+	letters       []inboxLetter
+	noTasks       []executionRef
+	executions    []executionRow
+	custom        []keyBytes
+	results       []keyBytes
+	attributes    []attributeRow
+	values        []valueRow
+	blocked       []blockedRow
+	unblocked     []provider.UUID
+	heldTasks     []provider.UUID
+	heads         []relational.Head
+	used          []string // sessions
+	listeners     []listenerRow
+	erased        []provider.UUID
+	left          []provider.UUID // instances that are over, whose sessions end
+	endedSessions []string
+	undo          []func() // rolls back what the running member changed in the unit's memory
 }
 
 type (
@@ -124,12 +126,12 @@ func (o *ops) lengths() mark {
 		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
 		len(o.changed), len(o.messages), len(o.noTimers), len(o.letters), len(o.noTasks), len(o.executions), len(o.custom),
 		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
-		len(o.used), len(o.listeners), len(o.erased),
+		len(o.used), len(o.listeners), len(o.erased), len(o.left), len(o.endedSessions),
 	}
 }
 
 // mark is how many of each there were.
-type mark [24]int
+type mark [26]int
 
 // oneOfEach is how many of each a lone step may have: an instance, a consumed message, an ended task, a row of history,
 // a task, a message, an execution without tasks, a result and a head.
@@ -150,6 +152,7 @@ func (o *ops) rollback(m mark) {
 	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
 	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
 	o.used, o.listeners, o.erased = o.used[:m[21]], o.listeners[:m[22]], o.erased[:m[23]]
+	o.left, o.endedSessions = o.left[:m[24]], o.endedSessions[:m[25]]
 }
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }

@@ -196,6 +196,9 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 			return 0, err
 		}
 	}
+	if err := t.LeaveSessions(key); err != nil {
+		return 0, err
+	}
 	t.News(key)
 	return t.exec(`DELETE FROM perdure_instance WHERE key = ?`, key)
 }

@@ -69,7 +69,7 @@ func (f *gatedFetch) take(t *tx) (bool, error) {
 	}
 	until := t.Elapsed + micros(f.req.Lease)
 	for i := range list {
-		if err := f.join(t, g, list[i].session); err != nil {
+		if err := f.join(t, g, list[i].session, list[i].Key); err != nil {
 			return false, err
 		}
 		task, err := f.lease(t, list[i].taskPlace, until)
@@ -84,14 +84,14 @@ func (f *gatedFetch) take(t *tx) (bool, error) {
 }
 
 // join claims the session of a task, or uses it if the owner holds it.
-func (f *gatedFetch) join(t *tx, g *gate, session string) error {
+func (f *gatedFetch) join(t *tx, g *gate, session string, maker provider.UUID) error {
 	switch {
 	case session == "":
 		return nil
 	case g.claimed[session]:
 		delete(g.claimed, session) // its other tasks find it held
-		return t.claimSession(session, &f.req)
+		return t.claimSession(session, maker, &f.req)
 	default:
-		return t.do(sqlUseOwnSession, t.Elapsed, session, f.req.Owner)
+		return t.do(sqlUseOwnSession, t.Elapsed, session, f.req.Owner, maker)
 	}
 }

@@ -11,13 +11,21 @@ const (
 	// Whether the owner of session s holds it at ?1, by the clock of leases.
 	sqlHeld = `(CASE WHEN min(s.lease_until, s.idle_until) > ?1 THEN 1 ELSE EXISTS (SELECT 1 FROM perdure_task k
 		INDEXED BY perdure_task_session WHERE k.session = s.id AND k.lease_until > ?1 AND k.state = 2 AND k.owner = s.owner) END)`
-	sqlSession       = `SELECT s.owner, ` + sqlHeld + ` FROM perdure_session s WHERE s.id = ?2`
-	sqlSessionsOf    = `SELECT count(*) FROM perdure_session s WHERE s.owner = ?2 AND ` + sqlHeld
-	sqlUseSession    = `UPDATE perdure_session AS s SET idle_until = ?1 + idle WHERE s.id = ?2 AND ` + sqlHeld
-	sqlUseOwnSession = sqlUseSession + ` AND s.owner = ?3`
+	sqlSession    = `SELECT s.owner, ` + sqlHeld + ` FROM perdure_session s WHERE s.id = ?2`
+	sqlSessionsOf = `SELECT count(*) FROM perdure_session s WHERE s.owner = ?2 AND ` + sqlHeld
+	sqlUseSession = `UPDATE perdure_session AS s SET idle_until = ?1 + idle WHERE s.id = ?2 AND ` + sqlHeld
+	// A session that several instances use ends with none of them.
+	sqlUseOwnSession = `UPDATE perdure_session AS s SET idle_until = ?1 + idle, key = CASE WHEN key = ?4 THEN key END
+		WHERE s.id = ?2 AND ` + sqlHeld + ` AND s.owner = ?3`
 	sqlExtendSession = `UPDATE perdure_session AS s SET lease_until = ?3 WHERE s.owner = ?2 AND ` + sqlHeld
-	sqlClaimSession  = `INSERT INTO perdure_session (id, owner, lease_until, idle_until, idle) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE
-		SET owner = excluded.owner, lease_until = excluded.lease_until, idle_until = excluded.idle_until, idle = excluded.idle`
+	sqlClaimSession  = `INSERT INTO perdure_session (id, owner, lease_until, idle_until, idle, key) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET owner = excluded.owner, lease_until = excluded.lease_until, idle_until = excluded.idle_until,
+		idle = excluded.idle, key = excluded.key`
+	sqlLeaveSessions = `DELETE FROM perdure_session AS s WHERE s.key = ? AND NOT EXISTS (SELECT 1 FROM perdure_task t
+		INDEXED BY perdure_task_session WHERE t.session = s.id)`
+	sqlHandSessions = `UPDATE perdure_session AS s SET key = (SELECT t.key FROM perdure_task t INDEXED BY perdure_task_session
+		WHERE t.session = s.id ORDER BY t.scheduled_at, t.key LIMIT 1) WHERE s.key = ?`
+	sqlEndSession    = `UPDATE perdure_session SET idle = 0, idle_until = 0 WHERE id = ?`
 	sqlSweepSessions = `DELETE FROM perdure_session AS s WHERE NOT ` + sqlHeld
 	sqlNextSession   = `SELECT min(min(lease_until, idle_until)) FROM perdure_session WHERE min(lease_until, idle_until) > ?`
 )
@@ -52,11 +60,42 @@ func (t *sessionRows) ExtendSessions(owner string, lease time.Duration) (int, er
 	return int(n), err
 }
 
-// claimSession makes the owner of a fetch the holder of a session that has none.
-func (t *sessionRows) claimSession(id string, req *provider.FetchTasksRequest) error {
+// LeaveSessions implements [relational.Rows].
+func (t *sessionRows) LeaveSessions(key provider.UUID) error {
+	kinds, err := t.Rows.Kinds()
+	if err != nil || !kinds.Sessions() {
+		return err
+	}
+	n, err := t.exec(sqlLeaveSessions, key)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		kinds.InSessions(t.Free)
+	}
+	return t.do(sqlHandSessions, key)
+}
+
+// EndSessions implements [relational.Rows].
+func (t *sessionRows) EndSessions(ids []string) error {
+	kinds, err := t.Rows.Kinds()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := t.do(sqlEndSession, id); err != nil {
+			return err
+		}
+	}
+	kinds.InSessions(t.Free)
+	return nil
+}
+
+// claimSession makes the owner of a fetch the holder of a session that has none. The session ends with the instance of the task.
+func (t *sessionRows) claimSession(id string, maker provider.UUID, req *provider.FetchTasksRequest) error {
 	lease, idle := t.Elapsed+micros(req.Sessions.Lease), t.Elapsed+micros(req.Sessions.Idle)
 	t.WakeElapsed(min(lease, idle))
-	return t.do(sqlClaimSession, id, req.Owner, lease, idle, micros(req.Sessions.Idle))
+	return t.do(sqlClaimSession, id, req.Owner, lease, idle, micros(req.Sessions.Idle), maker)
 }
 
 // sessionsOf counts the sessions that an owner holds.

@@ -22,7 +22,7 @@ func TestHazard24_SessionsOfADeadProcessEnd(t *testing.T) {
 	}
 	addSessions(t, p, "s")
 	_, err := write(t.Context(), p.handle, "hold", 0, func(x *tx, _ *struct{}) error {
-		return x.claimSession("s", &provider.FetchTasksRequest{
+		return x.claimSession("s", provider.UUID{1}, &provider.FetchTasksRequest{
 			Owner: "node of the dead", Sessions: provider.SessionClaim{Max: 1, Lease: time.Hour, Idle: time.Hour},
 		})
 	})

@@ -10,7 +10,7 @@ import (
 // followCases checks Get with Value and with Mark.
 func followCases() []testCase {
 	const valued = "With WaitValue it also returns when the key-value that Value names is stored and differs from OldValue."
-	const marked = "Results that differ only in Now or in TaskInfo.LeaseUntil have the same Mark; other results differ in it."
+	const marked = "Results that differ only in Now, TaskInfo.LeaseUntil or TaskInfo.SessionOwner have the same Mark; other results differ in it."
 	const soon = "A change of any kind ends the wait within a second, whatever call or process made it."
 	return []testCase{
 		{name: "value", run: followValue, rule: "GetResult.Value: the key-value that GetRequest.Value names; nil: none is stored"},

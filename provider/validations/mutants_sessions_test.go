@@ -2,6 +2,7 @@ package validations
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,9 +28,59 @@ func brokenSessions() []brokenRule {
 		{name: "a session is never idle", caught: "sessions/idle", breaks: claims(func(c *provider.SessionClaim) { c.Idle = long })},
 		{name: "a report does not count as a use of a session", caught: "sessions/in-use", breaks: reportsEndSessions},
 		{name: "a session is over while a task of it runs", caught: "sessions/leased-task-keeps-it", breaks: takesBusySessions},
+		{name: "a session outlives its instance", caught: "sessions/ends-with-its-instance", breaks: outlivesInstance},
+		{name: "a session ends with its instance although others have tasks in it", caught: "sessions/passes-to-another-instance", breaks: endsSessionsAt(closes)},
+		{name: "a session ends with its instance although others have used it", caught: "sessions/shared", breaks: endsSessionsAt(closes)},
+		{name: "a session ends with its execution", caught: "sessions/next-execution", breaks: endsSessionsAt(opensNext)},
+		{name: "a commit ends no session", caught: "sessions/ended-by-name", breaks: commits(func(r *provider.CommitTurnRequest) { r.EndSessions = nil })},
 		{name: "a free session wakes no fetch", caught: "sessions/expiry-wakes", breaks: oversleeps(claimsSome)},
 	}
 }
+
+// endsSessionsAt makes some commits end all sessions of which the store has ever had a task.
+func endsSessionsAt(when func(*provider.CommitTurnRequest) bool) func(*mutant) {
+	return func(m *mutant) {
+		var mu sync.Mutex
+		var all []string
+		m.commit.before(func(req *provider.CommitTurnRequest) {
+			mu.Lock()
+			defer mu.Unlock()
+			for i := range req.Tasks {
+				if id := req.Tasks[i].Session; id != "" && !slices.Contains(all, id) {
+					all = append(all, id)
+				}
+			}
+			if when(req) {
+				req.EndSessions = slices.Clone(all)
+			}
+		})
+	}
+}
+
+// outlivesInstance gives the sessions of the first owner to nobody else once an instance has ended.
+func outlivesInstance(m *mutant) {
+	var mu sync.Mutex
+	first, closed := "", false
+	m.commit.before(func(req *provider.CommitTurnRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		closed = closed || closes(req)
+	})
+	m.tasks.before(func(req *provider.FetchTasksRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		if first == "" && claimsSome(req) {
+			first = req.Owner
+		}
+		if closed && req.Owner != first {
+			req.Sessions = provider.SessionClaim{}
+		}
+	})
+}
+
+func closes(req *provider.CommitTurnRequest) bool { return req.Status.Ended() }
+
+func opensNext(req *provider.CommitTurnRequest) bool { return req.Next != nil }
 
 func claimsSome(req *provider.FetchTasksRequest) bool { return req.Sessions.Max > 0 }
 

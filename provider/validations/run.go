@@ -58,7 +58,7 @@ func cases() []testCase {
 		{"execution", slices.Concat(executionCases(), broad(executionLevels()))},
 		{"tasks", slices.Concat(taskCases(), begunCases(), rankCases(), expiredTaskCases(), taskRaces())},
 		{"max-leased", maxLeasedCases()},
-		{"sessions", slices.Concat(sessionCases(), sessionEnds(), sessionRaces())},
+		{"sessions", slices.Concat(sessionCases(), sessionEnds(), sessionMakers(), sessionRaces())},
 		{"report", slices.Concat(reportCases(), reportRaces())},
 		{"renew", slices.Concat(renewCases(), expiredRenewalCases())},
 		{"steer", slices.Concat(

@@ -12,7 +12,7 @@ func sessionEnds() []testCase {
 	const lease = "A session ends Sessions.Lease after the last FetchTasks with Sessions, or RenewTasks, that named its owner."
 	const idle = "It also ends Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed."
 	const busy = "In both cases the owner keeps it while it has an unexpired lease of one of its tasks."
-	const wakes = "A fetch that waits for a session continues when the session ends."
+	const wakes = "A fetch that waits for a session, or for a place for one, continues when the session ends."
 	const renew = "With Owner, the call also extends the sessions that Owner holds, to SessionLease from now. Items may then be empty."
 	return []testCase{
 		{name: "lease-over", run: sessionLeaseOver, rule: lease},

@@ -65,7 +65,7 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 		tr.command(t, &info, e, data, turn, given)
 	}
 	if s := turn.State; s != nil {
-		t.req.CustomStatus, t.req.Attributes, t.req.Values = s.Status, s.Attributes, s.Values
+		t.req.CustomStatus, t.req.Attributes, t.req.Values, t.req.EndSessions = s.Status, s.Attributes, s.Values, s.Ended
 	}
 	t.req.Values = append(t.req.Values, turn.Values...)
 	if len(turn.Updates)+len(turn.Repeats) > 0 {

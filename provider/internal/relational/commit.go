@@ -238,9 +238,15 @@ func (c turnCommit) describe() error {
 	return nil
 }
 
-// conclude raises the engine level, and ends the instance or opens its next execution.
+// conclude ends sessions, raises the engine level, and ends the instance or opens its next execution.
 func (c turnCommit) conclude() error {
 	req := c.req
+	if len(req.EndSessions) > 0 {
+		c.t.Changes++
+		if err := c.t.Rows.EndSessions(req.EndSessions); err != nil {
+			return err
+		}
+	}
 	if req.Next == nil {
 		if err := c.t.raiseLevel(c.h, req.EngineLevel); err != nil {
 			return err

@@ -41,6 +41,9 @@ func (e execution) end(status provider.Status, result []byte, reason string) err
 	if err := e.clear(); err != nil {
 		return err
 	}
+	if err := t.Rows.LeaveSessions(h.Key); err != nil {
+		return err
+	}
 	if err := (inbox{t, h}).bury(reason); err != nil {
 		return err
 	}

@@ -110,6 +110,13 @@ func (k *Kinds) Unranked(id int64) int64 {
 // Sessions reports whether any task may be in a session.
 func (k *Kinds) Sessions() bool { return len(k.sessions) > 0 }
 
+// InSessions calls fn for each kind of tasks in sessions: their fetches may continue when a session ends.
+func (k *Kinds) InSessions(fn func(id int64)) {
+	for _, id := range k.sessions {
+		fn(id)
+	}
+}
+
 // Awaited reports whether a fetch may wait for the end of a lease of the kind: in a limited queue, or in a session.
 func (k *Kinds) Awaited(id int64) bool {
 	kind, known := k.ByTask[id]

@@ -137,6 +137,11 @@ type SessionRows interface {
 	UseSession(task *Task) error
 	// ExtendSessions extends the sessions that an owner holds to a lease that begins now, and counts them.
 	ExtendSessions(owner string, lease time.Duration) (held int, err error)
+	// LeaveSessions ends the sessions of an instance that is over and has no tasks any more. One with other tasks passes to the
+	// instance of the oldest of them.
+	LeaveSessions(key provider.UUID) error
+	// EndSessions lets sessions last only as long as their owner has an unexpired lease of one of their tasks.
+	EndSessions(ids []string) error
 }
 
 // Rival is a stored instance that a new one collides with.
