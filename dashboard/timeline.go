@@ -3,12 +3,17 @@ package dashboard
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure/client"
 )
 
-// maxBars is how many bars a timeline has.
-const maxBars = 60
+const (
+	// maxBars is how many bars a timeline has.
+	maxBars = 60
+	// halfAxis is how many characters fit on half of the axis where it is narrowest, on a screen of 320 pixels.
+	halfAxis = 21
+)
 
 // timeline shows when the activities, timers, children and updates of an execution began and ended.
 type timeline struct {
@@ -76,10 +81,20 @@ func newTimeline(steps []client.HistoryStep, d *client.Description) timeline {
 		b.X, b.Width = fmt.Sprintf("%.3f%%", min(from, 100-width)), fmt.Sprintf("%.3f%%", width)
 		t.Bars = append(t.Bars, b)
 	}
-	t.Ticks = []tick{ // more would touch each other on a narrow screen
-		{"0%", "+" + spanText(0), false}, {"50%", "+" + spanText(whole/2), false}, {"100%", "+" + spanText(whole) + last, true},
-	}
+	t.Ticks = ticksOf(whole, last)
 	return t
+}
+
+// ticksOf returns the marks of an axis. More than three would touch each other on a narrow screen. So would that in the middle if those beside
+// it are long.
+func ticksOf(whole time.Duration, last string) []tick {
+	begin, middle, end := "+"+spanText(0), "+"+spanText(whole/2), "+"+spanText(whole)+last
+	ticks := []tick{{"0%", begin, false}}
+	length := utf8.RuneCountInString
+	if 1+(length(middle)+1)/2+max(length(begin), length(end)) <= halfAxis {
+		ticks = append(ticks, tick{"50%", middle, false})
+	}
+	return append(ticks, tick{"100%", end, true})
 }
 
 // endOf returns when a step ended; zero if it has not.

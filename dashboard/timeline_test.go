@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure/client"
 )
@@ -28,5 +29,40 @@ func TestTimelineEndsNow(t *testing.T) {
 	over := newTimeline([]client.HistoryStep{ended}, &d)
 	if last := over.Ticks[len(over.Ticks)-1]; last.Text != "+1.0 s" || over.Bars[0].Width != "100.000%" {
 		t.Errorf("the axis of an ended instance ends with %q: %+v", last.Text, over.Bars)
+	}
+}
+
+// No label of the axis touches another one where the axis is narrowest, however long the instance has run. The middle has a label where it
+// has room.
+func TestLabelsOfTheAxisDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	const (
+		axis      = 320 - 2*2*0.9*16 // pixels: the screen without the margins of the page and of the axis, see style.css
+		character = 6.0              // of 12 pixels
+		gap       = 4.0
+	)
+	middles := map[bool]int{}
+	for _, last := range []string{"", ", now"} {
+		for whole := time.Nanosecond; whole < 40*365*24*time.Hour; whole += 1 + whole/7 {
+			right := -gap
+			for _, tick := range ticksOf(whole, last) {
+				width, from := character*float64(utf8.RuneCountInString(tick.Text)), 0.0
+				switch {
+				case tick.End:
+					from = axis - width
+				case tick.X == "50%":
+					from = axis/2 - width/2
+					middles[true]++
+				}
+				if from < right+gap {
+					t.Errorf("%v%s: the label %q begins at %.0f, and the one before it ends at %.0f", whole, last, tick.Text, from, right)
+				}
+				right = from + width
+			}
+			middles[false]++
+		}
+	}
+	if middles[true] < middles[false]/2 {
+		t.Errorf("%d of %d axes have a label in the middle", middles[true], middles[false])
 	}
 }
