@@ -162,3 +162,28 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (res provide
 	}
 	return res, nil
 }
+
+// taskInfos describes the pending tasks of an instance.
+func (ts *tasks) infos(key provider.UUID, now provider.Time) []provider.TaskInfo {
+	var list []provider.TaskInfo
+	for _, t := range ts.byRef {
+		if t.Key != key {
+			continue
+		}
+		info := provider.TaskInfo{
+			TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, Priority: t.priority, FairnessKey: t.fairness, Session: t.session,
+			State: t.state, Attempt: t.attempt, Deliveries: t.deliveries,
+			Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, StartBy: t.startBy, Deadline: t.deadline,
+			ScheduledAt: t.scheduled, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
+		}
+		if t.session != "" && ts.heldUntil(t.session) > now {
+			info.SessionOwner = ts.sessions[t.session].owner
+		}
+		if t.state == provider.TaskLeased && t.leaseUntil <= now {
+			info.State, info.Owner, info.LeaseUntil = provider.TaskQueued, "", 0
+		}
+		list = append(list, info)
+	}
+	slices.SortFunc(list, func(a, b provider.TaskInfo) int { return cmp.Compare(a.EventID, b.EventID) })
+	return list
+}

@@ -237,3 +237,26 @@ const (
 	groupLockTimeout = 50 * time.Millisecond
 	lockTimeout      = 200 * time.Millisecond
 )
+
+// queueSessionEnds queues the ends of sessions, by name and by the instances that they end with.
+func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, left []provider.UUID) {
+	if len(ids)+len(left) == 0 {
+		return
+	}
+	sql := t.db.names.sql
+	ended := func(rows pgx.Rows) error {
+		rows.Close()
+		if rows.CommandTag().RowsAffected() > 0 {
+			t.kinds.get().InSessions(t.free)
+		}
+		return rows.Err()
+	}
+	b.Queue(sql(sqlLockSessions), ids, uuids(left))
+	if len(ids) > 0 {
+		b.Queue(sql(sqlEndSessions), ids).Query(ended)
+	}
+	if len(left) > 0 {
+		b.Queue(sql(sqlLeaveSessions), uuids(left)).Query(ended)
+		b.Queue(sql(sqlHandSessions), uuids(left))
+	}
+}

@@ -126,10 +126,3 @@ func releaseSessions(t *trial, owner string) {
 	t.ok(err)
 	t.pass(blink)
 }
-
-// takeSession fetches the first task of a session for owner "a".
-func takeSession(t *trial, changes ...func(*provider.FetchTasksRequest)) leasedTask {
-	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){holding("a", 1), one}, changes...)...)
-	t.mustf(len(list) == 1, "got %d tasks of a session without a holder, want 1", len(list))
-	return list[0]
-}

@@ -70,6 +70,13 @@ func completeAll(t *trial, list []leasedTask) {
 	}
 }
 
+// takeSession fetches the first task of a session for owner "a".
+func takeSession(t *trial, changes ...func(*provider.FetchTasksRequest)) leasedTask {
+	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){holding("a", 1), one}, changes...)...)
+	t.mustf(len(list) == 1, "got %d tasks of a session without a holder, want 1", len(list))
+	return list[0]
+}
+
 // shownOwners names the holders of the sessions of an instance's tasks, in order.
 func shownOwners(t *trial, i provider.Instance) string {
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
