@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,6 +157,57 @@ func TestNodesAreShownAndDrained(t *testing.T) {
 			if n.Owner == "old" && (n.State != client.NodeLost || n.Obeys) {
 				e.T.Errorf("%+v", n)
 			}
+		}
+	})
+}
+
+// unreadable cannot read the orders at first.
+type unreadable struct {
+	*provider.Full
+
+	fails atomic.Int64 // how many more reads fail
+}
+
+func (u *unreadable) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	if req.Action == provider.RecordGet && req.Namespace == "perdure/control" && u.fails.Add(-1) >= 0 {
+		return provider.RecordResult{}, &provider.Error{Op: "record", Outcome: provider.OutcomeNothing, Retryable: true, Err: errors.New("the network is down")}
+	}
+	return u.Full.Record(ctx, req)
+}
+
+// A node that cannot read the orders when it starts does not know whether a queue is paused, so it begins nothing of it.
+func TestHazard86_NodeThatCannotReadItsOrdersBeginsNothing(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		ctx, begun := e.T.Context(), make(chan struct{}, 10)
+		c := e.Client(client.Options{})
+		if _, err := c.PauseQueue(ctx, orchestration.DefaultQueue, "", client.ConfirmWithin(0)); err != nil {
+			e.T.Fatal(err)
+		}
+		store := &unreadable{Full: e.Store}
+		store.fails.Store(3)
+		e.StartOn(store, single(e, func(_ context.Context, n int) (int, error) {
+			begun <- struct{}{}
+			return n, nil
+		}), e.Options)
+		key := e.Create("waits", "single", 1)
+		time.Sleep(time.Minute) //nolint:forbidigo // virtual time
+		if n := len(begun); n != 0 || store.fails.Load() > 0 {
+			e.T.Fatalf("%d activities of a paused queue have begun; %d reads", n, store.fails.Load())
+		}
+		if _, err := c.ResumeQueue(ctx, orchestration.DefaultQueue, ""); err != nil {
+			e.T.Fatal(err)
+		}
+		e.WaitEnded(key)
+	})
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) { // nothing was ever paused
+		store := &unreadable{Full: e.Store}
+		store.fails.Store(3)
+		e.StartOn(store, single(e, func(_ context.Context, n int) (int, error) { return n, nil }), e.Options)
+		since := time.Now()
+		e.WaitEnded(e.Create("runs", "single", 1))
+		if took := time.Since(since); took > control.Look {
+			e.T.Errorf("the first activity ended after %v", took)
 		}
 	})
 }

@@ -26,7 +26,13 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	if err != nil {
 		return err
 	}
-	cfg.Paused = watch.Paused()
+	var queues []string
+	for _, q := range cfg.Queues() {
+		if q.Queue != reserved.Queue {
+			queues = append(queues, q.Queue)
+		}
+	}
+	cfg.Paused = watch.Paused(queues)
 	m, err := upgrade.Join(ctx, cfg.Level, cfg.Owner, cfg.Capabilities(), cfg.Logger, func(n *upgrade.Node) {
 		watch.Describe(n)
 		n.Queues, n.Cut = served(cfg)

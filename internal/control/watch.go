@@ -15,6 +15,8 @@ import (
 const (
 	// Look is how often a node reads the orders.
 	Look = 4 * time.Second
+	// retry is how often a node tries to read them that has never read them.
+	retry = 250 * time.Millisecond
 	// Quick is how often a node writes what runs on it at most.
 	Quick = 15 * time.Second
 	// Slow is how often a node writes its record at least.
@@ -47,13 +49,14 @@ type Watch struct {
 	load    upgrade.Load
 	seen    int64
 	failing bool
+	unread  bool // the orders have never been read
 	absent  bool // the store keeps no records
 }
 
 // NewWatch returns the watch of a node that has not started. It reads the orders, so that the node obeys them from its first fetch. A fault
-// that may pass is left to Run.
+// that may pass is left to Run; until then the node begins no activity, because its queue may be paused.
 func NewWatch(ctx context.Context, store provider.Keeper, owner string, logger *slog.Logger) (*Watch, error) {
-	w := &Watch{store: store, owner: owner, logger: logger}
+	w := &Watch{store: store, owner: owner, logger: logger, unread: true}
 	if err := w.read(ctx); err != nil && !provider.Retryable(err) {
 		return nil, err
 	}
@@ -66,9 +69,14 @@ func (w *Watch) Describe(n *upgrade.Node) {
 	n.Every, n.Seen = int64(Slow/time.Second), w.orders.Version
 }
 
-// Paused returns the queues that were paused when the orders were read last.
-func (w *Watch) Paused() map[string]bool {
+// Paused returns the queues that were paused when the orders were read last, and all the given ones if they never were.
+func (w *Watch) Paused(served []string) map[string]bool {
 	paused := make(map[string]bool, len(w.orders.Paused))
+	if w.unread {
+		for _, queue := range served {
+			paused[queue] = true
+		}
+	}
 	for queue := range w.orders.Paused {
 		paused[queue] = true
 	}
@@ -81,11 +89,11 @@ func (w *Watch) read(ctx context.Context) error {
 	defer cancel()
 	o, err := Read(ctx, w.store)
 	if errors.Is(err, errors.ErrUnsupported) {
-		w.absent = true
+		w.absent, w.unread = true, false
 		return nil
 	}
 	if err == nil {
-		w.orders = o
+		w.orders, w.unread = o, false
 	}
 	return err
 }
@@ -95,30 +103,39 @@ func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membersh
 	w.member, w.written = member, time.Now()
 	tick := time.NewTicker(Look)
 	defer tick.Stop()
+	if w.unread {
+		tick.Reset(retry)
+	}
 	for !w.absent {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			w.obey(ctx, node)
+			if w.obey(ctx, node) {
+				tick.Reset(Look)
+			}
 			w.report(ctx, node)
 		}
 	}
 }
 
-// obey reads the orders and carries them out. While they cannot be read, the last ones hold.
-func (w *Watch) obey(ctx context.Context, node Controls) {
-	before := w.orders
+// obey reads the orders and carries them out. While they cannot be read, the last ones hold. It reports whether it has read the first
+// ones.
+func (w *Watch) obey(ctx context.Context, node Controls) (first bool) {
+	before, unread := w.orders, w.unread
 	err := w.read(ctx)
 	if err != nil && ctx.Err() == nil && !w.failing {
 		w.logger.Warn("orders to this node cannot be read: it goes on as before and tries again", "err", err)
 	}
 	w.failing = err != nil
-	if w.orders.Version == before.Version {
-		return
+	first = unread && !w.unread
+	if w.orders.Version == before.Version && !first {
+		return false
 	}
-	if !maps.Equal(before.Paused, w.orders.Paused) {
-		node.PauseQueues(w.Paused())
+	if first {
+		node.PauseQueues(w.Paused(nil))
+	} else if !maps.Equal(before.Paused, w.orders.Paused) {
+		node.PauseQueues(w.Paused(nil))
 		w.logger.Info("the set of paused queues has changed", "paused", len(w.orders.Paused))
 	}
 	if _, drain := w.orders.Drained[w.owner]; drain {
@@ -126,6 +143,7 @@ func (w *Watch) obey(ctx context.Context, node Controls) {
 	} else {
 		node.Undrain()
 	}
+	return first
 }
 
 // report writes the record if orders or state have changed, if the load has changed and the record has an age, or if the record is old.
