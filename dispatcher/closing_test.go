@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -217,6 +218,7 @@ func TestHazard04_ContinueAsNewKeepsWhatCame(t *testing.T) {
 // The code ends at the first result while more wait than one fetch holds. The instance still closes, however often
 // its inbox was not empty.
 func TestInstanceWithManyUnreadResultsCloses(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		const width = provider.MaxFetchMessages*2 + 500

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -99,6 +100,7 @@ func (s *spans) nearlyAll() time.Duration {
 // Many starts wait in a store that is the bottleneck. Begun instances continue from memory at the same pace as with
 // few. Four times the backlog means four times the wait for the first turn, but no longer from there to the end.
 func TestBacklogDoesNotSlowWhatHasBegun(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	run := func(backlog int) *spans {
 		s := new(spans)
@@ -129,6 +131,7 @@ func TestBacklogDoesNotSlowWhatHasBegun(t *testing.T) {
 // Where activities are the bottleneck they wait in one queue, in order, so that what has begun is slowed by what begins. Back-pressure
 // bounds both: the starts wait at their clients.
 func TestBackPressureBoundsWhatHasBegun(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	const slots, limit = 10, 20
 	run := func(starts int) (s *spans, slowest time.Duration) {

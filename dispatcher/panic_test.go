@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -95,6 +96,7 @@ func TestPanicOfACommitLosesNoSlot(t *testing.T) {
 
 // A logger that panics when a turn is confirmed does not make it fail.
 func TestPanicOfALoggerLosesNoSlot(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 4, Logger: loudLogger("history gets long")}, func(e *enginetest.Engine) {
 		if s := allSlots(e, e.Store, true, 1<<20); s.ColdReplays != 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -146,6 +147,7 @@ func TestPoolIsShared(t *testing.T) {
 
 // When all slots are in use, activities with different limits take turns: a flood of one does not starve the other.
 func TestGroupsTakeTurns(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 2}, func(e *enginetest.Engine) {
 		var many, few gauge

@@ -65,7 +65,7 @@ func checkDeadLetters(t *testing.T, db string) {
 	said(exitConflict, "instance has ended", "dead-letters", "redrive", ended)
 	said(exitOK, "put letter "+back+" back", "dead-letters", "redrive", back)
 	said(exitNotFound, "there is no such letter", "dead-letters", "redrive", back)
-	said(exitOK, "1 messages", "show", "again")
+	said(exitOK, "1 message", "show", "again")
 	said(exitOK, `"action": "drop"`, "dead-letters", "drop", other, "-o", "json")
 	said(exitOK, "dropped letter "+ended, "dead-letters", "drop", ended)
 	said(exitNotFound, "there is no such letter", "dead-letters", "drop", ended)

@@ -60,7 +60,7 @@ func patchesAreShown(t *testing.T, db string) {
 	checkCommand(t, "patches-json", "patches -o json --db DB", db)
 	checkCommand(t, "patches-none", "patches --name Other --db DB", db)
 	code, _, stderr := perdure(t, "", "patches", "--limit", "1", "--db", db)
-	if code != exitOK || stderr != "the scan is cut after 1 instances: older ones may need the old code, too; raise --limit\n" {
+	if code != exitOK || stderr != "the scan is cut after 1 instance: older ones may need the old code, too; raise --limit\n" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _, _ = perdure(t, "", "patches", "--limit", "0", "--db", db); code != exitUsage {

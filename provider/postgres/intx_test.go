@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -108,6 +109,7 @@ func TestTransactionsOfEveryQueryMode(t *testing.T) {
 }
 
 func TestTransactionsOfEverySchemaName(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	url := postgrestest.URL(t)
 	for _, name := range []string{"it's", `a "quoted" one`, "Ünïcode"} {

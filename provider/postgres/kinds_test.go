@@ -3,6 +3,7 @@ package postgres
 import (
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -10,6 +11,7 @@ import (
 // The server behind a name may be replaced by a copy or a backup, which has lost kinds and given their numbers again. A
 // process that only starts instances uses the new numbers.
 func TestKindsOfAnotherServer(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
 	client := opened(t, url+"&application_name="+schema, Options{Schema: schema})

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -122,6 +123,7 @@ func TestPoolerThatNobodyToldOfKeepsNoSettings(t *testing.T) {
 
 // Behind PgBouncer calls fail without Options.Pooler. Their errors name it.
 func TestPgBouncerThatNobodyToldOf(t *testing.T) {
+	longtest.Skip(t)
 	cluster := postgrestest.New(t)
 	url := cluster.Pooler(t)
 	p, err := OpenWith(t.Context(), url+"&pool_max_conns=8", Options{ListenURL: cluster.URL(), Logger: silent})

@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // Behind PgBouncer in transaction mode each transaction may run on another server connection.
 func TestPgBouncer(t *testing.T) {
+	longtest.Skip(t)
 	cluster := postgrestest.New(t)
 	url := cluster.Pooler(t)
 	o := Options{Pooler: true, ListenURL: cluster.URL()}

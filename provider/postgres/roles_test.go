@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
 
 // A role that runs the store needs no right to create. A role with more rights migrates and grants.
 func TestLeastPrivilege(t *testing.T) {
+	longtest.Skip(t)
 	cluster := postgrestest.New(t)
 	owner := opened(t, cluster.URL(), Options{Schema: "mine"})
 	exec(t, owner, `CREATE ROLE worker LOGIN`)

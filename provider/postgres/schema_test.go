@@ -172,6 +172,7 @@ func TestReadOnlyServer(t *testing.T) {
 
 // A standby may lack what its primary has stored. Whoever opens it is told.
 func TestStandbyIsNamed(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	cluster := postgrestest.New(t)
 	logs := func(use func(p *Provider)) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/tasktoken"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -67,6 +68,7 @@ func askAll(t testing.TB, reg *runtime.Registry, opts ...orchestration.ActivityO
 // The token of one approver gives no right to other tasks, whether of the same instance or of another one. A token with
 // any changed field ends nothing.
 func TestTokenGivesNoRightToOtherTasks(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for name, origin := range origins {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -25,6 +26,7 @@ func used() int64 {
 
 // A thousand activities wait at once under a limit of a thousand. However they wait, each takes little memory.
 func TestThousandWait(t *testing.T) { // memory is measured, so not parallel
+	longtest.Skip(t)
 	const many = 1000
 	ways := map[string]func(a *approval, end <-chan struct{}) func(context.Context, int) (string, error){
 		"held":   func(a *approval, _ <-chan struct{}) func(context.Context, int) (string, error) { return a.work },

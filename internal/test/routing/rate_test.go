@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -78,6 +79,7 @@ func lowest(e *engine, rate float64) float64 {
 
 // Two nodes with a queue limit of 50 a second begin 45 to 55 a second together.
 func TestQueueRateAcrossNodes(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	everyStore(t, runtime.Options{QueueLimits: limit(runtime.QueueLimit{PerSecond: 50})}, func(e *engine) {
 		span := 3 * time.Second

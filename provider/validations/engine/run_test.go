@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 )
@@ -36,6 +37,7 @@ func caught(t *testing.T, s scenario, m mode, mutate func(*mutant)) (failures []
 
 // Scenarios that fail sound providers are as useless as ones that pass all.
 func TestScenariosPassMemoryInVirtualTime(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, s := range scenarios() {
 		for _, m := range modes() {
@@ -52,6 +54,7 @@ func TestScenariosPassMemoryInVirtualTime(t *testing.T) {
 // A fast path makes a node faster and changes nothing else. All scenarios pass without all paths, without each of them,
 // and without a combination drawn at random.
 func TestScenariosPassWithoutFastPaths(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, off := range combinations(t) {
 		for _, s := range scenarios() {
