@@ -165,7 +165,7 @@ func TestBlockedStartGivesUp(t *testing.T) {
 			t.Errorf("beside the line: after %v %v", time.Since(began), err)
 		}
 		want(t, <-first, `starting "Checkout" as instance "x1": context deadline exceeded while it was held back: too much work waits in the store: `+
-			`1 turns and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`,
+			`1 turn and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`,
 			context.DeadlineExceeded, client.ErrOverloaded)
 		if ids := w.stored(); len(ids) > 0 {
 			t.Errorf("stored %q", ids)

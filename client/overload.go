@@ -3,6 +3,8 @@ package client
 import (
 	"fmt"
 	"time"
+
+	"github.com/perdure/perdure/internal/amount"
 )
 
 // OverloadPolicy says what a start does while more work waits in the store than [Options].MaxBacklog allows.
@@ -47,8 +49,8 @@ func (e *OverloadedError) Error() string {
 	if e.Most != "" {
 		most = ", most of it " + e.Most + ","
 	}
-	return fmt.Sprintf("%v: %d turns and %d activities%s and the limit is %d: start again later, or run more nodes",
-		ErrOverloaded, e.Turns, e.Activities, most, e.Limit)
+	return fmt.Sprintf("%v: %s and %s%s and the limit is %d: start again later, or run more nodes",
+		ErrOverloaded, amount.Of(e.Turns, "turn"), amount.Of(e.Activities, "activity"), most, e.Limit)
 }
 
 // Is makes it ErrOverloaded.

@@ -160,7 +160,7 @@ func startingInstances() section {
 					store := memoryStore(t)
 					busy := clienttest.New(t, store, client.Options{MaxBacklog: 1, Overload: client.Refuse})
 					return errors.Join(start(clienttest.New(t, store, client.Options{}), "Checkout", 1)(ctx), start(busy, "Checkout", 1, client.WithID("second"))(ctx))
-				}, overloaded, `starting "Checkout" as instance "second": too much work waits in the store: 1 turns and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`, "Let your own caller retry after the `RetryAfter` of the `*client.OverloadedError`."},
+				}, overloaded, `starting "Checkout" as instance "second": too much work waits in the store: 1 turn and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`, "Let your own caller retry after the `RetryAfter` of the `*client.OverloadedError`."},
 				{"`WithIDPolicy(9)`", named(1, client.WithIDPolicy(9)), clientInvalid, `starting "Checkout": invalid request: ID policy 9: give Reject, UseExisting or ReplaceEnded`, "Use the constants."},
 				{"`WithDelay(-1)`", named(1, client.WithDelay(-1)), clientInvalid, `starting "Checkout": invalid request: start delay -1ns is negative: give zero or more`, "Check how the delay is computed: a time in the past gives a negative one."},
 				{"`WithAttribute(\"\", 1)`", named(1, client.WithAttribute("", 1)), clientInvalid, `starting "Checkout": invalid request: attribute name is empty: give 1 to 512 bytes of UTF-8`, "If names come from configuration, check that it is set."},
