@@ -78,7 +78,7 @@ func checkDeadLetters(t *testing.T, db string) {
 	said(exitUsage, "must be 1 or more", "dead-letters", "list", "--limit", "0")
 	said(exitUsage, "flag --instance is empty", "dead-letters", "list", "--instance", "")
 	said(exitUsage, "argument LETTER is missing", "dead-letters", "drop")
-	said(exitUsage, `unexpected argument "bury"`, "dead-letters", "bury")
+	said(exitUsage, `unknown command "bury"`, "dead-letters", "bury")
 }
 
 // buryEvents makes an ended and a reopened instance, each with a start and 25 events as dead letters. It also makes one
