@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 		opts = append(opts, validations.Part(0, 8))
 	}
 	if racedetector.On {
-		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
+		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default", "create/messages-to-a-full-inbox", "limits/rows-of-a-commit"} {
 			opts = append(opts, validations.Skip(name, "make test-long runs it without the race detector, and that of the memory store with it"))
 		}
 	}

@@ -14,7 +14,7 @@ func (d *driver) followMark(key provider.UUID) func(*side, *provider.GetResult) 
 		seen.Mark, seen.Now = "", 0
 		seen.Tasks = append([]provider.TaskInfo(nil), res.Tasks...)
 		for i := range seen.Tasks {
-			seen.Tasks[i].LeaseUntil = 0
+			seen.Tasks[i].LeaseUntil, seen.Tasks[i].SessionOwner = 0, ""
 		}
 		sheet := show(seen, nil)
 		now := followed{res.Mark, fmt.Sprint(sheet.text.String(), sheet.times)}
