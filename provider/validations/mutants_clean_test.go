@@ -38,7 +38,7 @@ func brokenClean() []brokenRule {
 		{name: "a trim takes one less", caught: "clean/trim", breaks: trims(trimsLess)},
 		{name: "a trim takes nothing of the ended", caught: "clean/trim-ended", breaks: trimsOnlyRunning},
 		{name: "a trim begins anew in spite of its cursor", caught: "clean/trim-cursor", breaks: trims(trimsFromTheBeginning)},
-		{name: "a trimmed execution reads as empty", caught: "clean/trim-gone", breaks: readsTrimmed},
+		{name: "a trimmed execution reads as empty", caught: "clean/trim-gone", breaks: readsTrimmed, wide: true},
 		{name: "a trim takes a younger execution first", caught: "clean/trim-order", breaks: trimsTheYoungest},
 		{name: "unknown dead letters are discarded", caught: "clean/letters-discard", breaks: discardsNothing},
 		{name: "letters of all instances are listed", caught: "clean/letters-of-an-instance", breaks: listsAllLetters},

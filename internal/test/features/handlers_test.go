@@ -52,7 +52,7 @@ func filling(ctx *octx, _ none) (string, error) {
 		return len(items), nil
 	}, full, orchestration.Serial())
 	orchestration.HandleUpdate(ctx, "fail", func(*octx, none) (none, error) { return none{}, errFull })
-	orchestration.HandleUpdate(ctx, "late", func(ctx *octx, _ none) (string, error) { return "late", ctx.Sleep(50 * time.Millisecond) })
+	orchestration.HandleUpdate(ctx, "late", func(ctx *octx, _ none) (string, error) { return "late", ctx.Sleep(3 * time.Second) })
 	err := receive(ctx, "done")
 	return strings.Join(items, " "), err
 }

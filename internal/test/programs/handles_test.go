@@ -1,15 +1,11 @@
 package programs
 
 import (
-	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/testkit/longtest"
-	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/postgres"
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
@@ -17,20 +13,9 @@ import (
 // with caches that differ.
 func TestProgramsEndAlikeThroughHandles(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T) func() (provider.Provider, error){
-		"sqlite":   fileOpener,
-		"postgres": schemaOpener,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if name == "postgres" {
-				longtest.Skip(t) // work waits seconds for a handle without notices
-			}
-			inRealTime(t, max(2, drawn()/100), 5, func(p Program, m mode, seed uint64, sum *tally) string {
-				return throughHandles(t, p, m, seed, sum, open(t))
-			})
-		})
-	}
+	inRealTime(t, max(2, drawn()/100), 5, func(p Program, m mode, seed uint64, sum *tally) string {
+		return throughHandles(t, p, m, seed, sum, fileOpener(t))
+	})
 }
 
 // throughHandles runs a program in real time on three handles of a store.
@@ -57,18 +42,5 @@ func fileOpener(t *testing.T) func() (provider.Provider, error) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	return func() (provider.Provider, error) {
 		return sqlite.OpenWith(path, sqlite.Options{Synchronous: sqlite.Off})
-	}
-}
-
-// schemaOpener returns a function that opens one more handle of a new schema. The third gets no notices.
-func schemaOpener(t *testing.T) func() (provider.Provider, error) {
-	t.Helper()
-	url := postgrestest.URL(t)
-	o := postgres.Options{Schema: postgrestest.Schema(t, url), Logger: slog.New(slog.DiscardHandler)}
-	handles := 0
-	return func() (provider.Provider, error) {
-		handles++
-		o.Pooler = handles == 3
-		return postgres.OpenWith(t.Context(), url+"&pool_max_conns=6", o)
 	}
 }
