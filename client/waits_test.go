@@ -47,7 +47,7 @@ func TestWaits(t *testing.T) {
 		at := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339) }
 		for id, want := range map[string][]string{
 			"child": {
-				`activity: activity Charge, attempt 1, queued in "mail": no node runs`,
+				`activity: activity Charge, attempt 1, queued in "mail": no node that runs is listed`,
 				`activity: activity Ship, attempt 2, next try at ` + at(time.Minute) + `; the last attempt failed: no truck`,
 				`timer: a timer, due at ` + at(time.Hour),
 			},

@@ -15,7 +15,8 @@ import (
 )
 
 // register reads the level of the store and the orders to its nodes, and lists the node there, before its first fetch. It sets what keeps all
-// three up to date as long as the node runs. A fault that may pass is left to that: until then the node uses what every node knows.
+// three up to date as long as the node runs. A fault that may pass is left to that: until then the node uses the level that every node knows,
+// and begins no activity, because its queues may be paused.
 func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	store := provider.FullOf(cfg.Provider)
 	cfg.Level = upgrade.New(store, own)

@@ -125,17 +125,21 @@ func (w *Watch) obey(ctx context.Context, node Controls) (first bool) {
 	before, unread := w.orders, w.unread
 	err := w.read(ctx)
 	if err != nil && ctx.Err() == nil && !w.failing {
-		w.logger.Warn("orders to this node cannot be read: it goes on as before and tries again", "err", err)
+		what := "it goes on as before and tries again"
+		if w.unread {
+			what = "its queues may be paused, so it begins no activity and tries again"
+		}
+		w.logger.Warn("orders to this node cannot be read: "+what, "err", err)
 	}
 	w.failing = err != nil
 	first = unread && !w.unread
 	if w.orders.Version == before.Version && !first {
 		return false
 	}
-	if first {
+	if first || !maps.Equal(before.Paused, w.orders.Paused) {
 		node.PauseQueues(w.Paused(nil))
-	} else if !maps.Equal(before.Paused, w.orders.Paused) {
-		node.PauseQueues(w.Paused(nil))
+	}
+	if !maps.Equal(before.Paused, w.orders.Paused) {
 		w.logger.Info("the set of paused queues has changed", "paused", len(w.orders.Paused))
 	}
 	if _, drain := w.orders.Drained[w.owner]; drain {

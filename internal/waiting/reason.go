@@ -154,7 +154,7 @@ func (f *Facts) unserved(task Task) Why {
 	case len(lost) > 0:
 		text += ": those that did are lost, " + list(lost)
 	case live == 0:
-		text = "no node runs"
+		text = "no node that runs is listed"
 	case len(elsewhere) > 0:
 		for i := range elsewhere {
 			elsewhere[i] = strconv.Quote(elsewhere[i])

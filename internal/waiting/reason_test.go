@@ -55,7 +55,7 @@ func TestWhy(t *testing.T) {
 	}{
 		{"a node has room", Facts{Nodes: []upgrade.Node{node("a", noSlot), node("b")}}, plain, Next, "a, b"},
 		{"the queue is paused", Facts{Nodes: []upgrade.Node{node("a", noSlot)}, Orders: paused}, plain, Paused, `queue "mail" is paused since 2026-01-02T03:04:05Z`},
-		{"no node", Facts{}, plain, NoNode, "no node runs"},
+		{"no node", Facts{}, plain, NoNode, "no node that runs is listed"},
 		{"another queue", Facts{Nodes: []upgrade.Node{node("a", other)}}, plain, NoNode, `from queue "default": check WithQueue of the call and OnQueue`},
 		{"another activity", Facts{Nodes: []upgrade.Node{node("a")}}, Task{Queue: "mail", Name: "Print"}, NoNode, `serves queue "mail" with activity Print: register`},
 		{"the node is lost", Facts{Nodes: []upgrade.Node{node("a", lost), node("b", other)}}, plain, NoNode, "lost, a"},

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,7 +53,9 @@ func filling(ctx *octx, _ none) (string, error) {
 		return len(items), nil
 	}, full, orchestration.Serial())
 	orchestration.HandleUpdate(ctx, "fail", func(*octx, none) (none, error) { return none{}, errFull })
-	orchestration.HandleUpdate(ctx, "late", func(ctx *octx, _ none) (string, error) { return "late", ctx.Sleep(3 * time.Second) })
+	orchestration.HandleUpdate(ctx, "late", func(ctx *octx, _ none) (string, error) {
+		return orchestration.CallActivityNamed[string](ctx, "held", none{})
+	})
 	err := receive(ctx, "done")
 	return strings.Join(items, " "), err
 }
@@ -136,12 +139,23 @@ func updateHandle(r *rig) {
 // handlersOutliveMain: a handler that runs when the main function returns goes on, and its caller gets the outcome. The
 // outcome of the instance is that of the return.
 func handlersOutliveMain(r *rig) {
+	returned := make(chan struct{})
+	enginetest.Activity(r.T, r.reg, "held", func(ctx context.Context, _ none) (string, error) {
+		select {
+		case <-returned:
+			return "late", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
 	_, h := r.begin(filling)
 	key, ctx := h.Key(), r.T.Context()
 	if _, err := client.Update[string](ctx, h, "late", none{}, client.WithUpdateID("u-1"), client.UntilAccepted()); err != nil {
 		r.T.Fatal(err)
 	}
 	r.Raise(key, "done", none{})
+	r.Until("the main function has returned", func() bool { return strings.Contains(kindsOf(r.History(key, 1)), "MainReturned") })
+	close(returned)
 	if got, err := client.UpdateOf[string](h, "u-1").Wait(ctx); got != "late" || err != nil {
 		r.T.Errorf("the update returned %q, %v", got, err)
 	}
@@ -149,8 +163,8 @@ func handlersOutliveMain(r *rig) {
 		r.T.Errorf("it ended as %s", i.Status)
 	}
 	kinds := kindsOf(r.History(key, 1))
-	returned, done := strings.Index(kinds, "MainReturned"), strings.Index(kinds, "UpdateCompleted")
-	if returned < 0 || done < returned || !strings.HasSuffix(kinds, "ExecutionCompleted") {
+	main, done := strings.Index(kinds, "MainReturned"), strings.Index(kinds, "UpdateCompleted")
+	if main < 0 || done < main || !strings.HasSuffix(kinds, "ExecutionCompleted") {
 		r.T.Errorf("the history is %s", kinds)
 	}
 }
