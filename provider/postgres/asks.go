@@ -150,7 +150,8 @@ func (a *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provide
 	return res, false, failed("ask", err, provider.OutcomeNothing)
 }
 
-// withdraw removes a question even if the asker's context is done. If that fails, the janitor removes it.
+// withdraw removes a question even if the asker's context is done. If that fails, the janitor removes the question when it has
+// expired, and likewise if the server was still storing it: a caller that leaves does not wait for the server.
 func (a *asks) withdraw(ctx context.Context, id provider.UUID) {
 	bounded, cancel := a.db.bounded(context.WithoutCancel(ctx))
 	defer cancel()

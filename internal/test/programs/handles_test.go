@@ -1,11 +1,15 @@
 package programs
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/postgres"
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
@@ -13,18 +17,27 @@ import (
 // with caches that differ.
 func TestProgramsEndAlikeThroughHandles(t *testing.T) {
 	t.Parallel()
-	inRealTime(t, max(2, drawn()/100), 5, func(p Program, m mode, seed uint64, sum *tally) string {
-		return throughHandles(t, p, m, seed, sum, fileOpener(t))
-	})
+	for name, open := range map[string]func(t *testing.T) func() (provider.Provider, error){
+		"sqlite":   fileOpener,
+		"postgres": schemaOpener,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "postgres" {
+				longtest.Skip(t) // work waits seconds for a handle without notices
+			}
+			inRealTime(t, max(2, drawn()/100), 5, func(p Program, m mode, seed uint64, sum *tally) string {
+				return throughHandles(t, p, m, seed, &run{sum: sum, leavesAsks: name == "postgres"}, open(t))
+			})
+		})
+	}
 }
 
 // throughHandles runs a program in real time on three handles of a store.
-func throughHandles(t *testing.T, p Program, m mode, seed uint64, sum *tally, open func() (provider.Provider, error)) string {
+func throughHandles(t *testing.T, p Program, m mode, seed uint64, r *run, open func() (provider.Provider, error)) string {
 	t.Helper()
-	r := &run{
-		mode: m, Rand: chances(m.name, seed), sum: sum,
-		moment: 4 * time.Millisecond, lease: 500 * time.Millisecond, limit: 5 * time.Minute,
-	}
+	r.mode, r.Rand = m, chances(m.name, seed)
+	r.moment, r.lease, r.limit = 4*time.Millisecond, 500*time.Millisecond, 5*time.Minute
 	for range 3 {
 		handle, err := open()
 		if err != nil {
@@ -42,5 +55,18 @@ func fileOpener(t *testing.T) func() (provider.Provider, error) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	return func() (provider.Provider, error) {
 		return sqlite.OpenWith(path, sqlite.Options{Synchronous: sqlite.Off})
+	}
+}
+
+// schemaOpener returns a function that opens one more handle of a new schema. The third gets no notices.
+func schemaOpener(t *testing.T) func() (provider.Provider, error) {
+	t.Helper()
+	url := postgrestest.URL(t)
+	o := postgres.Options{Schema: postgrestest.Schema(t, url), Logger: slog.New(slog.DiscardHandler)}
+	handles := 0
+	return func() (provider.Provider, error) {
+		handles++
+		o.Pooler = handles == 3
+		return postgres.OpenWith(t.Context(), url+"&pool_max_conns=6", o)
 	}
 }

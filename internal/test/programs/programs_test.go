@@ -18,6 +18,7 @@ import (
 
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/longtest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -27,7 +28,7 @@ var (
 	count     = flag.Int("programs.count", 0, "how many random programs are run; 0: 1,000, or 40 with -short")
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 // A random program ends the same in every mode, and as the model predicts. The modes: without interruption, evicted or
 // rebuilt at every turn, with its node killed at random steps, and on failing storage.

@@ -48,12 +48,14 @@ type run struct {
 	sum    *tally
 	store  provider.Provider
 	others []provider.Provider // further handles of the store, with caches of their own
-	moment time.Duration
-	lease  time.Duration
-	limit  time.Duration // for the whole run
-	plan   *faulty.Plan  // of the storage's failures, with shake
-	nodes  []*runtime.Runtime
-	ends   sync.WaitGroup // of dead nodes
+	// A caller left while the server stored its question: Postgres keeps the question until it expires.
+	leavesAsks bool
+	moment     time.Duration
+	lease      time.Duration
+	limit      time.Duration // for the whole run
+	plan       *faulty.Plan  // of the storage's failures, with shake
+	nodes      []*runtime.Runtime
+	ends       sync.WaitGroup // of dead nodes
 }
 
 // do runs a program on a store and returns its outcome. The error is anything else that is wrong.
