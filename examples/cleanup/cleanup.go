@@ -46,7 +46,9 @@ func Trip(ctx *orchestration.Context, list []string) (bookings []string, err err
 		err = errors.Join(errs...)
 	}()
 	for _, what := range list {
-		booking, err := orchestration.CallActivity(ctx, hotel.Book, what)
+		// A booking that is under way when the trip is cancelled ends first: it must be undone, too.
+		booking, err := orchestration.CallActivity(ctx, hotel.Book, what,
+			orchestration.WithCancellation(orchestration.WaitForEnd))
 		if err != nil {
 			return bookings, fmt.Errorf("booking %s: %w", what, err)
 		}

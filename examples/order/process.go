@@ -45,23 +45,23 @@ type saga struct {
 // run returns why the order was refused, or "".
 func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err error) {
 	do := activitiesOf(nil) // never called here: it only names the activities
-	reservation, err := orchestration.CallActivity(ctx, do.reserve, o, patiently())
+	reservation, err := orchestration.CallActivity(ctx, do.reserve, o, patiently()...)
 	if err != nil {
 		return "", err
 	}
 	s.onRefusal(func(ctx *orchestration.Context) error {
-		_, err := orchestration.CallActivity(ctx, do.release, reservation, patiently())
+		_, err := orchestration.CallActivity(ctx, do.release, reservation, patiently()...)
 		return s.undone("release stock", err)
 	})
 
 	// The warehouse packs while a person decides.
-	packing := orchestration.StartActivity(ctx, do.pack, reservation, patiently())
+	packing := orchestration.StartActivity(ctx, do.pack, reservation, patiently()...)
 	s.onRefusal(func(ctx *orchestration.Context) error {
 		parcel, err := packing.Get(ctx)
 		if err != nil {
 			return nil //nolint:nilerr // packing was cancelled, so there is no parcel to unpack
 		}
-		_, err = orchestration.CallActivity(ctx, do.unpack, parcel, patiently())
+		_, err = orchestration.CallActivity(ctx, do.unpack, parcel, patiently()...)
 		return s.undone("unpack", err)
 	})
 	approval, err := orchestration.Events[Approval](ctx, ApprovalEvent).Receive(ctx, orchestration.Within(ApprovalTime))
@@ -79,7 +79,7 @@ func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err err
 		return "", err
 	}
 
-	s.receipt.Payment, err = orchestration.CallActivity(ctx, do.charge, o, patiently())
+	s.receipt.Payment, err = orchestration.CallActivity(ctx, do.charge, o, patiently()...)
 	if errors.Is(err, ErrDeclined) {
 		return "payment: " + err.Error(), nil
 	}
@@ -87,14 +87,14 @@ func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err err
 		return "", err
 	}
 	s.onRefusal(func(ctx *orchestration.Context) error {
-		_, err := orchestration.CallActivity(ctx, do.refund, s.receipt.Payment, patiently())
+		_, err := orchestration.CallActivity(ctx, do.refund, s.receipt.Payment, patiently()...)
 		return s.undone("refund", err)
 	})
 
 	if err := ctx.Sleep(PickupDelay); err != nil {
 		return "", err
 	}
-	s.receipt.Tracking, err = orchestration.CallActivity(ctx, do.ship, parcel, patiently())
+	s.receipt.Tracking, err = orchestration.CallActivity(ctx, do.ship, parcel, patiently()...)
 	return "", err
 }
 
@@ -117,9 +117,13 @@ func (s *saga) undo(ctx *orchestration.Context) error {
 	return errors.Join(errs...)
 }
 
-// patiently retries soon at first, so that the demo is quick.
-func patiently() orchestration.ActivityOption {
-	return orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 5, InitialInterval: 200 * time.Millisecond})
+// patiently retries soon at first, so that the demo is quick. A call that is under way when the order is cancelled ends
+// first, so that its effect is undone, too.
+func patiently() []orchestration.ActivityOption {
+	return []orchestration.ActivityOption{
+		orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 5, InitialInterval: 200 * time.Millisecond}),
+		orchestration.WithCancellation(orchestration.WaitForEnd),
+	}
 }
 
 // Process takes an order from stock to the carrier.
