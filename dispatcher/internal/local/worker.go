@@ -92,9 +92,10 @@ func (w *Worker) start(a *Attempt, then func(ending)) {
 			w.Watchdog.Returned(&a.Watched)
 			stopGrace()
 			e := ending{output: output, err: task.RefuseLater(a.Attempt, err), cause: context.Cause(ctx)}
+			first := a.TryEnd(e.cause) // before its context ends: whoever concludes the turn would take it for cancelled
 			stop()
 			cancel(nil)
-			if !a.TryEnd(e.cause) {
+			if !first {
 				w.worker.DiscardLate(a.Attempt, err)
 				return
 			}

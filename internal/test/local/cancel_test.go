@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
 )
 
 // stopper is an activity that begins, and ends when it is cancelled.
@@ -272,6 +274,26 @@ func TestLocalActivity_CancelIsHeardMeanwhile(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An activity that returns in the moment when its turn's time is over has its own result. It was taken for a cancelled one, since
+// its context had ended.
+func TestLocalActivity_EndsWithItsTurn(t *testing.T) {
+	t.Parallel()
+	everyMode(t, func(r *rig) {
+		const instances = 200
+		r.script("work", func(ctx context.Context, _ int) (string, error) { return "done", hold(ctx, time.Second) })
+		r.main(func(ctx *octx, _ none) (string, error) { return call(ctx, "work") })
+		keys := make([]provider.UUID, instances)
+		for i := range keys {
+			keys[i] = r.Create(fmt.Sprint("instance ", i), "main", none{})
+		}
+		for _, key := range keys {
+			if got := enginetest.Output[string](r.engine, key); got != "done" {
+				r.T.Errorf("it ended with %q", got)
+			}
+		}
+	})
 }
 
 // The start-to-close timeout applies inside the turn, also to code that does not return.
