@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // A fetch of questions that finds none sleeps until it hears of one, while notifications come. An idle node so costs next to nothing.
 func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	listening(t, p)
 	never := func(context.Context) (provider.Time, provider.Time, error) { return 1, relational.Never, nil }

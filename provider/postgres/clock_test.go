@@ -5,11 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
 // A failed statement tells no time, and does not drop the known one.
 func TestClockOutlivesFailures(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const said = provider.Time(1 << 50)
@@ -29,6 +31,7 @@ func TestClockOutlivesFailures(t *testing.T) {
 
 // However far the estimate lags behind the storage, no call stores a time before one that an earlier call returned.
 func TestTimeDoesNotGoBackFromCallToCall(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	ctx := t.Context()
 	create := func(name string) provider.Instance {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -12,6 +13,7 @@ import (
 // Callers that return from one group share the next one. None goes ahead, and nobody waits for one that does not
 // come.
 func TestGroupWaitsForThoseWhoComeBack(t *testing.T) {
+	longtest.Skip(t)
 	queue := relational.NewQueue()
 	crowd := newCrowd(queue, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
 	crowd.comeback = time.Minute

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
 
 // Whatever is wrong with a URL, the error does not show the password in it.
 func TestErrorsOfOpenShowNoPassword(t *testing.T) {
+	longtest.Skip(t)
 	for url, says := range map[string]string{
 		"postgres://u:s3cret%zz@127.0.0.1/x":                       "%XX",
 		"postgres://u:s3cret/word@127.0.0.1/x":                     "%XX",
@@ -41,6 +43,7 @@ func TestErrorsOfOpenShowNoPassword(t *testing.T) {
 }
 
 func TestMigrationsWithoutOpening(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	o := Options{Schema: postgrestest.Schema(t, url), Logger: silent}
 	url += "&pool_max_conns=4"

@@ -3,6 +3,7 @@ package postgres
 import (
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -10,6 +11,7 @@ import (
 // counts what they read when the instance has thousands of each. A plan that finds a row by its instance alone reads
 // all of these for each changed row.
 func TestNoPlanReadsTheFanForEachRow(t *testing.T) {
+	longtest.Skip(t)
 	p := plansOnce(t)
 	for _, table := range []string{"task", "inbox", "value"} { // which would cause new plans
 		exec(t, p, `ALTER TABLE perdure.`+table+` SET (autovacuum_enabled = false)`)

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -68,6 +69,7 @@ func outsider(t *testing.T, url, schema string) (forge func(provider.Notice)) {
 // Postgres requires no right to send a notification. A role that may only connect must not end an activity. Real
 // notices of another process must still be heard.
 func TestForgedNotificationEndsNothing(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
 	var stores [2]*Provider

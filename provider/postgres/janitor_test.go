@@ -3,11 +3,13 @@ package postgres
 import (
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
 // TestJanitorReadsNoEndedInstances counts the rows that a sweep reads in a store with many ended instances.
 func TestJanitorReadsNoEndedInstances(t *testing.T) {
+	longtest.Skip(t)
 	p := plansOnce(t)
 	for range 5 {
 		create(t, p, unique().String())
@@ -36,6 +38,7 @@ func TestJanitorReadsNoEndedInstances(t *testing.T) {
 // A ready time that is missing, or later than the first message, is mended wherever the instance is, and waiting
 // fetches are woken.
 func TestHazard05_JanitorMendsReadyTimes(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	in := create(t, p, "in")
 	waits := create(t, p, "waits for a message")

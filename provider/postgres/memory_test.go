@@ -7,12 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // A fetch remembers of an instance what a later transaction would read of it, in each column.
 func TestFetchRemembersWholeHeads(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	ctx := t.Context()
 	parent := provider.CreateRequest{ID: "parent", Key: unique(), Commit: unique(), Name: "parent", Message: text("start")}

@@ -7,12 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
 
 // Opening refuses a pool in which the groups of a store would always fail. In all other pools they work.
 func TestExecModes(t *testing.T) {
+	longtest.Skip(t)
 	for mode, want := range map[pgx.QueryExecMode]error{
 		pgx.QueryExecModeCacheStatement: nil, pgx.QueryExecModeCacheDescribe: nil, pgx.QueryExecModeDescribeExec: nil,
 		pgx.QueryExecModeExec: provider.ErrInvalid, pgx.QueryExecModeSimpleProtocol: provider.ErrInvalid,

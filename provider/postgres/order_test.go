@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
 // Vacuum gives the places of removed rows to new ones, so that the order of places is not that of insertion. Two kinds of tasks and
 // two kinds of fetches read equal ranks.
 func TestEqualRanksWhereRowsMakeRoom(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	task := func(event int64, fairness string) provider.NewTask {
 		return provider.NewTask{EventID: event, Queue: "q", Name: "act", FairnessKey: fairness, Payload: []byte(fairness)}

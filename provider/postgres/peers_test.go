@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"fmt"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"testing"
 	"time"
 )
 
 // With up to twenty busy processes each one hears about a thousand notifications in a second, as with two.
 func TestNotificationsOfManyProcesses(t *testing.T) {
+	longtest.Skip(t)
 	const most = 1100
 	for _, processes := range []int{1, 2, 5, 10, 20} {
 		var p peers
@@ -28,6 +30,7 @@ func TestNotificationsOfManyProcesses(t *testing.T) {
 
 // Any role may send notifications. They neither fill the memory nor delay the signals of this process.
 func TestNotificationsOfStrangers(t *testing.T) {
+	longtest.Skip(t)
 	var p peers
 	now := time.Unix(1, 0)
 	for n := range 100_000 {

@@ -81,6 +81,7 @@ func TestClaimsAreIndexScans(t *testing.T) {
 // TestTaskClaimsAmongAMillion checks the plans of statements that order tasks. Nine in ten sleep until later or are
 // leased. Half of the others wait with ranks that fairness delayed, most of them by one key. Ten thousand share a rank.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
 		t.Skip("make test-long runs it without the race detector")
 	}

@@ -97,6 +97,7 @@ func forward(ctx context.Context, client net.Conn, address string) {
 // The connections of a pooler belong to other programs, too. They keep none of our settings, even if the pooler is not
 // declared.
 func TestPoolerThatNobodyToldOfKeepsNoSettings(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	server := postgrestest.URL(t)
 	var log bytes.Buffer
@@ -163,6 +164,7 @@ func TestPgBouncerThatNobodyToldOf(t *testing.T) {
 }
 
 func TestErrorsOfPoolersNameTheOption(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, state := range []string{"26000", "42P05"} {
 		err := failed("create", &pgconn.PgError{Code: state}, provider.OutcomeNothing)
@@ -181,6 +183,7 @@ func (noTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)
 
 // A tracer costs time. The log says so.
 func TestTracerIsLogged(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	url := postgrestest.URL(t)
 	var log bytes.Buffer

@@ -253,6 +253,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 
 // An owner is dead only if a process served it, and all that did are dead.
 func TestHazard24_OwnersInDoubtLive(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	s := byHand(t, p)
 	var all []*attended
@@ -276,6 +277,7 @@ func TestHazard24_OwnersInDoubtLive(t *testing.T) {
 // A process that closes the store leaves no lease behind, and others learn of it at once. An owner that another process
 // serves, too, continues.
 func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	byHand(t, p)
 	gone, _, _ := holder(t, p, "gone")
@@ -316,6 +318,7 @@ func fetchTasksLater(t *testing.T, p *Provider) <-chan int {
 
 // A process shows that it lives as long as it has leases, however it got them, and writes nothing otherwise.
 func TestIdleProcessIsSilent(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	s := byHand(t, p)
 	rows := func() int64 { return number(t, p, `SELECT count(*) FROM perdure.process`) }
@@ -356,6 +359,7 @@ func TestIdleProcessIsSilent(t *testing.T) {
 
 // A call that names an owner which is no valid text is refused, and the process still renews its row.
 func TestInvalidOwnerDoesNotStopRenewals(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	s := byHand(t, p)
 	req := createRequest("in")

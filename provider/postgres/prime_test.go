@@ -3,11 +3,13 @@ package postgres
 import (
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // The first call after opening need not wait for a connection or for plans. Priming writes nothing.
 func TestConnectionsAreOpenedPlanned(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	conns := p.db.pool.AcquireAllIdle(t.Context())
 	if len(conns) < primed {
@@ -33,6 +35,7 @@ func TestConnectionsAreOpenedPlanned(t *testing.T) {
 
 // A connection that is made later is primed, too.
 func TestLaterConnectionsArePlanned(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	p.db.pool.Reset()
 	before := p.db.pool.Stat().NewConnsCount()
@@ -52,6 +55,7 @@ func TestLaterConnectionsArePlanned(t *testing.T) {
 
 // The first call of a kind stores that in the round trip before its own.
 func TestRoundTripsOfNewKinds(t *testing.T) {
+	longtest.Skip(t)
 	p, w := counting(t)
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	w.costs(t, "create with a first turn of new kinds", 2, func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
@@ -93,6 +94,7 @@ func startWorker(t *testing.T, url, schema string, env ...string) (worker *proce
 // A client here starts an orchestration and waits for its result. A worker in another process runs it. On an idle
 // machine half of them take less than 5 ms. A second means a poll.
 func TestWakeUpCrossesProcesses(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
 	c := clienttest.New(t, opened(t, url, Options{Schema: schema}), client.Options{Logger: silent})

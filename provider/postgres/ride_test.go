@@ -5,12 +5,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // When a create returns, a waiting fetch has claimed what it made ready, without a round trip of the claim.
 func TestClaimsRideAlong(t *testing.T) {
+	longtest.Skip(t)
 	p, w := counting(t)
 	create(t, p, "first") // its kind is known from now on
 	fetchTurns(t, p, turnsRequest())
@@ -38,6 +40,7 @@ func TestClaimsRideAlong(t *testing.T) {
 // A group that fails rolls back the claim that rides along. The fetch continues, and takes what the group stores at
 // last.
 func TestClaimsOutliveTheirRide(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")
@@ -57,6 +60,7 @@ func TestClaimsOutliveTheirRide(t *testing.T) {
 
 // A caller that gives up while its claim is in flight leaves nothing claimed.
 func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	create(t, p, "first")
 	fetchTurns(t, p, turnsRequest())

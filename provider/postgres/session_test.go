@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -33,6 +34,7 @@ func sessionFetch(owner string, lease time.Duration) provider.FetchTasksRequest 
 
 // Sessions that nobody holds are removed, and held ones are not.
 func TestSessionsAreSwept(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	url := postgrestest.URL(t)
 	p := opened(t, url, Options{Schema: postgrestest.Schema(t, url)})
@@ -53,6 +55,7 @@ func TestSessionsAreSwept(t *testing.T) {
 
 // A fetch that waits for a place in a queue learns at once of one that another process frees.
 func TestPlacesAreFreedAcrossProcesses(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)

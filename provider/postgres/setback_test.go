@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -70,6 +71,7 @@ func namesOf(turns []provider.Turn) (ids []string) {
 // The clock of the database is set back by ten minutes. Items that were due at once are still taken, by this process
 // and by one that does not know of steps. Items with a delay wait for the clock.
 func TestHazard25_SetBackClockHidesNothingThatWaits(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, by := range []time.Duration{-10 * time.Minute, -26 * time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
@@ -158,6 +160,7 @@ func completeTask(t *testing.T, p *Provider) {
 
 // A process that opens the store after the step learns of it from the stored stamps.
 func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
+	longtest.Skip(t)
 	p, _, set := stepped(t)
 	url, o := p.db.pool.Config().ConnString(), Options{Schema: p.db.opts.Schema}
 	create(t, p, "start")
@@ -172,6 +175,7 @@ func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
 
 // The leases of a process that died before the step end as soon as any others. Its row is stamped in the future.
 func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
+	longtest.Skip(t)
 	p, s, set := stepped(t)
 	exec(t, p, `INSERT INTO perdure.process (id, owners, renewed_at) VALUES ('dead', '{dead}', `+sqlNow+`)`)
 	beat(t, s)
@@ -184,6 +188,7 @@ func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
 
 // A clock that is set forward, or corrected by less than a second, is no step back. Neither is a slow response.
 func TestSetbackIsNoticedByReadings(t *testing.T) {
+	longtest.Skip(t)
 	const first = provider.Time(1 << 50)
 	began := time.Now()
 	for name, c := range map[string]struct {
@@ -212,6 +217,7 @@ func TestSetbackIsNoticedByReadings(t *testing.T) {
 
 // Items that are scheduled with a delay after the step wait for it, however often the rest is restamped.
 func TestDelayAfterAStepIsKept(t *testing.T) {
+	longtest.Skip(t)
 	p, s, set := stepped(t)
 	waitsFor(t, p, "any")
 	for range 2 {

@@ -35,7 +35,7 @@ func store(t *testing.T) *Provider {
 func opened(t *testing.T, url string, o Options) *Provider {
 	t.Helper()
 	o.Logger = quietly(o.Logger)
-	p, err := OpenWith(t.Context(), url+"&pool_max_conns=8", o)
+	p, err := OpenWith(t.Context(), url+"&pool_max_conns=4", o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ type mob struct {
 }
 
 func TestStressWithoutDeadlocks(t *testing.T) {
+	longtest.Skip(t)
 	cluster := postgrestest.New(t, "deadlock_timeout=50ms")
 	schema := "stress"
 	m := &mob{t: t}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -136,6 +137,7 @@ func transactionPooler(t *testing.T, server string, n int) (string, []net.Conn) 
 
 // Behind a pooler that Options.Pooler does not name, with the exec mode that checkExecMode recommends instead.
 func TestMigrationBehindAPoolerThatNobodyNamed(t *testing.T) {
+	longtest.Skip(t)
 	url, o := oldStore(t)
 	pooled, _ := transactionPooler(t, url, 3)
 	o.ListenURL = url
@@ -160,6 +162,7 @@ func TestMigrationBehindAPoolerThatNobodyNamed(t *testing.T) {
 
 // The same for a new store.
 func TestFirstOpenBehindAPoolerThatNobodyNamed(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	pooled, _ := transactionPooler(t, url, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)

@@ -54,11 +54,14 @@ func URL(t testing.TB) string {
 var schemas atomic.Int64 //nolint:gochecknoglobals // numbers the schemas of this process
 
 // Schema returns a schema name that no other test uses. The schema is dropped at the end of the test, on the server
-// that url names.
+// that url names. On the shared cluster it stays: the cluster goes, and dropping takes as long as a small test.
 func Schema(t testing.TB, url string) string {
 	t.Helper()
 	name := fmt.Sprintf("perdure_test_%d_%d", os.Getpid(), schemas.Add(1))
 	t.Cleanup(func() {
+		if shared.cluster != nil && url == shared.url {
+			return
+		}
 		Exec(t, url, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE")
 	})
 	return name
