@@ -7,6 +7,10 @@ LINT         := .bin/golangci-lint
 # What `make test` leaves to `make test-long`: examples, benchmarks, and suites that need minutes.
 LONGONLY := /(bench|examples)(/|$$)|/internal/test/(durability|storagefaults|mutation)$$
 
+# In `make test`: packages whose tests run under the race detector, on the memory store. They take seven times as much CPU time
+# with it, and to build all packages for it takes five minutes of two cores.
+ENGINE := ^[^/]+/[^/]+/[^/]+/(dispatcher|internal/replay|provider/memory)(/|$$)
+
 # In `make test-long`: packages whose tests run under the race detector. Every other package is tested without it, so a new
 # package is never left out.
 RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|client|runtime)(/|$$)
@@ -57,7 +61,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help check test test-quick test-long need-go need-cc test-build test-race test-plain \
+.PHONY: help check test test-engine test-quick test-long need-go need-cc test-build test-race test-plain \
 	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare otel test-browser clean
 
 help: ## list the targets
@@ -70,25 +74,33 @@ check: need-go lint-tool ## the inner loop, under a minute when little has chang
 		$(GO) test -short -vet=off -timeout 5m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(UNHURRIED)'); \
 	}; $(call timed,check,part)
 
-test: need-go need-cc test-build test-quick ## THE test command: builds all, runs the quick form of each test under the race detector
+test: need-go need-cc test-build test-engine test-quick ## THE test command: builds all, runs the quick form of each test, those of the engine under the race detector
 	@printf '\nmake test: all parts passed\n'
 
-# One set of flags for all that `make test` builds, also for what tests build, so that nothing is compiled twice. Nobody debugs
+# One set of flags for all that a part builds, also for what its tests build, so that nothing is compiled twice. Nobody debugs
 # these binaries: without DWARF they link faster.
-QUICKLY := -race $(PLAINC) -ldflags=-w
+QUICKLY := -ldflags=-w
+RACING  := -race $(PLAINC) $(QUICKLY)
 
 # Binaries that nobody runs are not linked.
-test-build: need-go need-cc ## part 1: build everything; make lint and make check have the checks of go vet
-	@part() { CGO_ENABLED=1 GOFLAGS="$$GOFLAGS $(QUICKLY)" $(GO) list -export ./... >/dev/null; }; $(call timed,build,part)
+test-build: need-go ## part 1: build everything; make lint and make check have the checks of go vet
+	@part() { $(GO) list -export ./... >/dev/null; }; $(call timed,build,part)
+
+test-engine: need-go need-cc ## part 2: the quick tests of the engine, under the race detector
+	@part() { \
+		all=$$($(GO) list ./...) || return 1; \
+		CGO_ENABLED=1 GOFLAGS="$$GOFLAGS -race $(QUICKLY)" $(GO) test -short -tags memoryonly -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) \
+			$$(printf '%s\n' "$$all" | grep -E '$(ENGINE)' | sort -r); \
+	}; $(call timed,go test -race -short,part)
 
 # From the end of the list, as the longest tests, those of the stores, stand there.
 # Four parallel tests in each package, since those of the stores mostly wait for disks, servers and leases.
-test-quick: need-go need-cc ## part 2: the quick tests
+test-quick: need-go ## part 3: the quick tests of all other packages
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
-		CGO_ENABLED=1 GOFLAGS="$$GOFLAGS $(QUICKLY)" $(GO) test -short -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) \
-			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)' | sort -r); \
-	}; $(call timed,go test -race -short,part)
+		GOFLAGS="$$GOFLAGS $(QUICKLY)" $(GO) test -short -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) \
+			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)|$(ENGINE)' | sort -r); \
+	}; $(call timed,go test -short,part)
 
 test-long: need-go need-cc test-race test-plain otel ## all tests in their long form, on all stores (long)
 	@printf '\nmake test-long: all parts passed\n'
@@ -99,7 +111,7 @@ test-race: need-go need-cc ## part 1 of test-long: tests of the engine's package
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)' | sort -r); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test $(QUICKLY) -p $(ATONCE) -parallel 4 -vet=off -timeout 30m $(TESTFLAGS) $$pkgs; \
+		CGO_ENABLED=1 $(GO) test $(RACING) -p $(ATONCE) -parallel 4 -vet=off -timeout 30m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test -race,part)
 
 test-plain: need-go ## part 2 of test-long: tests of all other packages

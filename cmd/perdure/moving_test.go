@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -51,6 +52,7 @@ func exportTo(t *testing.T, target string) {
 func TestCommandsMove(t *testing.T) { exportTo(t, filepath.Join(t.TempDir(), "target.db")) }
 
 func TestCommandsMoveToServer(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	exportTo(t, url+"&schema="+postgrestest.Schema(t, url))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -59,6 +60,7 @@ func TestCommandsUpdate(t *testing.T) { checkUpdates(t, fixture(t)) }
 
 // Update prints the same on Postgres as on a file.
 func TestCommandsUpdateOnServer(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	name := url + "&schema=" + postgrestest.Schema(t, url)
 	db, err := databaseOf(name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
@@ -124,6 +125,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestVersionsOnServer(t *testing.T) {
+	longtest.Skip(t)
 	cluster := guardedCluster(t)
 	postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE versions OWNER guarded")
 	db, err := databaseOf(as(cluster, "guarded", "versions"))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
@@ -14,6 +15,7 @@ import (
 // Stores are opened on shared pools, because connecting costs more than most scenarios. The second of two nodes has
 // connections of its own.
 func TestEngine(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
 		t.Skip("make test-long runs it without the race detector, and that of the memory store with it")
 	}

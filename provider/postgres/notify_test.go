@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -90,6 +91,7 @@ func TestListenURLWithPoolParameters(t *testing.T) {
 }
 
 func TestWakeUpCrossesProviders(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
 	client, worker := opened(t, url, Options{Schema: schema}), opened(t, url, Options{Schema: schema})
@@ -155,6 +157,7 @@ func TestLostNotificationsAreHealed(t *testing.T) {
 
 // A fetch that has slept until an earlier time must still learn of a later one.
 func TestDueTimesAreForgotten(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
 	p, thief := opened(t, url, Options{Schema: schema}), opened(t, url, Options{Schema: schema})
@@ -186,6 +189,7 @@ func parkedUntil(p *Provider) int64 {
 }
 
 func TestListenerReconnects(t *testing.T) {
+	longtest.Skip(t)
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	create(t, p, "kind")

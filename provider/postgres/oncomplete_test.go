@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -41,6 +42,7 @@ func inHook(fn func(pgx.Tx) error) func(provider.Tx) error {
 // A process is paused in its function, and holds the row that the function of the next attempt wants. The next attempt
 // does not fail: the server ends the transaction of the paused process, whose effect is not stored.
 func TestPausedFunctionFailsNoOther(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -86,6 +88,7 @@ func TestPausedFunctionFailsNoOther(t *testing.T) {
 
 // The time of a function is not the store's: it may be longer than the deadline of a database call.
 func TestSlowFunctionIsStored(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	first := store(t)
 	p := opened(t, postgrestest.URL(t), Options{Schema: first.db.opts.Schema, Timeout: 2 * time.Second})
@@ -115,6 +118,7 @@ func TestSlowFunctionIsStored(t *testing.T) {
 
 // Lower limits of a connection stay, and no statement timeout comes before the end of a wait for a lock.
 func TestLimitsInsideFunctions(t *testing.T) {
+	longtest.Skip(t)
 	schema := postgrestest.Schema(t, postgrestest.URL(t))
 	for settings, want := range map[string][2]string{
 		"":                                       {"20s", "2500ms"},

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations/engine"
 )
 
 func TestEngine(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
 		t.Skip("make test-long runs it without the race detector, and that of the memory store with it")
 	}

@@ -12,6 +12,7 @@ import (
 
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 )
@@ -115,6 +116,7 @@ var finishedInstances = flag.Int("flat.finished", 200_000, "how many finished in
 // Finished instances may deepen the trees that calls descend, by a level or two. They are not read. Their keys precede those of
 // the others, as they do when they are older.
 func TestFlatBesideFinishedInstances(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
 		t.Skip("a minute under the race detector; make test-long runs it without")
 	}
@@ -138,6 +140,7 @@ func TestFlatBesideFinishedInstances(t *testing.T) {
 
 // Among a hundred thousand instances with a due timer, each fetch takes its batch and reads no more.
 func TestFlatTimersDueAtOnce(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
 		t.Skip("long under the race detector; make test-long runs it without")
 	}
@@ -165,6 +168,7 @@ func TestFlatTimersDueAtOnce(t *testing.T) {
 
 // A node that serves a quiet queue gets its task at once, however much waits in another.
 func TestFlatQuietQueueBesideAFlood(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
 		t.Skip("long under the race detector; make test-long runs it without")
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -87,6 +88,7 @@ func TestOlderReleaseLeasesTasksWithRanks(t *testing.T) {
 // Nine in ten tasks are delayed. Half of the others wait with ranks that fairness has delayed, most of them by one key. Ten
 // thousand share a rank.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
+	longtest.Skip(t)
 	if racedetector.On {
 		t.Skip("a minute under the race detector; make test-long runs it without")
 	}

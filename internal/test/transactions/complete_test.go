@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -240,6 +241,7 @@ func TestFunctionWithoutAttempt(t *testing.T) {
 
 // Many completions with effects happen at once, on two nodes.
 func TestManyEffectsAtOnce(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
 		c := node(t, h, bookkeeper(t, func(ctx context.Context, n int) (int, error) {

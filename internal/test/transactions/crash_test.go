@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -109,6 +110,7 @@ func crash(where string) int {
 
 // A process that dies between the effect and the commit leaves nothing of the effect. The next process makes it once.
 func TestCrashInsideTheTransaction(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
 	t.Run("sqlite", func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/postgres"
@@ -126,6 +127,7 @@ func TestFunctionEndsAllByStatement(t *testing.T) {
 
 // An error that a function on Postgres causes is its own, even if it looks like trouble of the server.
 func TestFunctionMeetsTrouble(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	troubles := map[string]func(context.Context, pgx.Tx) error{
 		"statement timeout": func(ctx context.Context, tx pgx.Tx) error {

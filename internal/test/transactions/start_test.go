@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
@@ -175,6 +176,7 @@ func TestRefusalLeavesTheTransaction(t *testing.T) {
 
 // Many transactions run at once. Half of them are rolled back, and some have colliding IDs.
 func TestManyTransactionsAtOnce(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
 		c := node(t, h)
@@ -222,6 +224,7 @@ func TestManyTransactionsAtOnce(t *testing.T) {
 
 // A transaction on another database is refused, and nothing is stored on either.
 func TestForeignTransactions(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
 		c := node(t, h)

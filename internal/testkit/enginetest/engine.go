@@ -3,7 +3,6 @@ package enginetest
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
-	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -34,16 +32,6 @@ type Engine struct {
 func Memory(t testing.TB, opts runtime.Options) *Engine {
 	t.Helper()
 	return On(t, memory.New(memory.Options{}), opts)
-}
-
-// SQLite makes an engine on a new file.
-func SQLite(t testing.TB, opts runtime.Options) *Engine {
-	t.Helper()
-	store, err := sqlite.OpenWith(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Synchronous: sqlite.Off})
-	if err != nil {
-		t.Fatalf("opening the store: %v", err)
-	}
-	return On(t, store, opts)
 }
 
 // On makes an engine on a store. At the end of the test the engine stops the nodes, then checks and closes the store.

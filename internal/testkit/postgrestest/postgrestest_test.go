@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -30,6 +31,7 @@ func query(t *testing.T, url, sql string) (answer int) {
 }
 
 func TestSharedServer(t *testing.T) {
+	longtest.Skip(t)
 	url := postgrestest.URL(t)
 	if got := query(t, url, "SELECT 42"); got != 42 {
 		t.Errorf("got %d", got)
@@ -40,6 +42,7 @@ func TestSharedServer(t *testing.T) {
 }
 
 func TestOwnClusterSurvivesKill(t *testing.T) {
+	longtest.Skip(t)
 	c := postgrestest.New(t, "fsync=on")
 	query(t, c.URL(), "WITH made AS (SELECT 1) SELECT count(*) FROM made")
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGQUIT, syscall.SIGINT} {
