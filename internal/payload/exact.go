@@ -16,7 +16,7 @@ import (
 const MaxDepth = 10_000
 
 // EncodeExact is Encode for values that come from outside of orchestration code. It refuses a value that Decode would refuse, or
-// return changed, and names the place: one nested too deep, text that is not UTF-8, and in an any an integer that a float64
+// return changed, and names the place: one nested too deep, text that is not UTF-8, and in an any a number that a float64
 // cannot hold. Orchestration code uses Encode, since a call must return on replay what it returned before.
 func EncodeExact(v any) ([]byte, error) {
 	data, err := Encode(v)
@@ -53,7 +53,7 @@ func inexact(v any, data []byte) string {
 	if at := loneSurrogate(data); at >= 0 {
 		return fmt.Sprintf("the JSON string escape at byte %d is half of a UTF-16 pair, which is no text: write both halves, or U+FFFD", at)
 	}
-	if bytes.Contains(data, []byte(`\ufffd`)) || longNumber(data) {
+	if bytes.Contains(data, []byte(`\ufffd`)) || longNumber(data) || longExponent(data) {
 		return changed(reflect.ValueOf(v), "", false)
 	}
 	return ""
@@ -156,6 +156,24 @@ func longNumber(data []byte) bool {
 	return false
 }
 
+// longExponent reports whether data may hold a number beyond those of a float64, such as 1e400. Texts may look like one.
+func longExponent(data []byte) bool {
+	digit := func(i int) bool { return i < len(data) && data[i] >= '0' && data[i] <= '9' }
+	for i, c := range data {
+		if c != 'e' && c != 'E' || i == 0 || !digit(i-1) {
+			continue
+		}
+		from := i + 1
+		if from < len(data) && data[from] == '+' {
+			from++
+		}
+		if digit(from) && digit(from+1) && digit(from+2) {
+			return true
+		}
+	}
+	return false
+}
+
 // changed says where v, found at path, has a value that JSON changes. v has been encoded, so it is no cycle. loose
 // tells that it lies in an any, which decodes to JSON's own types.
 func changed(v reflect.Value, path string, loose bool) string {
@@ -176,8 +194,15 @@ func changed(v reflect.Value, path string, loose bool) string {
 		}
 		return ""
 	}
-	if formOf(reflect.PointerTo(t), marshaler, textMarshaler) != structural {
-		return "" // it writes itself
+	if formOf(reflect.PointerTo(t), marshaler, textMarshaler) != structural { // it writes itself
+		switch {
+		case !loose || !v.CanInterface():
+			return ""
+		case v.CanAddr(): // its methods may have a pointer receiver
+			return changedJSON(v.Addr().Interface(), path)
+		default:
+			return changedJSON(v.Interface(), path)
+		}
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -199,6 +224,25 @@ func changed(v reflect.Value, path string, loose bool) string {
 		}
 	}
 	return ""
+}
+
+// changedJSON says which number is changed that v, such as raw JSON, writes itself into an any at path.
+func changedJSON(v any, path string) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "" // v lies in a value that has been encoded
+	}
+	numbers := json.NewDecoder(bytes.NewReader(data))
+	numbers.UseNumber()
+	for {
+		token, err := numbers.Token()
+		if err != nil {
+			return ""
+		}
+		if n, ok := token.(json.Number); ok && !exactText(n.String()) {
+			return inexactNumber(path, n.String())
+		}
+	}
 }
 
 func changedItem(v reflect.Value, path string, loose bool) string {
@@ -249,13 +293,18 @@ func at(path string) string {
 func start(s string) string { return s[:min(len(s), shown)] }
 
 func inexactNumber(path, number string) string {
-	return fmt.Sprintf("%s is %s in an any, which is read as a float64 and loses digits: use a field of an integer type, or a string", at(path), start(number))
+	return fmt.Sprintf("%s is %s in an any, which is read as a float64 that cannot hold it: use a field of an integer type, or a string", at(path), start(number))
 }
 
-// exactText reports whether a float64 holds the integer of a text. Another number was a float64 before, or is as close as it gets.
+// exactText reports whether a float64 holds the number of a text. One with a fraction or an exponent was a float64 before, or is as
+// close as it gets, unless it is beyond them all.
 func exactText(number string) bool {
 	n, ok := new(big.Int).SetString(number, 10)
-	if !ok || n.BitLen() <= 53 {
+	if !ok {
+		_, err := strconv.ParseFloat(number, 64)
+		return err == nil
+	}
+	if n.BitLen() <= 53 {
 		return true
 	}
 	f, _ := new(big.Float).SetInt(n).Float64()

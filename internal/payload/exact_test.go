@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,10 @@ func TestEncodeExactRefuses(t *testing.T) {
 		"an integer in an any":        {loose{Any: int64(1<<53 + 1)}, "Any is 9007199254740993"},
 		"one in a map in a list":      {loose{Items: []loose{{}, {Rest: map[string]any{"n": uint64(math.MaxUint64)}}}}, "Items[1].Rest[n] is 18446744073709551615"},
 		"a json.Number in an any":     {map[string]any{"n": json.Number("12345678901234567891")}, "[n] is 12345678901234567891"},
+		"a number beyond all floats":  {map[string]any{"n": []any{json.Number("1e400")}}, "[n][0] is 1e400"},
+		"one with a sign":             {map[string]any{"n": json.Number("-2.5E+309")}, "[n] is -2.5E+309"},
+		"raw numbers in an any":       {loose{Any: json.RawMessage(`{"a":[1,12345678901234567891]}`)}, "Any is 12345678901234567891"},
+		"a big integer in an any":     {loose{Any: new(big.Int).Lsh(big.NewInt(3), 60).Add(big.NewInt(1), new(big.Int).Lsh(big.NewInt(3), 60))}, "Any is 3458764513820540929"},
 		"text":                        {loose{Items: []loose{{Text: "caf\xe9"}}}, `Items[0].Text is text that is not UTF-8: "caf\xe9"`},
 		"a plain text":                {"\xff", "the value is text that is not UTF-8"},
 		"a key":                       {map[string]int{"a\xff": 1}, "a key of the value"},
@@ -62,6 +67,9 @@ func TestEncodeExactAccepts(t *testing.T) {
 		"a float":                    loose{Any: 1e300},
 		"long digits in a text":      loose{Text: "4111111111111111", Rest: map[string]any{"card": "41111111111111112"}},
 		"raw numbers":                loose{Raw: json.RawMessage("12345678901234567891")},
+		"exponents":                  loose{Any: json.Number("1e308"), Text: "2e500", Rest: map[string]any{"id": "7e999"}},
+		"raw numbers of their field": loose{Raw: json.RawMessage(`1e400`)},
+		"short raw numbers":          loose{Any: json.RawMessage(`{"n":42,"s":"12345678901234567891"}`)},
 		"U+FFFD":                     loose{Text: "\ufffd", Raw: json.RawMessage(`"\ufffd"`)},
 		"a text that shows escapes":  loose{Text: `\ufffd \ud83d`},
 		"a pair":                     json.RawMessage(`"\ud83d\ude00 \\ud83d"`),
