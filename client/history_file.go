@@ -169,9 +169,10 @@ func WriteHistory(w io.Writer, f HistoryFile) error {
 // history is an error, too.
 func ReadHistories(r io.Reader) iter.Seq2[HistoryFile, error] {
 	return func(yield func(HistoryFile, error) bool) {
-		values := json.NewDecoder(r)
+		bounded := &valueReader{r: r}
+		values := json.NewDecoder(bounded)
 		for n := 1; ; n++ {
-			f, err := readHistory(values)
+			f, err := readHistory(values, bounded)
 			switch {
 			case errors.Is(err, io.EOF) && n > 1:
 				return
@@ -188,9 +189,31 @@ func ReadHistories(r io.Reader) iter.Seq2[HistoryFile, error] {
 	}
 }
 
+// maxHistoryValue bounds a value of a history file in bytes: a commit in base64, with a view of the same size.
+const maxHistoryValue = 4 * provider.MaxCommitBytes
+
+// valueReader reads at most maxHistoryValue bytes from each call of next to the following one.
+type valueReader struct {
+	r    io.Reader
+	left int
+}
+
+func (v *valueReader) next() { v.left = maxHistoryValue }
+
+// Read implements io.Reader.
+func (v *valueReader) Read(p []byte) (n int, err error) {
+	if v.left == 0 {
+		return 0, fmt.Errorf("%w: a value in it is longer than %d bytes: events are not", ErrHistoryFile, maxHistoryValue)
+	}
+	n, err = v.r.Read(p[:min(len(p), v.left)])
+	v.left -= n
+	return n, err
+}
+
 // readHistory reads one history. It returns io.EOF at the end of the file.
-func readHistory(values *json.Decoder) (f HistoryFile, err error) {
+func readHistory(values *json.Decoder, bounded *valueReader) (f HistoryFile, err error) {
 	var head historyHead
+	bounded.next()
 	if err := values.Decode(&head); err != nil {
 		if errors.Is(err, io.EOF) {
 			return f, io.EOF
@@ -215,6 +238,7 @@ func readHistory(values *json.Decoder) (f HistoryFile, err error) {
 		var line struct {
 			Bytes []byte `json:"bytes"`
 		}
+		bounded.next()
 		err := values.Decode(&line)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return f, fmt.Errorf("%w: it is cut off: instance %q has %d of %d events", ErrHistoryFile, f.InstanceID, id-1, head.Events)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -161,6 +162,41 @@ func TestHistoryFileRefusesWhatItCannotRead(t *testing.T) {
 			t.Errorf("got %v, want that of the reader", err)
 		}
 	}
+}
+
+// A value that does not end is not read into memory. Nothing that an export writes is as long.
+func TestHistoryFileBoundsAValue(t *testing.T) {
+	longtest.Skip(t)
+	t.Parallel()
+	head := strings.SplitAfter(written(t, sample()), "\n")[0]
+	for name, begin := range map[string]string{"first": `{"x":"`, "event": head + `{"bytes":"`} {
+		endless := &endlessReader{strings.NewReader(begin), 0}
+		for _, err := range client.ReadHistories(endless) {
+			if !errors.Is(err, client.ErrHistoryFile) || !strings.Contains(err.Error(), "longer than") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if endless.n > 4*provider.MaxCommitBytes {
+			t.Errorf("%s: it read %d bytes", name, endless.n)
+		}
+	}
+}
+
+// endlessReader reads begin, and then the same letter for ever.
+type endlessReader struct {
+	begin *strings.Reader
+	n     int // letters that were read
+}
+
+func (r *endlessReader) Read(p []byte) (int, error) {
+	if r.begin.Len() > 0 {
+		return r.begin.Read(p)
+	}
+	for i := range p {
+		p[i] = 'A'
+	}
+	r.n += len(p)
+	return len(p), nil
 }
 
 type badReader struct{ err error }
