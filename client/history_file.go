@@ -207,7 +207,7 @@ func (v *valueReader) Read(p []byte) (n int, err error) {
 	}
 	n, err = v.r.Read(p[:min(len(p), v.left)])
 	v.left -= n
-	return n, err
+	return n, err //nolint:wrapcheck // the error of the caller's reader, io.EOF above all
 }
 
 // readHistory reads one history. It returns io.EOF at the end of the file.

@@ -195,14 +195,10 @@ func changed(v reflect.Value, path string, loose bool) string {
 		return ""
 	}
 	if formOf(reflect.PointerTo(t), marshaler, textMarshaler) != structural { // it writes itself
-		switch {
-		case !loose || !v.CanInterface():
-			return ""
-		case v.CanAddr(): // its methods may have a pointer receiver
-			return changedJSON(v.Addr().Interface(), path)
-		default:
-			return changedJSON(v.Interface(), path)
+		if loose && v.CanInterface() {
+			return changedJSON(v, path)
 		}
+		return ""
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -227,8 +223,11 @@ func changed(v reflect.Value, path string, loose bool) string {
 }
 
 // changedJSON says which number is changed that v, such as raw JSON, writes itself into an any at path.
-func changedJSON(v any, path string) string {
-	data, err := json.Marshal(v)
+func changedJSON(v reflect.Value, path string) string {
+	if v.CanAddr() { // its methods may have a pointer receiver
+		v = v.Addr()
+	}
+	data, err := json.Marshal(v.Interface())
 	if err != nil {
 		return "" // v lies in a value that has been encoded
 	}

@@ -25,7 +25,10 @@ func TestConformance(t *testing.T) {
 		opts = append(opts, validations.Part(0, 8))
 	}
 	if racedetector.On {
-		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default", "create/messages-to-a-full-inbox", "limits/rows-of-a-commit"} {
+		for _, name := range []string{
+			"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default", "create/messages-to-a-full-inbox", "create/messages-remembered",
+			"deliver/reply-of-a-full-inbox", "opener/prefix-messages-in-a-full-inbox", "limits/rows-of-a-commit",
+		} {
 			opts = append(opts, validations.Skip(name, "make test-long runs it without the race detector, and that of the memory store with it"))
 		}
 	}
