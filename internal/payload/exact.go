@@ -194,11 +194,8 @@ func changed(v reflect.Value, path string, loose bool) string {
 		}
 		return ""
 	}
-	if formOf(reflect.PointerTo(t), marshaler, textMarshaler) != structural { // it writes itself
-		if loose && v.CanInterface() {
-			return changedJSON(v, path)
-		}
-		return ""
+	if formOf(reflect.PointerTo(t), marshaler, textMarshaler) != structural {
+		return changedJSON(v, path, loose)
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -222,8 +219,11 @@ func changed(v reflect.Value, path string, loose bool) string {
 	return ""
 }
 
-// changedJSON says which number is changed that v, such as raw JSON, writes itself into an any at path.
-func changedJSON(v reflect.Value, path string) string {
+// changedJSON says which number is changed that v, which writes itself, such as raw JSON, writes into an any at path.
+func changedJSON(v reflect.Value, path string, loose bool) string {
+	if !loose || !v.CanInterface() {
+		return ""
+	}
 	if v.CanAddr() { // its methods may have a pointer receiver
 		v = v.Addr()
 	}

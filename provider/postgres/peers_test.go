@@ -2,9 +2,10 @@ package postgres
 
 import (
 	"fmt"
-	"github.com/perdure/perdure/internal/testkit/longtest"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
 // With up to twenty busy processes each one hears about a thousand notifications in a second, as with two.
