@@ -122,7 +122,7 @@ func TestKilledWorkersFinishJobs(t *testing.T) {
 func finishJobs(t *testing.T, j *jobbing, ageing func(statement string)) {
 	t.Helper()
 	const kills = 6
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	j.age(ctx, ageing)
 	counted := j.begin(Counting, "count-", "", jobSize)

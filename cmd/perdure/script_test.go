@@ -42,7 +42,7 @@ func unscripted() []string {
 //	input TEXT           is the standard input of the next command
 //
 // DB stands for the store, DIR for a folder that is empty at the beginning, and NODE for the owner of the node. Behind a command stands its
-// output. A line "! TEXT" is standard error, and "= N" an exit code that is not 0. Lines with # and empty lines are kept. Scripts whose
+// output, with SPAN for how long an attempt took. A line "! TEXT" is standard error, and "= N" an exit code that is not 0. Lines with # and empty lines are kept. Scripts whose
 // name begins with sqlite or postgres run on that store only.
 type script struct {
 	t       *testing.T
@@ -132,6 +132,7 @@ func (s *script) repeat(text, command string) {
 // Parts of the output that differ from run to run, besides those of steady.
 var (
 	anyPadding = regexp.MustCompile(`(\S) {2,}`)
+	anySpan    = regexp.MustCompile(`, for [0-9.]+[mµ]?s, on `)
 	anyFigure  = regexp.MustCompile(`"(historyBytes|engineLevel|engine|fileBytes|bytes)":\d+`)
 )
 
@@ -152,6 +153,7 @@ func (p shellOutput) transcript(s *script) string {
 // empty line becomes ~.
 func (s *script) plain(text string) string {
 	text = s.hide.Replace(steady(s.hide.Replace(text)))
+	text = anySpan.ReplaceAllString(text, ", for SPAN, on ")
 	text = anyFigure.ReplaceAllStringFunc(text, func(f string) string { return digits.ReplaceAllString(f, "N") })
 	return strings.ReplaceAll(anyPadding.ReplaceAllString(text, "$1  "), "\n\n", "\n~\n")
 }
