@@ -42,8 +42,8 @@ func unscripted() []string {
 //	input TEXT           is the standard input of the next command
 //
 // DB stands for the store, DIR for a folder that is empty at the beginning, and NODE for the owner of the node. Behind a command stands its
-// output, with SPAN for how long an attempt took. A line "! TEXT" is standard error, and "= N" an exit code that is not 0. Lines with # and empty lines are kept. Scripts whose
-// name begins with sqlite or postgres run on that store only.
+// output, with SPAN for how long an attempt took. A line "! TEXT" is standard error, and "= N" an exit code that is not 0. Lines with # and
+// empty lines are kept. Scripts whose name begins with sqlite or postgres run on that store only.
 type script struct {
 	t       *testing.T
 	path    string
