@@ -165,8 +165,8 @@ func WriteHistory(w io.Writer, f HistoryFile) error {
 }
 
 // ReadHistories ranges over the histories of a file, in order. It ends after the first error, which is ErrHistoryFile or that of
-// reading: a text of another kind, a format of a newer release, events that are missing or cannot be decoded. A file without any
-// history is an error, too.
+// reading: a text of another kind, a format of a newer release, events that are missing or cannot be decoded, a value of more than
+// 128 MiB. A file without any history is an error, too.
 func ReadHistories(r io.Reader) iter.Seq2[HistoryFile, error] {
 	return func(yield func(HistoryFile, error) bool) {
 		bounded := &valueReader{r: r}

@@ -118,7 +118,7 @@ func (s *saga) undo(ctx *orchestration.Context) error {
 }
 
 // patiently retries soon at first, so that the demo is quick. A call that is under way when the order is cancelled ends
-// first, so that its effect is undone, too.
+// first, unless its node is lost, so that its effect is undone, too.
 func patiently() []orchestration.ActivityOption {
 	return []orchestration.ActivityOption{
 		orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 5, InitialInterval: 200 * time.Millisecond}),

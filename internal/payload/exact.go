@@ -156,18 +156,26 @@ func longNumber(data []byte) bool {
 	return false
 }
 
-// longExponent reports whether data may hold a number beyond those of a float64, such as 1e400. Texts may look like one.
+// longExponent reports whether data may hold a number beyond those of a float64, such as 1e400. A text may look like one; the
+// hexadecimal digits of a UUID do not.
 func longExponent(data []byte) bool {
-	digit := func(i int) bool { return i < len(data) && data[i] >= '0' && data[i] <= '9' }
+	digit := func(i int) bool { return i >= 0 && i < len(data) && data[i] >= '0' && data[i] <= '9' }
 	for i, c := range data {
-		if c != 'e' && c != 'E' || i == 0 || !digit(i-1) {
+		if c != 'e' && c != 'E' || !digit(i-1) {
 			continue
 		}
-		from := i + 1
-		if from < len(data) && data[from] == '+' {
-			from++
+		to := i + 1
+		if to < len(data) && data[to] == '+' {
+			to++
 		}
-		if digit(from) && digit(from+1) && digit(from+2) {
+		if !digit(to) || !digit(to+1) || !digit(to+2) {
+			continue
+		}
+		from := i - 1
+		for digit(from) || from >= 0 && (data[from] == '.' || data[from] == '-') {
+			from--
+		}
+		if from < 0 || bytes.IndexByte([]byte(":[, \n\t\r"), data[from]) >= 0 { // what stands before a number
 			return true
 		}
 	}
@@ -227,7 +235,7 @@ func changedJSON(v reflect.Value, path string, loose bool) string {
 	if v.CanAddr() { // its methods may have a pointer receiver
 		v = v.Addr()
 	}
-	data, err := json.Marshal(v.Interface())
+	data, err := Encode(v.Interface())
 	if err != nil {
 		return "" // v lies in a value that has been encoded
 	}

@@ -86,6 +86,20 @@ func TestEncodeExactAccepts(t *testing.T) {
 	}
 }
 
+// IDs do not make values be looked through.
+func TestLongExponentsAreNumbers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`1e400`: true, `[-2.5E+309]`: true, `{"n":1e4000}`: true, `{"n": 12.5e300}`: true,
+		`"7e123456-e29b-41d4-a716-446655447e12"`: false, `"12e4567"`: false, `{"id":"0-0e123"}`: false,
+		`[1e30,1e-400]`: false, `{"e100":1}`: false, `1e+30`: false,
+	} {
+		if got := longExponent([]byte(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
 func BenchmarkEncodeExact(b *testing.B) {
 	large := make([]order, 8) // 1 KB
 	for i := range large {

@@ -38,7 +38,6 @@ func TestJanitorReadsNoEndedInstances(t *testing.T) {
 // A ready time that is missing, or later than the first message, is mended wherever the instance is, and waiting
 // fetches are woken.
 func TestHazard05_JanitorMendsReadyTimes(t *testing.T) {
-	longtest.Skip(t)
 	p := store(t)
 	in := create(t, p, "in")
 	waits := create(t, p, "waits for a message")

@@ -253,7 +253,6 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 
 // An owner is dead only if a process served it, and all that did are dead.
 func TestHazard24_OwnersInDoubtLive(t *testing.T) {
-	longtest.Skip(t)
 	p := store(t)
 	s := byHand(t, p)
 	var all []*attended
@@ -277,7 +276,6 @@ func TestHazard24_OwnersInDoubtLive(t *testing.T) {
 // A process that closes the store leaves no lease behind, and others learn of it at once. An owner that another process
 // serves, too, continues.
 func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
-	longtest.Skip(t)
 	p := store(t)
 	byHand(t, p)
 	gone, _, _ := holder(t, p, "gone")

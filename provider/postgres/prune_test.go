@@ -3,14 +3,12 @@ package postgres
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
 // TestHazard87_PruneReadsWhatItRemoves counts what Prune reads beside many instances and many children, in a store that was never analyzed. It
 // read 7,000 pages for 20 instances, and the links of all children for each.
 func TestHazard87_PruneReadsWhatItRemoves(t *testing.T) {
-	longtest.Skip(t)
 	const all, some = 24_000, 20
 	p := plansOnce(t)
 	fill(t, p, all)

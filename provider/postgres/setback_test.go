@@ -71,7 +71,6 @@ func namesOf(turns []provider.Turn) (ids []string) {
 // The clock of the database is set back by ten minutes. Items that were due at once are still taken, by this process
 // and by one that does not know of steps. Items with a delay wait for the clock.
 func TestHazard25_SetBackClockHidesNothingThatWaits(t *testing.T) {
-	longtest.Skip(t)
 	t.Parallel()
 	for _, by := range []time.Duration{-10 * time.Minute, -26 * time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
@@ -160,7 +159,6 @@ func completeTask(t *testing.T, p *Provider) {
 
 // A process that opens the store after the step learns of it from the stored stamps.
 func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
-	longtest.Skip(t)
 	p, _, set := stepped(t)
 	url, o := p.db.pool.Config().ConnString(), Options{Schema: p.db.opts.Schema}
 	create(t, p, "start")
@@ -175,7 +173,6 @@ func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
 
 // The leases of a process that died before the step end as soon as any others. Its row is stamped in the future.
 func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
-	longtest.Skip(t)
 	p, s, set := stepped(t)
 	exec(t, p, `INSERT INTO perdure.process (id, owners, renewed_at) VALUES ('dead', '{dead}', `+sqlNow+`)`)
 	beat(t, s)

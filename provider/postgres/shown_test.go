@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -27,7 +26,6 @@ func unshown(t *testing.T, p *Provider) {
 // When a process gets its first lease, in whatever way, its row already names the owner. Otherwise nobody would end the
 // lease if it was killed now.
 func TestHazard24_FirstLeaseIsShown(t *testing.T) {
-	longtest.Skip(t)
 	p := store(t)
 	unshown(t, p)
 	handed := func(owner string) []provider.NewTask {
@@ -91,7 +89,6 @@ func TestHazard24_FirstLeaseIsShown(t *testing.T) {
 // A process is killed as soon as it holds its first lease. Another one that waits for work gets it long before the
 // lease expires.
 func TestHazard24_KilledAtItsFirstLease(t *testing.T) {
-	longtest.Skip(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits until a process counts as dead")
