@@ -175,7 +175,7 @@ func longExponent(data []byte) bool {
 		for digit(from) || from >= 0 && (data[from] == '.' || data[from] == '-') {
 			from--
 		}
-		if from < 0 || bytes.IndexByte([]byte(":[, \n\t\r"), data[from]) >= 0 { // what stands before a number
+		if from < 0 || strings.IndexByte(":[, \n\t\r", data[from]) >= 0 { // what stands before a number
 			return true
 		}
 	}
