@@ -3,6 +3,7 @@ package validations
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +81,42 @@ func TestSuitePassesASlowStore(t *testing.T) {
 					})
 				})
 			}
+		})
+	}
+}
+
+// One call may take seconds on a busy machine, such as a commit that waits for the disk. The slower run that follows must pass, too.
+func TestSuitePassesAStoreThatIsLateOnce(t *testing.T) {
+	longtest.Skip(t)
+	t.Parallel()
+	for _, c := range cases() {
+		t.Run(c.group+"/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.slow {
+				t.Skip("makes thousands of calls")
+			}
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				v := judge(c, 1, func(c testCase, pace int) (*trial, []string) {
+					runs++
+					m := newMutant()
+					once, late := sync.Once{}, 1500*time.Millisecond
+					slowly(&m.create, func() (d time.Duration) {
+						once.Do(func() { d = late })
+						return d
+					})
+					one := &trial{Full: provider.FullOf(atPace(m, pace)), beginTx: m.begin, times: pace}
+					failures := execute(t.Context(), c, one, 2*time.Minute)
+					if err := m.Provider.Close(); err != nil {
+						t.Error(err)
+					}
+					return one, failures
+				})
+				for _, f := range v.failures {
+					t.Errorf("run %d: %s", runs, f)
+				}
+				time.Sleep(time.Hour) //nolint:forbidigo // of a bubble's clock: calls that nobody awaits come back
+			})
 		})
 	}
 }
