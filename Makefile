@@ -119,8 +119,10 @@ test-plain: need-go ## part 2 of test-long: tests of all other packages
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 30m $(TESTFLAGS) $$pkgs && \
-		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 30m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
+		status=0; \
+		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 30m $(TESTFLAGS) $$pkgs || status=$$?; \
+		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 30m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration || status=$$?; \
+		return $$status; \
 	}; $(call timed,go test,part)
 
 # Modules of their own that the linter looks at, too: all but bench/compare, which fetches other engines.
