@@ -35,8 +35,8 @@ func KeepVersion() ContinueOption {
 // keep their version if they continue before they were given anything new. [KeepVersion] always does.
 //
 // The input is made at the call. If the code has handlers, use [ContinueAsNewAfterHandlers]: the next execution lacks what a handler changes
-// after the call. The caller of such an update gets its output together with client.ErrNotCarried. Such a handler is logged, and counted in
-// Stats.HandlersLate.
+// after the call, also before the function returns. The caller of such an update gets its output together with client.ErrNotCarried. Such
+// a handler is logged, and counted in Stats.HandlersLate.
 //
 // Only the function continues as new. In a handler the call returns ErrInvalid.
 func ContinueAsNew[In any](ctx *Context, in In, opts ...ContinueOption) error {
@@ -55,6 +55,7 @@ func ContinueAsNew[In any](ctx *Context, in In, opts ...ContinueOption) error {
 	if err != nil {
 		return err
 	}
+	scope.TookInput()
 	return bind.Continue(next)
 }
 

@@ -178,6 +178,28 @@ func TestHazard114_TheNextExecutionHasWhatHandlersDid(t *testing.T) {
 	})
 }
 
+// The function may wait between making the input and its return, as a deferred function does. What handlers do meanwhile is not in the input.
+func TestHazard124_ThePlainFormTellsCallersBeforeTheReturn(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		rt, h, gate := startLedger(e, ledger(func(ctx *octx, t *tally) error {
+			defer func() { _, _ = orchestration.Events[none](ctx, "return").Receive(ctx) }()
+			return plain(ctx, t)
+		}))
+		u := askAdd(e, h, 1)
+		raise(e, h, "roll", none{})
+		close(gate)
+		if n, err := outcomeOf(e, u); n != 1 || !errors.Is(err, client.ErrNotCarried) {
+			e.T.Errorf("the update: %d, %v, want its output and that it is not carried", n, err)
+		}
+		e.Raise(h.Key(), "return", none{})
+		stopLedger(e, h)
+		if late := rt.Stats().HandlersLate; late != 1 {
+			e.T.Errorf("%d handlers were late, want 1", late)
+		}
+	})
+}
+
 // The caller of a handler that was under way beside the plain form gets the output, and is told that the next execution lacks its changes. So
 // is that of a Serial update which only then has its turn. A repeat gets the same, and so does another process.
 func TestHazard124_ThePlainFormTellsCallers(t *testing.T) {

@@ -29,7 +29,7 @@ type handlerJob struct {
 	ended   waitList                 // for the ends of runs
 	endedAt int64                    // the last message when a run ended, by event ID
 	shut    int                      // calls of ContinueLate that keep the door shut: no message begins a run
-	taking  int                      // of these: calls that make the input of the next execution, or have made it
+	taking  int                      // calls that make the input of the next execution, or have made it
 }
 
 // handlerRun is a run of a handler, from the message that began it until its function returns or the execution ends.

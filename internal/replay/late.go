@@ -72,6 +72,13 @@ func (s *Scope) ContinueLate(input func() ([]byte, error)) (data []byte, err err
 	return data, nil
 }
 
+// TookInput notes that the code has made the input of the next execution and is about to return. Other code may run before it does: a
+// deferred function may wait. What a handler does then is not in the input.
+func (s *Scope) TookInput() {
+	s.x.sched.look()
+	s.x.job.taking++
+}
+
 // RefuseInHandler returns an error if a handler calls it: only the main function continues as new.
 func (s *Scope) RefuseInHandler() error {
 	if s.x.sched.look().run == nil {
