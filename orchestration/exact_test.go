@@ -80,19 +80,27 @@ func TestValuesThatWouldChangeAreRefused(t *testing.T) {
 	})
 }
 
-// An output that nobody could read fails the instance, which does not show as completed.
+// An output that nobody could read fails the instance, which does not show as completed, or the update.
 func TestOutputsTooDeepFail(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		reg := registry(e.T)
-		enginetest.Orchestration(e.T, reg, "main", func(*octx, none) (any, error) {
-			return []any{json.RawMessage(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}, nil
+		deep := []any{json.RawMessage(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (any, error) {
+			orchestration.HandleUpdate(ctx, "u", func(*octx, none) (any, error) { return deep, nil })
+			_, err := orchestration.Events[none](ctx, "end").Receive(ctx)
+			return deep, err
 		})
 		e.Start(reg)
 		h, err := client.StartNamed[any](e.T.Context(), e.Client(client.Options{}), "main", none{})
 		if err != nil {
 			e.T.Fatal(err)
 		}
+		_, err = client.Update[any](e.T.Context(), h, "u", none{})
+		if !errors.Is(err, client.ErrUpdateFailed) || !errors.Is(err, orchestration.ErrPayload) || !strings.Contains(err.Error(), "deep") {
+			e.T.Errorf("the update: %v", err)
+		}
+		e.Raise(h.Key(), "end", none{})
 		if _, err := h.Wait(e.T.Context()); !errors.Is(err, client.ErrFailed) || !errors.Is(err, orchestration.ErrPayload) || !strings.Contains(err.Error(), "deep") {
 			e.T.Errorf("ended with %v", err)
 		}

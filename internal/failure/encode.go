@@ -108,7 +108,7 @@ func (e *encoder) identify(f *history.Failure, err error) {
 			f.Type = goType(err)
 			return
 		}
-		data, failed := payload.Encode(err)
+		data, failed := payload.EncodeReadable(err)
 		if failed != nil {
 			f.Type = goType(err)
 			f.Message += fmt.Sprintf(" (%v)", failed)

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -254,5 +255,28 @@ func TestWraps(t *testing.T) {
 		if got := Wraps(c.err, errDeclined); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// deepError has details that are nested one deeper than its field.
+type deepError struct{ Field json.RawMessage }
+
+func (e *deepError) Error() string { return "deep" }
+
+// Details that nobody could read are left out where the error is stored, and its message says why.
+func TestDetailsTooDeepAreLeftOut(t *testing.T) {
+	s := new(Set)
+	if err := AddType[*deepError](s, "deep"); err != nil {
+		t.Fatal(err)
+	}
+	nested := func(depth int) error {
+		return &deepError{json.RawMessage(strings.Repeat("[", depth) + strings.Repeat("]", depth))}
+	}
+	if _, got := store(t, s, nested(9_999)); !errors.As(got, new(*deepError)) {
+		t.Errorf("details as deep as may be are lost: %v", got)
+	}
+	f, got := store(t, s, nested(10_000))
+	if f.Registered || f.Details != nil || !strings.Contains(got.Error(), "more than 10000 deep") {
+		t.Errorf("stored %d bytes of details, registered %t: %v", len(f.Details), f.Registered, got)
 	}
 }

@@ -29,7 +29,8 @@ func EncodeExact(v any) ([]byte, error) {
 	return data, nil
 }
 
-// EncodeReadable is Encode for what a function returns. It refuses only what nobody could read: a value nested too deep.
+// EncodeReadable is Encode for what a function or a handler returns: an output, or an error. It refuses only what nobody could read:
+// a value nested too deep.
 func EncodeReadable(v any) ([]byte, error) {
 	data, err := Encode(v)
 	if err != nil {
