@@ -53,6 +53,10 @@ var adviceOn = map[invariant.Rule]advice{
 		"no process takes the instance, because its row no longer says which orchestration it runs",
 		"run 'perdure doctor --repair': it takes the name from the event that started the instance",
 	},
+	invariant.ReservedID: {
+		"perdure's own work of that ID, such as the retention, cannot begin while the instance is stored",
+		"keep what you need of it with 'perdure history', then end it with 'perdure terminate' and remove it with 'perdure delete'",
+	},
 	invariant.UnreadableRow: {
 		"a row cannot be read; its instance cannot continue, all others can",
 		"restore a backup",

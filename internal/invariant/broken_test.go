@@ -61,6 +61,8 @@ func breaks() map[string]struct {
 			"missing-name waits 0",
 		},
 
+		"ID of perdure's own": {execs(`UPDATE perdure_instance SET id = 'perdure/retention' WHERE id = 'failed'`), "reserved-id perdure/retention 0"},
+
 		"task lost":  {execs(`DELETE FROM perdure_task WHERE key = @waits`), "stuck waits 2"},
 		"timer lost": {execs(`DELETE FROM perdure_inbox WHERE key = @waits`, emptyInbox+`'waits'`), "stuck waits 3"},
 		"child lost": {execs(`DELETE FROM perdure_history WHERE key = @child`, `DELETE FROM perdure_instance WHERE id = 'child'`), "stuck waits 4"},

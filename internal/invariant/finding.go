@@ -39,6 +39,8 @@ const (
 	ParentChild Rule = "parent-child"
 	// MissingName: an instance that runs has lost the name of its orchestration, so no node fetches it.
 	MissingName Rule = "missing-name"
+	// ReservedID: an instance of a service has an ID that belongs to perdure itself.
+	ReservedID Rule = "reserved-id"
 	// UnreadableRow: a row cannot be read.
 	UnreadableRow Rule = "unreadable-row"
 )
@@ -47,7 +49,7 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		MissingOutcome, UnexpectedOutcome, Stuck, EventGap, UndecodableEvent, ResultObservedTwice, Leftover, Orphan,
-		DeadLease, ReadyTime, ParentChild, MissingName, UnreadableRow,
+		DeadLease, ReadyTime, ParentChild, MissingName, ReservedID, UnreadableRow,
 	}
 }
 

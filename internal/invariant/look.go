@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -49,6 +50,9 @@ func (l *look) examine(ctx context.Context, rows *tapes) (err error) {
 func (l *look) rules(ctx context.Context, rows *tapes) error {
 	if l.in.Name == "" && !l.in.Status.Ended() {
 		l.addf(MissingName, 0, 0, "it is %s and has no name", l.in.Status)
+	}
+	if l.in.Name != "" && reserved.ID(l.in.ID) && !reserved.Name(l.in.Name) {
+		l.addf(ReservedID, 0, 0, "IDs that begin with %s belong to perdure itself, and it is an instance of %s", reserved.IDPrefix, l.in.Name)
 	}
 	for n := int64(1); n <= l.in.Execution; n++ {
 		if err := l.execution(ctx, n, rows); err != nil {
