@@ -9,7 +9,6 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/upgrade"
-	"github.com/perdure/perdure/provider"
 )
 
 const (
@@ -23,7 +22,7 @@ const (
 type Order struct {
 	Reason string    `json:"reason,omitempty"`
 	By     string    `json:"by,omitempty"` // the principal; "": the embedding service
-	At     time.Time `json:"at"`           // by the clock of the process that gave it; UTC
+	At     time.Time `json:"at"`           // by the storage's clock; UTC
 }
 
 // Confirmation says which nodes obey an order that is stored. Both lists have owners, as Nodes has.
@@ -73,7 +72,7 @@ func (c *Client) order(
 		a.detail += ": " + reason
 	}
 	err = c.perform(ctx, a, func(ctx context.Context) error {
-		by := control.Order{Reason: reason, At: provider.TimeOf(time.Now())}
+		by := control.Order{Reason: reason}
 		if p, ok := c.Principal(); ok {
 			by.By = p.Name
 		}

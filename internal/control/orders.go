@@ -26,7 +26,7 @@ var ErrTooMany = errors.New("too many orders")
 type Order struct {
 	Reason string        `json:"reason,omitempty"`
 	By     string        `json:"by,omitempty"` // a principal; "": the embedding service
-	At     provider.Time `json:"at"`
+	At     provider.Time `json:"at"`           // by the storage's clock; earlier releases wrote that of the caller
 }
 
 // Orders are all orders of a store.
@@ -35,7 +35,7 @@ type Orders struct {
 	Drained map[string]Order `json:"drained,omitempty"` // by owner of the node
 
 	Version int64         `json:"-"` // of the record; 0: there is none
-	Now     provider.Time `json:"-"` // when it was read
+	Now     provider.Time `json:"-"` // when it was read, 0 if there is no record
 }
 
 // Read returns the orders of a store. A store without records returns an error that wraps errors.ErrUnsupported.
@@ -59,12 +59,17 @@ func Read(ctx context.Context, store provider.Keeper) (Orders, error) {
 const tries = 20
 
 // Change reads the orders, changes them and writes them, unless nothing has changed. It returns what is stored then. It
-// succeeds again when it is repeated.
+// succeeds again when it is repeated. In change, Now is the storage's time.
 func Change(ctx context.Context, store provider.Keeper, change func(o *Orders)) (Orders, error) {
 	for n := 0; ; n++ {
 		o, err := Read(ctx, store)
 		if err != nil {
 			return o, err
+		}
+		if o.Now == 0 {
+			if o.Now, err = now(ctx, store); err != nil {
+				return o, err
+			}
 		}
 		before := Orders{Paused: maps.Clone(o.Paused), Drained: maps.Clone(o.Drained)}
 		change(&o)
@@ -91,7 +96,16 @@ func Change(ctx context.Context, store provider.Keeper, change func(o *Orders)) 
 	}
 }
 
-// Pause pauses a queue. A queue that is paused keeps its first order.
+// now returns the storage's time.
+func now(ctx context.Context, store provider.Keeper) (provider.Time, error) {
+	res, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Max: 1})
+	if err != nil {
+		return 0, fmt.Errorf("asking for the storage's time: %w", err)
+	}
+	return res.Now, nil
+}
+
+// Pause pauses a queue as of Now. A queue that is paused keeps its first order.
 func (o *Orders) Pause(queue string, by Order) {
 	if _, paused := o.Paused[queue]; paused {
 		return
@@ -99,10 +113,11 @@ func (o *Orders) Pause(queue string, by Order) {
 	if o.Paused == nil {
 		o.Paused = make(map[string]Order)
 	}
+	by.At = o.Now
 	o.Paused[queue] = by
 }
 
-// Drain drains a node. A node that drains keeps its first order. Orders to other nodes go unless alive reports that they are in the list.
+// Drain drains a node as of Now. A node that drains keeps its first order. Orders to other nodes go unless alive reports that they are in the list.
 func (o *Orders) Drain(owner string, by Order, alive func(owner string) bool) {
 	maps.DeleteFunc(o.Drained, func(owner string, _ Order) bool { return !alive(owner) })
 	if _, drained := o.Drained[owner]; drained {
@@ -111,5 +126,6 @@ func (o *Orders) Drain(owner string, by Order, alive func(owner string) bool) {
 	if o.Drained == nil {
 		o.Drained = make(map[string]Order)
 	}
+	by.At = o.Now
 	o.Drained[owner] = by
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/provider"
@@ -42,6 +43,42 @@ func TestOrdersAtTheSameTime(t *testing.T) {
 	again, err := control.Change(t.Context(), store, func(o *control.Orders) { o.Pause("3", control.Order{Reason: "later"}) })
 	if err != nil || again.Version != 10 || again.Paused["3"].Reason != "3" {
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// behind is a clock that is an hour behind the machine's.
+type behind struct{}
+
+func (behind) Now() time.Time { return time.Now().Add(-time.Hour) }
+
+func (behind) Timer(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
+// The time of an order is the storage's, whatever the clock of the caller shows: those of several callers are compared.
+func TestOrdersHaveTheTimeOfTheStorage(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{Clock: behind{}})
+	t.Cleanup(func() { _ = store.Close() })
+	for name, change := range map[string]func(o *control.Orders){
+		"first": func(o *control.Orders) { o.Pause("q", control.Order{}) },
+		"second": func(o *control.Orders) {
+			o.Drain("n", control.Order{At: provider.TimeOf(time.Now())}, func(string) bool { return true })
+		},
+	} {
+		if _, err := control.Change(t.Context(), provider.FullOf(store), change); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	o, err := control.Read(t.Context(), provider.FullOf(store))
+	if err != nil || len(o.Paused) != 1 || len(o.Drained) != 1 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	for _, at := range []provider.Time{o.Paused["q"].At, o.Drained["n"].At} {
+		if ago := time.Since(at.Std()); ago < 59*time.Minute || ago > 2*time.Hour {
+			t.Errorf("an order is %v old, want the hour that the storage's clock is behind", ago)
+		}
 	}
 }
 
