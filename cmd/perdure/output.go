@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -74,7 +73,8 @@ func writeJSON(w io.Writer, v any) error { return encode(w, v, true) }
 // writeLine writes JSON on one line.
 func writeLine(w io.Writer, v any) error { return encode(w, v, false) }
 
-// encode does not indent by encoding/json, which writes 180 MB for 18 KB that is nested deep.
+// encode does not indent by encoding/json, which writes 180 MB for 18 KB that is nested deep. What would grow to more than four times
+// its size by indentation stays on one line.
 func encode(w io.Writer, v any, indented bool) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -83,8 +83,9 @@ func encode(w io.Writer, v any, indented bool) error {
 	if err == nil {
 		out := text.Bytes()
 		if indented {
-			out, _ = payload.Pretty(out, math.MaxInt-1)
-			out = append(out, '\n')
+			if lines, cut := payload.Pretty(out, 4*len(out)+64<<10); !cut {
+				out = append(lines, '\n')
+			}
 		}
 		_, err = w.Write(escapeJSON(out))
 	}

@@ -24,3 +24,15 @@ func TestDeepJSONIsPrintedInItsSize(t *testing.T) {
 		t.Errorf("printed %.40q ... %q", printed.String(), printed.String()[printed.Len()-40:])
 	}
 }
+
+// A long list that lies deep would grow by its indentation to more than forty times its size.
+func TestLongJSONIsPrintedInItsSize(t *testing.T) {
+	long := json.RawMessage(strings.Repeat("[", 19) + strings.Repeat("1,", 200_000) + "1" + strings.Repeat("]", 19))
+	var printed bytes.Buffer
+	if err := writeJSON(&printed, map[string]any{"event": long}); err != nil {
+		t.Fatal(err)
+	}
+	if printed.Len() > 5*len(long) || !json.Valid(printed.Bytes()) || !strings.HasSuffix(printed.String(), "]}\n") {
+		t.Errorf("%d bytes are printed as %d, valid JSON: %t", len(long), printed.Len(), json.Valid(printed.Bytes()))
+	}
+}
