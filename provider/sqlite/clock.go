@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,8 @@ import (
 const (
 	// maxDrift is how far the clocks may drift apart before that counts as a step.
 	maxDrift = 50_000
+	// closely is how long reading both clocks may take so that it shows a step, and readings is how often that is tried.
+	closely, readings = 1_000, 100
 	// slew is how much slower the store's time goes while it is ahead of the wall clock: by one part in slew.
 	slew = 16
 )
@@ -25,6 +28,7 @@ const (
 type clock struct {
 	fake   func() time.Time
 	read   func() (wall int64, mono time.Duration) // for tests
+	uptime func() int64                            // for tests, in place of bootMicros
 	offset atomic.Int64
 
 	mu     sync.Mutex
@@ -90,18 +94,33 @@ func (c *clock) stepped() bool {
 	return news
 }
 
-// skew returns wall minus elapsed.
+// skew returns wall minus elapsed. It reads one clock between two readings of the other: a process that was stopped between two single
+// readings would take the pause for a step, and leases of other processes for expired.
 func (c *clock) skew() int64 {
 	if c.fake != nil {
 		return 0
 	}
-	offset := int64(c.wall()) - bootMicros()
-	old := c.offset.Load()
-	if d := offset - old; d > maxDrift || d < -maxDrift {
-		c.offset.Store(offset)
-		return offset
+	old, offset, took := c.offset.Load(), int64(0), int64(math.MaxInt64)
+	for n := 0; n < readings && took > closely; n++ {
+		before := c.boottime()
+		wall := int64(c.wall())
+		after := c.boottime()
+		if wall-after <= old+maxDrift && wall-before >= old-maxDrift {
+			return old
+		}
+		if after-before < took {
+			offset, took = wall-before, after-before
+		}
 	}
-	return old
+	c.offset.Store(offset)
+	return offset
+}
+
+func (c *clock) boottime() int64 {
+	if c.uptime != nil {
+		return c.uptime()
+	}
+	return bootMicros()
 }
 
 func (c *clock) elapsed() int64 { return int64(c.wall()) - c.skew() }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +25,43 @@ func (c *clocks) pass(d, step time.Duration) {
 }
 
 const hour = 3_600_000_000
+
+// A process that is stopped while it reads the clocks takes the pause for no step: the leases of other processes would seem over.
+func TestPauseBetweenTwoClocksIsNoStep(t *testing.T) {
+	var m clocks
+	m.wall.Store(1000 * hour)
+	c := &clock{read: m.read}
+	var stop []time.Duration // before the next readings of the elapsed clock
+	c.uptime = func() int64 {
+		if len(stop) > 0 {
+			m.pass(stop[0], 0)
+			stop = stop[1:]
+		}
+		return m.mono.Load()
+	}
+	const skew = 1000 * hour
+	for name, pauses := range map[string][]time.Duration{
+		"none": nil, "before": {30 * time.Second}, "within": {0, 30 * time.Second}, "after the first": {0, 0, 0, 40 * time.Millisecond},
+	} {
+		stop = pauses
+		if got := c.skew(); got != skew {
+			t.Errorf("%s: the skew is off by %v", name, time.Duration(got-skew)*time.Microsecond)
+		}
+		if got := c.elapsed(); got > m.mono.Load() {
+			t.Errorf("%s: elapsed is %v ahead", name, time.Duration(got-m.mono.Load())*time.Microsecond)
+		}
+	}
+	m.pass(0, time.Hour)
+	stop = []time.Duration{0, time.Second}
+	if got := c.skew(); got != skew+hour {
+		t.Errorf("after a step of an hour the skew is off by %v", time.Duration(got-skew-hour)*time.Microsecond)
+	}
+	stop = slices.Repeat([]time.Duration{2 * time.Millisecond, 3 * time.Millisecond}, 2*readings)
+	m.pass(0, time.Hour)
+	if got := c.skew(); got < skew+2*hour || got > skew+2*hour+10_000 {
+		t.Errorf("without a quick reading the skew is off by %v", time.Duration(got-skew-2*hour)*time.Microsecond)
+	}
+}
 
 func TestHazard25_StoreTimeDoesNotGoBack(t *testing.T) {
 	var m clocks
