@@ -119,6 +119,7 @@ func TestHazard56_AForkHasTheBytesOfItsOrigin(t *testing.T) {
 			for ; err == nil && ctx.Info().HistoryBytes < limit; n++ {
 				err = ctx.Sleep(time.Microsecond)
 			}
+			ctx.SetStatus("full")
 			if err == nil {
 				_, err = orchestration.Events[int](ctx, "go").Receive(ctx)
 			}
@@ -131,6 +132,10 @@ func TestHazard56_AForkHasTheBytesOfItsOrigin(t *testing.T) {
 		c := e.Client(client.Options{})
 		above := startOf[int](e, c, "above", strings.Repeat("above", 40), 1000)
 		for _, h := range []client.Handle[int]{startOf[int](e, c, "fills", "alone", 1000), child(e, "below")} {
+			e.Until("it has filled its history", func() bool { // before the event, which is the point of the fork
+				status, err := client.StatusOf[string](e.T.Context(), h)
+				return err == nil && status == "full"
+			})
 			e.Raise(h.Key(), "go", 1)
 			want, err := ended(e, h)
 			if err != nil {
