@@ -156,7 +156,8 @@ func TestSerialUpdates(t *testing.T) {
 func TestUpdatesWhileTheInstanceCloses(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
-		reg := runtime.NewRegistry()
+		reg, gate := runtime.NewRegistry(), make(chan none)
+		enginetest.Activity(e.T, reg, "gate", gated(gate))
 		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (int, error) {
 			finish := false
 			wait := func(ctx *octx, n int) (int, error) {
@@ -172,7 +173,7 @@ func TestUpdatesWhileTheInstanceCloses(t *testing.T) {
 				return 0, ctx.Sleep(time.Hour)
 			}, orchestration.AbandonAtEnd())
 			orchestration.HandleUpdate(ctx, "finish", func(ctx *octx, _ int) (int, error) {
-				err := ctx.Sleep(300 * time.Millisecond)
+				_, err := orchestration.CallActivityNamed[none](ctx, "gate", none{})
 				finish = true
 				return 0, err
 			})
@@ -201,9 +202,11 @@ func TestUpdatesWhileTheInstanceCloses(t *testing.T) {
 		if err := h.Raise(ctx, "done", none{}); err != nil {
 			e.T.Fatal(err)
 		}
+		handled(e, h.Key(), history.KindMainReturned, 1)
 		if _, err := client.Update[int](ctx, h, "wait", 4); !errors.Is(err, client.ErrClosing) {
 			e.T.Errorf("an update while the instance closes: %v", err)
 		}
+		close(gate)
 		if n, err := outcomeOf(e, client.UpdateOf[int](h, "wait")); err != nil || n != 3 {
 			e.T.Errorf("an accepted update: %d, %v", n, err)
 		}
@@ -221,10 +224,12 @@ func TestUpdatesWhileTheInstanceCloses(t *testing.T) {
 func TestUpdatesOfTheClosingGoAlong(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
-		reg := runtime.NewRegistry()
+		reg, gate := runtime.NewRegistry(), make(chan none)
+		enginetest.Activity(e.T, reg, "gate", gated(gate))
 		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, round int) (int, error) {
 			orchestration.HandleUpdate(ctx, "slow", func(ctx *octx, n int) (int, error) {
-				return round*10 + n, ctx.Sleep(200 * time.Millisecond)
+				_, err := orchestration.CallActivityNamed[none](ctx, "gate", none{})
+				return round*10 + n, err
 			}, orchestration.Validate(func(n int) error {
 				if n == 5 {
 					return fmt.Errorf("no %d in round %d", n, round)
@@ -252,6 +257,7 @@ func TestUpdatesOfTheClosingGoAlong(t *testing.T) {
 		if err != nil {
 			e.T.Fatal(err)
 		}
+		handled(e, h.Key(), history.KindMainReturned, 1)
 		var later []client.UpdateHandle[int]
 		for _, n := range []int{2, 5} {
 			u, err := client.SendUpdate[int](ctx, h, "slow", n)
@@ -260,6 +266,7 @@ func TestUpdatesOfTheClosingGoAlong(t *testing.T) {
 			}
 			later = append(later, u)
 		}
+		close(gate)
 		if n, err := outcomeOf(e, first); !errors.Is(err, client.ErrNotCarried) || n != 11 {
 			e.T.Errorf("the update before: %d, %v", n, err)
 		}
