@@ -57,6 +57,14 @@ func unit(e *engine) time.Duration {
 	return 200 * time.Millisecond
 }
 
+// late is how much later than due something may happen. Only the bubble's clock is exact: a busy machine is late by seconds.
+func late(e *engine) time.Duration {
+	if e.Virtual {
+		return 2 * time.Second
+	}
+	return 30 * time.Second
+}
+
 // rest lets time pass.
 func rest(d time.Duration) {
 	timer := time.NewTimer(d)
