@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -13,6 +14,7 @@ import (
 
 // The cache counts what executions hold. A history that is much longer than the cache is large costs no replay.
 func TestLongInstancesStayCached(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	const steps, size, limit = 200, 16 << 10, 256 << 10 // results of 3.2 MB in all
 	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: limit}}, func(e *enginetest.Engine) {

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -107,6 +108,7 @@ func TestDrainedNodeTakesNoWork(t *testing.T) {
 
 // Timers that the node has claimed ahead, and instances that are pinned to it, go to other nodes at once. After an undrain it claims again.
 func TestDrainedNodeLetsTimersGo(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		reg := registry(e.T)

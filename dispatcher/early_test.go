@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -117,6 +118,7 @@ func TestAhead_TimersAreNotLate(t *testing.T) {
 
 // More timers than can be held are due at once: none is lost, and those that are not held are claimed when they are due.
 func TestAhead_HoldsABoundedNumber(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		const timers = 1500
@@ -148,6 +150,7 @@ func TestAhead_HoldsABoundedNumber(t *testing.T) {
 
 // Timers that are due together are claimed before, however few slots there are for activities: a claim ahead holds none.
 func TestAhead_FewActivitySlotsMakeNoTimerLate(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, busy := range []bool{false, true} {
 		t.Run(fmt.Sprintf("busy %v", busy), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -226,6 +227,7 @@ func TestRenewalThatFails(t *testing.T) {
 // An outage of the storage for a minute fails no work: turns, activities and timers continue afterwards as if
 // nothing had happened.
 func TestOutageOfAMinute(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, opts := range []runtime.Options{{}, {Cache: runtime.CacheOptions{Bytes: 1}}, {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		t.Run(fmt.Sprintf("cache %d %d", opts.Cache.Executions, opts.Cache.Bytes), func(t *testing.T) {

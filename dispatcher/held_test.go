@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -119,6 +120,7 @@ func TestRefusedEndsAreForgottenOnceTheCodeGoesOn(t *testing.T) {
 
 // A flood that turns hold reaches the code in amounts that one commit stores. Messages beyond that go to the dead letters.
 func TestHeldFloodFitsACommit(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		const flood = 13_000

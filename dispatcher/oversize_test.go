@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -88,6 +89,7 @@ func TestPoisonedTaskWithALongName(t *testing.T) {
 
 // The details of many attempts may be more than fits into one renewal: they go in several.
 func TestManyLargeHeartbeatsAreRenewed(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		var deliveries enginetest.Notes[any]

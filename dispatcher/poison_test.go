@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -115,7 +116,7 @@ func TestHazard13_PoisonedInstanceIsBlocked(t *testing.T) {
 				if !offer(e, key, 5) {
 					e.T.Error("a blocked instance takes events")
 				}
-				time.Sleep(24 * time.Hour) //nolint:forbidigo // virtual time
+				time.Sleep(longtest.Pick(time.Hour, 24*time.Hour)) //nolint:forbidigo // virtual time
 				if i := e.Get(key); i.InboxMessages != 2 || rt.Stats().TurnsFetched != 1 {
 					e.T.Errorf("%d messages wait; %+v", i.InboxMessages, rt.Stats())
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -94,7 +95,7 @@ func TestHazard11_OnlyTheKillerTaskIsPoisoned(t *testing.T) {
 					return n, nil
 				})
 				killer := e.Create("killer", "single", -1)
-				innocents := crowd(e, "single", 200)
+				innocents := crowd(e, "single", longtest.Pick(40, 200))
 				deaths := f.run(e, reg, func() {
 					if _, err := enginetest.Result[int](e, killer, nil); !errors.Is(err, orchestration.ErrPoisoned) {
 						e.T.Errorf("the killer ended with %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -229,6 +230,7 @@ func TestHeldTurnIsFollowedByNothing(t *testing.T) {
 
 // An event loop that never waits in between asks for as much after one turn of many events as after many turns of one.
 func TestManyEventsOfATurnMayAskForMuch(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		const events, each = 200, 100

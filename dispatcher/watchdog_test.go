@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -47,6 +48,7 @@ func leakedOne(e *enginetest.Engine, rt *runtime.Runtime) runtime.LeakedWork {
 // Code that does not return is watched for the grace period, then leaked, then abandoned after an hour. It is
 // interrupted after 1, 3, 7, 15 ... s, at last each minute. When it returns even so, it is off the list.
 func TestWatchdogGoesThroughItsStates(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		const timeout = time.Minute
@@ -155,6 +157,7 @@ func TestWatchdogForgetsWhatComesBackInTime(t *testing.T) {
 
 // Each setting of the watchdog can be changed and switched off.
 func TestWatchdogSettings(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	seconds := func(all ...int) (d []time.Duration) {
 		for _, s := range all {

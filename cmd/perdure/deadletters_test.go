@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -22,6 +23,7 @@ import (
 func TestDeadLetters(t *testing.T) {
 	t.Run("file", func(t *testing.T) { checkDeadLetters(t, filepath.Join(t.TempDir(), "letters.db")) })
 	t.Run("server", func(t *testing.T) {
+		longtest.Skip(t)
 		cluster := postgrestest.New(t)
 		checkDeadLetters(t, cluster.URL())
 	})

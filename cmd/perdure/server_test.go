@@ -79,6 +79,7 @@ func TestCommandsOnServer(t *testing.T) {
 
 // Mistakes with a server are reported like mistakes with a file, and no output shows the password.
 func TestServerMistakes(t *testing.T) {
+	longtest.Skip(t)
 	cluster := guardedCluster(t)
 	guarded := as(cluster, "guarded", "postgres")
 	migrate := func(url string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/examples/order"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -93,6 +94,7 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 
 // Operator commands work from another process while a service runs.
 func TestOperatingBesideAWorker(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "live.db")
 	w, store, stderr := packingWorker(t, path, time.Minute)

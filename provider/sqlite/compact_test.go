@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -39,6 +40,7 @@ func bytesOf(t *testing.T, path string) int64 {
 
 // A new file gives back the space of what was pruned, a part at a time.
 func TestCompactGivesSpaceBack(t *testing.T) {
+	longtest.Skip(t)
 	path := filepath.Join(t.TempDir(), "a.db")
 	p := openTest(t, path, Options{})
 	endedOnes(t, p, 300)
@@ -67,6 +69,7 @@ func TestCompactGivesSpaceBack(t *testing.T) {
 
 // A file of an older release has to be rebuilt once. Then it gives back space like a new one.
 func TestCompactRebuilds(t *testing.T) {
+	longtest.Skip(t)
 	path := filepath.Join(t.TempDir(), "a.db")
 	execSQL(t, path, "PRAGMA auto_vacuum = NONE", "CREATE TABLE own (a)")
 	p := openTest(t, path, Options{})
