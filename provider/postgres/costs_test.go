@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/internal/testkit/costs"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -48,6 +49,14 @@ func withCount(t *testing.T, url string, connections int32) (*Provider, *atomic.
 	}
 	closeAtEnd(t, p)
 	return p, n
+}
+
+func TestCostsOfCalls(t *testing.T) {
+	longtest.Skip(t)
+	url := postgrestest.URL(t)
+	costs.Check(t, "postgres-calls", costs.Calls(t, func() provider.Provider {
+		return opened(t, url, Options{Schema: postgrestest.Schema(t, url)})
+	}))
 }
 
 // The statements of each call, including BEGIN and COMMIT. TestRoundTrips counts how often it waits for results.

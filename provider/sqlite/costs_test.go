@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/costs"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -55,6 +56,13 @@ func count(t *testing.T, p *Provider) *atomic.Int64 {
 	})
 	<-done
 	return n
+}
+
+func TestCostsOfCalls(t *testing.T) {
+	longtest.Skip(t)
+	costs.Check(t, "sqlite-calls", costs.Calls(t, func() provider.Provider {
+		return openTest(t, filepath.Join(t.TempDir(), "costs.db"), Options{})
+	}))
 }
 
 // These are the writer's statements for each call, including BEGIN and COMMIT.
