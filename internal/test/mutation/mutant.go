@@ -15,19 +15,21 @@ type Mutant struct {
 	Changes []Change
 }
 
-// Change replaces text in one file.
+// Change replaces text in one function of a package, or anywhere in the package.
 type Change struct {
-	File string // relative to the module, with slashes
-	Old  string // occurs in the file exactly once
-	New  string
+	Package string   // relative to the module, with slashes
+	Func    string   // "Name", or "Type.Name" of a method; "": the text stands outside of functions, or in no single one
+	Imports []string // what the file must import for New
+	Old     string   // occurs there exactly once
+	New     string
 }
 
 // Parse reads the format of the package comment.
 func Parse(name, text string) (Mutant, error) {
 	m := Mutant{Name: name}
-	head, body, found := strings.Cut(text, "\nfile: ")
+	head, body, found := strings.Cut(text, "\nin: ")
 	if !found {
-		return m, errors.New(`no line "file: PATH"`)
+		return m, errors.New(`no line "in: PACKAGE FUNCTION"`)
 	}
 	for line := range strings.Lines(head) {
 		line = strings.TrimSpace(line)
@@ -36,13 +38,13 @@ func Parse(name, text string) (Mutant, error) {
 		} else if test, ok := strings.CutPrefix(line, "test:"); ok {
 			m.Package, m.Test, _ = strings.Cut(strings.TrimSpace(test), " ")
 		} else if line != "" {
-			return m, fmt.Errorf("unexpected line %q before the first file", line)
+			return m, fmt.Errorf("unexpected line %q before the first change", line)
 		}
 	}
 	if m.Broken == "" || m.Test == "" {
 		return m, errors.New(`it needs a line "# what is broken" and a line "test: ./package TestName"`)
 	}
-	for block := range strings.SplitSeq(body, "\nfile: ") {
+	for block := range strings.SplitSeq(body, "\nin: ") {
 		change, err := parseChange(block)
 		if err != nil {
 			return m, err
@@ -52,32 +54,29 @@ func Parse(name, text string) (Mutant, error) {
 	return m, nil
 }
 
-// parseChange reads a block after "file: ".
+// parseChange reads a block after "in: ".
 func parseChange(block string) (Change, error) {
-	file, rest, ok := strings.Cut(block, "\n--- old\n")
+	place, rest, ok := strings.Cut(block, "\n--- old\n")
 	if !ok {
-		return Change{}, fmt.Errorf("file %q is not followed by a line \"--- old\"", file)
+		return Change{}, fmt.Errorf("%q is not followed by a line \"--- old\"", place)
 	}
 	before, rest, ok := strings.Cut(rest, "\n--- new\n")
 	if !ok {
-		return Change{}, fmt.Errorf("%s: no line \"--- new\"", file)
+		return Change{}, fmt.Errorf("%s: no line \"--- new\"", place)
 	}
 	after, tail, ok := strings.Cut("\n"+rest, "\n--- end")
 	if !ok || strings.TrimSpace(tail) != "" {
-		return Change{}, fmt.Errorf("%s: no line \"--- end\", or something after it", file)
+		return Change{}, fmt.Errorf("%s: no line \"--- end\", or something after it", place)
 	}
-	return Change{File: strings.TrimSpace(file), Old: before, New: strings.TrimPrefix(after, "\n")}, nil
-}
-
-// Apply returns source with the change made. It compares the old text token by token, so comments and white space do
-// not count. A text that is no sequence of tokens, for example a piece of a string literal, must match literally.
-func (c Change) Apply(source string) (string, error) {
-	places := find(source, c.Old)
-	if len(places) == 0 {
-		places = findText(source, c.Old)
+	c := Change{Old: before, New: strings.TrimPrefix(after, "\n")}
+	place, more, _ := strings.Cut(place, "\n")
+	c.Package, c.Func, _ = strings.Cut(strings.TrimSpace(place), " ")
+	for line := range strings.Lines(more) {
+		imported, ok := strings.CutPrefix(strings.TrimSpace(line), "imports: ")
+		if !ok {
+			return Change{}, fmt.Errorf("%s: unexpected line %q", place, line)
+		}
+		c.Imports = append(c.Imports, imported)
 	}
-	if n := len(places); n != 1 {
-		return "", fmt.Errorf("%s: the old text stands there %d times, must be once:\n%s", c.File, n, c.Old)
-	}
-	return source[:places[0].begin] + c.New + source[places[0].end:], nil
+	return c, nil
 }

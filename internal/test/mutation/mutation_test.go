@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func all(t *testing.T) []Mutant {
 		if base != m.Test && !strings.HasPrefix(base, m.Test+".") {
 			t.Errorf("%s: it is for %s and must be named after it", name, m.Test)
 		}
-		if broken := path.Dir(m.Changes[0].File); path.Clean(folder) != broken {
+		if broken := m.Changes[0].Package; path.Clean(folder) != broken {
 			t.Errorf("%s: it breaks package %s and must be in that folder", name, broken)
 		}
 		mutants = append(mutants, m)
@@ -57,17 +58,12 @@ func all(t *testing.T) []Mutant {
 	return mutants
 }
 
+// A change that fits nowhere, or twice, breaks nothing or something else.
 func TestMutantsFitTheCode(t *testing.T) {
+	module := &Module{Root: root}
 	for _, m := range all(t) {
-		for _, c := range m.Changes {
-			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(c.File)))
-			if err != nil {
-				t.Errorf("%s: %v", m.Name, err)
-				continue
-			}
-			if _, err := c.Apply(string(source)); err != nil {
-				t.Errorf("%s: %v", m.Name, err)
-			}
+		if _, err := module.Broken(m.Changes); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
 		}
 		if !strings.Contains(tests(t, m.Package), "func "+m.Test+"(") {
 			t.Errorf("%s: package %s has no test %s", m.Name, m.Package, m.Test)
@@ -192,37 +188,26 @@ func test(t *testing.T, m Mutant) (string, error) {
 // overlay writes the broken files and returns the path of the list that the toolchain reads.
 func overlay(t *testing.T, m Mutant) string {
 	t.Helper()
-	dir := t.TempDir()
-	broken := make(map[string]string) // by absolute path of the file that they replace
-	for _, c := range m.Changes {
-		path, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(c.File)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		source, ok := broken[path]
-		if !ok {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			source = string(data)
-		}
-		if broken[path], err = c.Apply(source); err != nil {
-			t.Fatalf("%s: %v", m.Name, err)
-		}
+	broken, err := (&Module{Root: root}).Broken(m.Changes)
+	if err != nil {
+		t.Fatalf("%s: %v", m.Name, err)
 	}
-	return writeOverlay(t, dir, broken)
+	return writeOverlay(t, t.TempDir(), broken)
 }
 
 func writeOverlay(t *testing.T, dir string, broken map[string]string) string {
 	t.Helper()
 	var entries []string
 	for path, source := range broken {
+		replaced, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
 		copied := filepath.Join(dir, fmt.Sprintf("%d.go", len(entries)))
 		if err := os.WriteFile(copied, []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		entries = append(entries, fmt.Sprintf("%q: %q", path, copied))
+		entries = append(entries, fmt.Sprintf("%q: %q", replaced, copied))
 	}
 	list := filepath.Join(dir, "overlay.json")
 	text := `{"Replace": {` + strings.Join(entries, ", ") + `}}`
@@ -239,43 +224,68 @@ func tail(output string) string {
 }
 
 func TestParseRefuses(t *testing.T) {
-	const good = "# broken\ntest: ./p TestX\nfile: p/p.go\n--- old\na\n--- new\nb\n--- end\n"
+	const good = "# broken\ntest: ./p TestX\nin: p T.f\nimports: time\n--- old\na\n--- new\nb\n--- end\n"
 	m, err := Parse("TestX", good)
 	if err != nil || m.Broken != "broken" || m.Package != "./p" || m.Test != "TestX" || len(m.Changes) != 1 {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if c := m.Changes[0]; c != (Change{File: "p/p.go", Old: "a", New: "b"}) {
-		t.Errorf("%+v", c)
+	if got, want := fmt.Sprint(m.Changes[0]), fmt.Sprint(Change{Package: "p", Func: "T.f", Imports: []string{"time"}, Old: "a", New: "b"}); got != want {
+		t.Errorf("read %s, want %s", got, want)
 	}
-	for _, line := range []string{"# broken\n", "test: ./p TestX\n", "file: p/p.go\n", "--- old\n", "--- new\n", "--- end\n"} {
+	for _, line := range []string{"# broken\n", "test: ./p TestX\n", "in: p T.f\nimports: time\n", "--- old\n", "--- new\n", "--- end\n"} {
 		if _, err := Parse("TestX", strings.Replace(good, line, "", 1)); err == nil {
 			t.Errorf("read without %q", line)
 		}
 	}
-	if _, err := (Change{File: "p.go", Old: "a", New: "b"}).Apply("a a"); err == nil {
-		t.Error("applied where the old text stands twice")
-	}
 }
 
-func TestApplyComparesTokens(t *testing.T) {
-	const source = "package p\n\n// f returns two.\nfunc f() int {\n\treturn 1 + // one\n\t\t1\n}\n\nconst query = `SELECT a FROM b`\n"
-	for _, c := range []struct{ old, new, want string }{
-		{old: "return  1+1", new: "return 3", want: strings.Replace(source, "return 1 + // one\n\t\t1", "return 3", 1)},
-		{old: "func f() int { // any\n return", new: "func f() int { _ =", want: strings.Replace(source, "{\n\treturn", "{ _ =", 1)},
-		{old: "SELECT a", new: "SELECT c", want: strings.Replace(source, "SELECT a", "SELECT c", 1)},
-		{old: "// f returns two.", new: "var _ = f()", want: strings.Replace(source, "// f returns two.", "var _ = f()", 1)},
+// The old text is found by its tokens, in the function that the change names or in the package.
+func TestChangesAreFound(t *testing.T) {
+	const source = "package p\n\n// f returns two.\nfunc f() int {\n\treturn 1 + // one\n\t\t1\n}\n\n" +
+		"type T[A any] struct{}\n\nfunc (t *T[A]) f() int { return 1 + 1 + 1 }\n\nconst query = `SELECT a FROM b`\n"
+	module := &Module{Root: t.TempDir()}
+	for name, text := range map[string]string{
+		"p.go": source, "q.go": "package p\n\nvar q = 7\n", "p_test.go": "package p\n\nvar _ = 7\n",
+		"other.go": "//go:build !" + runtime.GOOS + "\n\npackage p\n\nfunc f() int { return 1 + 1 }\n",
 	} {
-		got, err := Change{File: "p.go", Old: c.old, New: c.new}.Apply(source)
-		if err != nil {
-			t.Errorf("%q: %v", c.old, err)
-		} else if squeeze(got) != squeeze(c.want) {
-			t.Errorf("%q became\n%s, want\n%s", c.old, got, c.want)
+		if err := os.MkdirAll(filepath.Join(module.Root, "p"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(module.Root, "p", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for _, old := range []string{"1", "return 1 1", "missing"} {
-		if got, err := (Change{File: "p.go", Old: old, New: "x"}).Apply(source); err == nil {
-			t.Errorf("%q: applied where it does not stand once: %s", old, got)
+	for _, c := range []struct{ fn, old, new, want string }{
+		{fn: "f", old: "return  1+1", new: "return 3", want: strings.Replace(source, "return 1 + // one\n\t\t1", "return 3", 1)},
+		{fn: "f", old: "func f() int { // any\n return", new: "func f() int { _ =", want: strings.Replace(source, "{\n\treturn", "{ _ =", 1)},
+		{fn: "T.f", old: "return 1", new: "return 2", want: strings.Replace(source, "return 1 + 1 + 1", "return 2 + 1 + 1", 1)},
+		{old: "SELECT a", new: "SELECT c", want: strings.Replace(source, "SELECT a", "SELECT c", 1)},
+		{fn: "f", old: "// f returns two.", new: "var _ = f()", want: strings.Replace(source, "// f returns two.", "var _ = f()", 1)},
+	} {
+		got, err := module.Broken([]Change{{Package: "p", Func: c.fn, Old: c.old, New: c.new}})
+		if err != nil || len(got) != 1 {
+			t.Errorf("%q: %d files, %v", c.old, len(got), err)
+		} else if squeeze(got["p/p.go"]) != squeeze(c.want) {
+			t.Errorf("%q became\n%s, want\n%s", c.old, got["p/p.go"], c.want)
 		}
+	}
+	for _, c := range []Change{
+		{Func: "f", Old: "1"}, {Old: "return 1 + 1"}, {Func: "f", Old: "missing"}, {Func: "T.f", Old: "SELECT a"}, {Func: "g", Old: "1"}, {Func: "T.g", Old: "1"},
+	} {
+		c.Package, c.New = "p", "x"
+		if got, err := module.Broken([]Change{c}); err == nil {
+			t.Errorf("%+v: applied where it does not stand once: %s", c, got)
+		}
+	}
+	got, err := module.Broken([]Change{{Package: "p", Imports: []string{"time"}, Old: "7", New: "time.Now()"}})
+	if want := "package p; import \"time\"\n\nvar q = time.Now()\n"; err != nil || got["p/q.go"] != want {
+		t.Errorf("with an import: %v, %v, want %s", got, err, want)
+	}
+	if got, err := module.Broken([]Change{{Package: "p", Old: "7", New: "8"}, {Package: "p", Func: "f", Old: "1 + 1", New: "3"}}); err != nil || len(got) != 2 {
+		t.Errorf("two changes: %d files, %v", len(got), err)
+	}
+	if _, err := module.Broken([]Change{{Package: "p", Func: "f", Old: "1 + 1", New: "3"}, {Package: "p", Func: "f", Old: "return 1", New: "4"}}); err == nil {
+		t.Error("two changes of the same text are applied")
 	}
 }
 
