@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -64,6 +65,7 @@ func onDisk(t *testing.T, opts runtime.Options, test func(e *enginetest.Engine, 
 		on(t, filepath.Join(t.TempDir(), "store.db"), "")
 	})
 	t.Run("postgres", func(t *testing.T) {
+		longtest.Skip(t)
 		t.Parallel()
 		url := postgrestest.URL(t)
 		on(t, url, postgrestest.Schema(t, url))

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -38,6 +39,7 @@ var stores = map[string]func(t *testing.T) provider.Provider{
 	},
 	"postgres": func(t *testing.T) provider.Provider {
 		t.Helper()
+		longtest.Skip(t)
 		url := postgrestest.URL(t)
 		p, err := postgres.OpenWith(t.Context(), url, postgres.Options{Schema: postgrestest.Schema(t, url)})
 		if err != nil {
