@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -178,6 +179,7 @@ func everyStore(t *testing.T, test func(r *rig)) {
 	}
 	for name, w := range map[string]way{"another node": notice, "renewal alone": deaf} {
 		t.Run("postgres/"+name, func(t *testing.T) {
+			longtest.Skip(t)
 			t.Parallel()
 			e, near := onPostgres(t, quick(w))
 			test(newRig(e, w, near))

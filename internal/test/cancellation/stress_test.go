@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -137,6 +138,7 @@ func TestActivity_HearsFast(t *testing.T) {
 		hearsFast(newRig(e, same, e.Store), 10*time.Millisecond)
 	})
 	t.Run("another node on Postgres", func(t *testing.T) {
+		longtest.Skip(t)
 		e, near := onPostgres(t, lease)
 		hearsFast(newRig(e, notice, near), 100*time.Millisecond)
 	})

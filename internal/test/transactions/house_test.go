@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/postgres"
@@ -54,6 +55,7 @@ func each(t *testing.T, run func(t *testing.T, h *house)) {
 		run(t, onSQLite(t, filepath.Join(t.TempDir(), "store.db")))
 	})
 	t.Run("postgres", func(t *testing.T) {
+		longtest.Skip(t)
 		t.Parallel()
 		url := postgrestest.URL(t)
 		run(t, onPostgres(t, url, postgrestest.Schema(t, url)))
