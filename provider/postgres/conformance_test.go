@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -44,6 +45,9 @@ func TestConformance(t *testing.T) {
 	}
 	validations.Run(t, func(t *testing.T) provider.Provider {
 		return schemas.open(t, func(o Options) (*Provider, error) {
+			if racedetector.On { // a commit of 14 MiB takes seconds with it
+				o.Timeout = time.Minute
+			}
 			if crc32.ChecksumIEEE([]byte(t.Name()))%8 == 0 {
 				return OpenWith(t.Context(), schemas.url+"&pool_max_conns=6", o)
 			}
