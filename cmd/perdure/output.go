@@ -84,7 +84,8 @@ func encode(w io.Writer, v any, indented bool) error {
 		out := text.Bytes()
 		if indented {
 			if lines, cut := payload.Pretty(out, 4*len(out)+64<<10); !cut {
-				out = append(lines, '\n')
+				lines = append(lines, '\n')
+				out = lines
 			}
 		}
 		_, err = w.Write(escapeJSON(out))
