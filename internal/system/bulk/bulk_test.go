@@ -167,11 +167,16 @@ func TestRaise(t *testing.T) {
 // The acts of a job on instances, and what they report.
 func TestActs(t *testing.T) {
 	w := newWorld(t, 4)
+	w.begun() // one that has not cannot be restarted
 	is := func(act client.Act, filter client.Filter, done, skipped int64) {
 		t.Helper()
-		info := w.done(w.bulk(client.BulkJob{Act: act, Filter: filter, Reason: "why", Version: "", Force: true}))
+		job := w.bulk(client.BulkJob{Act: act, Filter: filter, Reason: "why", Version: "", Force: true})
+		info := w.done(job)
 		if info.Phase != client.BulkDone || info.Done != done || info.Skipped != skipped || info.Failed != 0 {
 			t.Errorf("%s: %+v, want %d done and %d skipped", act, info, done, skipped)
+			for f, err := range job.Failures(t.Context()) {
+				t.Errorf("failed: %+v, %v", f, err)
+			}
 		}
 	}
 	running := client.Filter{Statuses: []client.Status{client.StatusRunning}}
