@@ -35,7 +35,7 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 		pool.Close()
 		return nil, err
 	}
-	if !o.Pooler {
+	if !o.Pooler && !o.unprimed {
 		connector.opened(ctx, &primer{db: p.db, kinds: p.kinds, clock: &p.memory.clock})
 	}
 	return p, nil

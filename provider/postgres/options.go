@@ -25,6 +25,8 @@ type Options struct {
 	Timeout time.Duration
 	// Logger receives faults that no caller learns of; nil means slog.Default.
 	Logger *slog.Logger
+
+	unprimed bool // for tests: connections are made and prepared when they are needed
 }
 
 const (

@@ -7,10 +7,17 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
+// primedStore opens a store in a new schema, as a program does.
+func primedStore(t *testing.T) *Provider {
+	t.Helper()
+	url := postgrestest.URL(t)
+	return openedWith(t, url, Options{Schema: postgrestest.Schema(t, url)})
+}
+
 // The first call after opening need not wait for a connection or for plans. Priming writes nothing.
 func TestConnectionsAreOpenedPlanned(t *testing.T) {
 	longtest.Skip(t)
-	p := store(t)
+	p := primedStore(t)
 	conns := p.db.pool.AcquireAllIdle(t.Context())
 	if len(conns) < primed {
 		t.Errorf("%d connections are open, want %d", len(conns), primed)
@@ -36,7 +43,7 @@ func TestConnectionsAreOpenedPlanned(t *testing.T) {
 // A connection that is made later is primed, too.
 func TestLaterConnectionsArePlanned(t *testing.T) {
 	longtest.Skip(t)
-	p := store(t)
+	p := primedStore(t)
 	p.db.pool.Reset()
 	before := p.db.pool.Stat().NewConnsCount()
 	conn, err := p.db.pool.Acquire(t.Context())
