@@ -99,8 +99,8 @@ func TestHazard69_RunningStoreMoves(t *testing.T) {
 			var file bytes.Buffer
 			exported, err := source.client.Export(ctx, &file, client.ExportOptions{Seal: true})
 			source.do("export", err)
-			if exported.Copied != 1 || exported.Moved < 12 {
-				t.Errorf("the export has moved %d and copied %d instances, want 12 or more, and 1", exported.Moved, exported.Copied)
+			if exported.Copied < 1 || exported.Moved < 9 || exported.Moved+exported.Copied < 13 { // on a busy machine some end before it
+				t.Errorf("the export has moved %d and copied %d instances, want most of 13 moved and one that has ended", exported.Moved, exported.Copied)
 			}
 			runs := source.runs.Load()
 			token := <-source.tokens
