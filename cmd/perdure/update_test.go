@@ -37,7 +37,7 @@ func checkUpdates(t *testing.T, db string) {
 		{"update tally-1 add --input -1 --db DB", exitFailure, []string{"rejected", "negative"}},
 		{"update tally-1 add --input \"x\" --db DB", exitFailure, []string{"rejected", "input of update"}},
 		{"update tally-1 add --input 4 --id u-1 --db DB", exitConflict, []string{"u-1", "another update has this ID"}},
-		{"update tally-1 wait --timeout 100ms --db DB", exitStore, []string{"goes on", "--id"}},
+		{"update tally-1 wait --timeout 3s --db DB", exitStore, []string{"goes on", "--id"}},
 		{"update greet-1 add --db DB", exitConflict, []string{"greet-1", "ended"}},
 		{"update tally-1 add --input {oops --db DB", exitUsage, []string{"input is not valid JSON"}},
 		{"update tally-1 add --timeout 0s --db DB", exitUsage, []string{"--timeout is 0s"}},
