@@ -31,8 +31,8 @@ var (
 	ErrUpdateFailed = errors.New("the update failed")
 	// ErrAbandoned: the instance ended, or was terminated, while the handler ran or waited for its turn. The handler may have had effects.
 	ErrAbandoned = errors.New("the instance ended before the update")
-	// ErrNotCarried: the handler has run, and its output comes with the error. But the code continues as new, with an input that it made
-	// before the handler ended, so the next execution lacks what the handler has changed. See orchestration.ContinueAsNewAfterHandlers.
+	// ErrNotCarried: the handler has run, and its output comes with the error. But the code had made the input of the next execution
+	// before the handler ended, so that execution lacks what the handler has changed. See orchestration.ContinueAsNewAfterHandlers.
 	ErrNotCarried = errors.New("the next execution lacks the changes of the update")
 	// ErrOutcomeGone: the instance has taken the update, and does not keep its outcome any more.
 	ErrOutcomeGone = errors.New("the outcome of the update is not kept any more")

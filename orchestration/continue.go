@@ -36,7 +36,8 @@ func KeepVersion() ContinueOption {
 //
 // The input is made at the call. If the code has handlers, use [ContinueAsNewAfterHandlers]: the next execution lacks what a handler changes
 // after the call, also before the function returns. The caller of such an update gets its output together with client.ErrNotCarried. Such
-// a handler is logged, and counted in Stats.HandlersLate.
+// a handler is logged, and counted in Stats.HandlersLate. So return the error: code that makes one and goes on tells callers of changes that
+// are lost, although they are not.
 //
 // Only the function continues as new. In a handler the call returns ErrInvalid.
 func ContinueAsNew[In any](ctx *Context, in In, opts ...ContinueOption) error {

@@ -12,8 +12,8 @@ import (
 const (
 	// maxDrift is how far the clocks may drift apart before that counts as a step.
 	maxDrift = 50_000
-	// closely is how long reading both clocks may take so that it shows a step, and readings is how often that is tried.
-	closely, readings = 1_000, 100
+	// closeEnough is how long reading both clocks may take so that it shows a step, and readings is how often that is tried.
+	closeEnough, readings = 1_000, 100
 	// slew is how much slower the store's time goes while it is ahead of the wall clock: by one part in slew.
 	slew = 16
 )
@@ -101,7 +101,7 @@ func (c *clock) skew() int64 {
 		return 0
 	}
 	old, offset, took := c.offset.Load(), int64(0), int64(math.MaxInt64)
-	for n := 0; n < readings && took > closely; n++ {
+	for n := 0; n < readings && took > closeEnough; n++ {
 		before := c.boottime()
 		wall := int64(c.wall())
 		after := c.boottime()

@@ -2,7 +2,6 @@ package validations
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/longtest"
@@ -13,28 +12,19 @@ import (
 func TestSuitePassesAStoreFarAway(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()
-	for _, c := range cases() {
-		t.Run(c.group+"/"+c.name, func(t *testing.T) {
-			t.Parallel()
-			if c.slow {
-				t.Skip("makes thousands of calls")
-			}
-			synctest.Test(t, func(t *testing.T) {
-				m := newMutant()
-				starving(func() time.Duration { return 25 * time.Millisecond })(m)
-				var o options
-				Pace(50 * time.Millisecond)(&o)
-				one := &trial{Full: provider.FullOf(atPace(m, o.pace)), beginTx: m.begin, times: o.pace}
-				for _, f := range execute(t.Context(), c, one, time.Hour) {
-					t.Error(f)
-				}
-				if err := m.Provider.Close(); err != nil {
-					t.Error(err)
-				}
-				time.Sleep(time.Hour) //nolint:forbidigo // of a bubble's clock: calls that nobody awaits come back
-			})
-		})
-	}
+	inBubbles(t, func(t *testing.T, c testCase) {
+		m := newMutant()
+		starving(func() time.Duration { return 25 * time.Millisecond })(m)
+		var o options
+		Pace(50 * time.Millisecond)(&o)
+		one := &trial{Full: provider.FullOf(atPace(m, o.pace)), beginTx: m.begin, times: o.pace}
+		for _, f := range execute(t.Context(), c, one, time.Hour) {
+			t.Error(f)
+		}
+		if err := m.Provider.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestPaceScalesShortDurations(t *testing.T) {

@@ -54,6 +54,23 @@ func starving(by func() time.Duration) func(m *mutant) {
 	}
 }
 
+// inBubbles runs a test for each case but the slow ones, in virtual time.
+func inBubbles(t *testing.T, test func(t *testing.T, c testCase)) {
+	t.Helper()
+	for _, c := range cases() {
+		t.Run(c.group+"/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.slow {
+				t.Skip("makes thousands of calls")
+			}
+			synctest.Test(t, func(t *testing.T) {
+				test(t, c)
+				time.Sleep(time.Hour) //nolint:forbidigo // of a bubble's clock: calls that nobody awaits come back
+			})
+		})
+	}
+}
+
 // A case that fails on a busy machine says nothing about the provider. No case depends on how soon the next call follows: all
 // pass on a store whose calls and results are late.
 func TestSuitePassesASlowStore(t *testing.T) {
@@ -62,25 +79,16 @@ func TestSuitePassesASlowStore(t *testing.T) {
 	for _, late := range []time.Duration{7 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond} {
 		t.Run(fmt.Sprint(late), func(t *testing.T) {
 			t.Parallel()
-			for _, c := range cases() {
-				t.Run(c.group+"/"+c.name, func(t *testing.T) {
-					t.Parallel()
-					if c.slow {
-						t.Skip("makes thousands of calls")
-					}
-					synctest.Test(t, func(t *testing.T) {
-						m := newMutant()
-						starving(func() time.Duration { return late })(m)
-						for _, f := range execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin}, time.Hour) {
-							t.Error(f)
-						}
-						if err := m.Provider.Close(); err != nil {
-							t.Error(err)
-						}
-						time.Sleep(time.Hour) //nolint:forbidigo // of a bubble's clock: calls that nobody awaits come back
-					})
-				})
-			}
+			inBubbles(t, func(t *testing.T, c testCase) {
+				m := newMutant()
+				starving(func() time.Duration { return late })(m)
+				for _, f := range execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin}, time.Hour) {
+					t.Error(f)
+				}
+				if err := m.Provider.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
@@ -89,34 +97,25 @@ func TestSuitePassesASlowStore(t *testing.T) {
 func TestSuitePassesAStoreThatIsLateOnce(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()
-	for _, c := range cases() {
-		t.Run(c.group+"/"+c.name, func(t *testing.T) {
-			t.Parallel()
-			if c.slow {
-				t.Skip("makes thousands of calls")
-			}
-			synctest.Test(t, func(t *testing.T) {
-				runs := 0
-				v := judge(c, 1, func(c testCase, pace int) (*trial, []string) {
-					runs++
-					m := newMutant()
-					once, late := sync.Once{}, 1500*time.Millisecond
-					slowly(&m.create, func() (d time.Duration) {
-						once.Do(func() { d = late })
-						return d
-					})
-					one := &trial{Full: provider.FullOf(atPace(m, pace)), beginTx: m.begin, times: pace}
-					failures := execute(t.Context(), c, one, 2*time.Minute)
-					if err := m.Provider.Close(); err != nil {
-						t.Error(err)
-					}
-					return one, failures
-				})
-				for _, f := range v.failures {
-					t.Errorf("run %d: %s", runs, f)
-				}
-				time.Sleep(time.Hour) //nolint:forbidigo // of a bubble's clock: calls that nobody awaits come back
+	inBubbles(t, func(t *testing.T, c testCase) {
+		runs := 0
+		v := judge(c, 1, func(c testCase, pace int) (*trial, []string) {
+			runs++
+			m := newMutant()
+			once, late := sync.Once{}, 1500*time.Millisecond
+			slowly(&m.create, func() (d time.Duration) {
+				once.Do(func() { d = late })
+				return d
 			})
+			one := &trial{Full: provider.FullOf(atPace(m, pace)), beginTx: m.begin, times: pace}
+			failures := execute(t.Context(), c, one, 2*time.Minute)
+			if err := m.Provider.Close(); err != nil {
+				t.Error(err)
+			}
+			return one, failures
 		})
-	}
+		for _, f := range v.failures {
+			t.Errorf("run %d: %s", runs, f)
+		}
+	})
 }

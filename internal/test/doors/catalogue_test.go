@@ -173,7 +173,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrNotCarried", client.ErrNotCarried)},
-				"`Update`: the handler has run, and its output comes with the error; the code continues as new with an input that it made before, and the next execution lacks what the handler changed in its variables", "no", "the author of the orchestration",
+				"`Update`: the handler has run, and its output comes with the error; the code had made the input of the next execution before, which lacks what the handler changed in its variables", "no", "the author of the orchestration",
 				"Do not repeat what the handler has done outside. Continue with `ContinueAsNewAfterHandlers`. See [Handle events and updates](../how-to/handle-events-and-updates.md#the-end).",
 			},
 			{
