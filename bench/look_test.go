@@ -158,7 +158,7 @@ func filledSQLite(t *testing.T, all int64) func() provider.Provider {
 		Recursive: "WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < TOTAL)",
 	}
 	exec := func(statements ...string) {
-		db, err := sql.Open("sqlite", path)
+		db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 		if err != nil {
 			t.Fatal(err)
 		}

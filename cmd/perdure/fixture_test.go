@@ -186,7 +186,7 @@ func ran[In, Out any](
 // alter changes a database without perdure.
 func alter(t *testing.T, path, statement string) string {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func (b broken) exec(statements ...string) {
 // run runs a statement that must change something.
 func (b broken) run(statement string, args ...any) {
 	b.t.Helper()
-	db, err := sql.Open("sqlite", b.path)
+	db, err := sql.Open("sqlite", b.path+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		b.t.Fatal(err)
 	}

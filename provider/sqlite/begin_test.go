@@ -147,7 +147,7 @@ func TestForgottenTransactionIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	db, err := sql.Open("sqlite", "file:"+p.store.path+"?mode=rw&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+p.store.path+"?mode=rw&_txlock=immediate&_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func TestFileWithSeveralNamesIsWarnedOf(t *testing.T) {
 func TestClosingLeavesTheLocksOfTheProgramsConnection(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	p := openTest(t, path, Options{})
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}

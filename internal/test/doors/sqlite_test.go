@@ -35,7 +35,7 @@ func write(t *testing.T, dir, name, text string) string {
 // database creates or changes a SQLite file without perdure.
 func database(t *testing.T, path, statement string) string {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}

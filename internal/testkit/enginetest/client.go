@@ -154,16 +154,16 @@ func (e *Engine) EndedOrBlocked(key provider.UUID) provider.Instance {
 
 func (e *Engine) wait(key provider.UUID, blocked bool, done func(*provider.Instance) bool) provider.Instance {
 	e.T.Helper()
-	for deadline := time.Now().Add(e.limit()); ; {
+	for began := time.Now(); ; {
 		i := e.get(provider.GetRequest{Key: key, WaitEnded: true, WaitBlocked: blocked, Wait: e.patience()}).Instance
 		if done(&i) {
 			return i
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > e.limit() {
 			e.T.Fatalf("waited for %v: %+v, blocked %+v, tasks %+v", e.limit(), i, i.Blocked, e.Tasks(key))
 		}
 		if blocked && i.Blocked != nil {
-			e.pause()
+			e.pause(began)
 		}
 	}
 }
@@ -176,11 +176,12 @@ func (e *Engine) patience() time.Duration {
 	return 5 * time.Second
 }
 
-// pause lets a little time pass where the storage has nothing to wait for.
-func (e *Engine) pause() {
+// pause lets a little time pass where the storage has nothing to wait for. Virtual time passes faster the longer a test has waited, so
+// that one that waits in vain fails within a second, not within minutes.
+func (e *Engine) pause(began time.Time) {
 	d := 10 * time.Millisecond
 	if e.Virtual {
-		d = 500 * time.Millisecond
+		d = max(500*time.Millisecond, time.Since(began)/100)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -190,8 +191,8 @@ func (e *Engine) pause() {
 // Until polls until cond holds. It serves for state that no storage call waits for, such as counters.
 func (e *Engine) Until(what string, cond func() bool) {
 	e.T.Helper()
-	for deadline := time.Now().Add(e.limit()); !cond(); e.pause() {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !cond(); e.pause(began) {
+		if time.Since(began) > e.limit() {
 			e.T.Fatalf("waited for %v: %s", e.limit(), what)
 		}
 	}

@@ -8,11 +8,14 @@ import (
 )
 
 // Fields ranges over the settings of a struct of options by their names, such as "Lease" and "Cache.Bytes". A field whose type is
-// named ...Options is a group.
+// named ...Options is a group. A field that is not exported is none: a test sets it.
 func Fields(options reflect.Value) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
 		for i := range options.NumField() {
 			name, field := options.Type().Field(i).Name, options.Field(i)
+			if !options.Type().Field(i).IsExported() {
+				continue
+			}
 			if !strings.HasSuffix(field.Type().Name(), "Options") {
 				if !yield(name, field) {
 					return
