@@ -23,7 +23,7 @@ func limitCases() []testCase {
 		{name: "batch", run: limitBatch, rule: "MaxBatch: items of a fetch, report, renewal or release"},
 		{name: "lease", run: limitLease, rule: "MaxLease: longest lease"},
 		{
-			name: "every-error", run: limitErrors,
+			name: "every-error", run: limitErrors, broad: true,
 			rule: "Every error is, or wraps, a sentinel of this package or an [*Error]. An *Error " +
 				"says whether nothing happened, it happened, or the outcome is unknown.",
 		},

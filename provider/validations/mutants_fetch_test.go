@@ -22,7 +22,7 @@ func brokenFetch() []brokenRule {
 		{name: "any version of a known name is fetched", caught: "fetch-turns/exact-capability", breaks: fetches(ignoresVersions)},
 		{name: "a fetch without capabilities takes all", caught: "fetch-turns/no-capability", breaks: fetches(needsNoCapability)},
 		{name: "one engine level more is fetched", caught: "fetch-turns/engine-level", breaks: fetches(raisesLevel)},
-		{name: "stickiness is ignored", caught: "fetch-turns/sticky", breaks: commits(sticksNever)},
+		{name: "stickiness is ignored", caught: "fetch-turns/sticky", wide: true, breaks: commits(sticksNever)},
 		{name: "stickiness lasts too long", caught: "fetch-turns/sticky-ends", breaks: commits(sticksTooLong)},
 		{name: "an empty fetch counts a delivery", caught: "fetch-turns/others-are-not-counted", breaks: countsVainFetches},
 		{name: "instances come in no order", caught: "fetch-turns/order", breaks: turnsTurnsRound},

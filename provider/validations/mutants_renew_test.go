@@ -14,7 +14,7 @@ func brokenRenew() []brokenRule {
 		{name: "a lost lease comes before the end", caught: "renew/terminal", breaks: putsLossFirst},
 		{name: "a lost lease is returned before Missing", caught: "renew/missing", breaks: renewed(losesMissing)},
 		{name: "an unknown execution counts as running", caught: "renew/unknown-execution", breaks: renewed(runsUnknown)},
-		{name: "a renewal by a wrong token succeeds", caught: "renew/lost", breaks: renewsForAnyone},
+		{name: "a renewal by a wrong token succeeds", caught: "renew/lost", wide: true, breaks: renewsForAnyone},
 		{name: "a renewal without details clears them", caught: "renew/details", breaks: clearsDetails},
 		{name: "one bad token fails the batch", caught: "renew/batch", breaks: failsTheBatch},
 		{name: "a renewal counts as a delivery", caught: "renew/delivery-stays", breaks: countsRenewals},

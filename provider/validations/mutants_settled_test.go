@@ -238,8 +238,11 @@ func forgetsTurnLease(m *mutant) {
 		until.Store(req.Token, res.Now.Add(req.Lease))
 	})
 	m.release.around(func(ctx context.Context, req provider.ReleaseTurnsRequest, release releaseMethod) (provider.ReleaseTurnsResult, error) {
+		if len(req.Items) != 1 {
+			return release(ctx, req)
+		}
 		end, _ := until.Load(req.Items[0].Token)
-		if at, ok := end.(provider.Time); ok && len(req.Items) == 1 && !req.Items[0].Key.IsZero() && at <= m.now(ctx) {
+		if at, ok := end.(provider.Time); ok && !req.Items[0].Key.IsZero() && at <= m.now(ctx) {
 			return provider.ReleaseTurnsResult{Errs: []error{provider.ErrLeaseLost}}, nil
 		}
 		return release(ctx, req)
