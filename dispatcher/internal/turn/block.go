@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -46,16 +47,9 @@ func reasonOf(err error) string {
 // maxBlockedMessage limits the stored text of a failed turn, in bytes.
 const maxBlockedMessage = 256 << 10
 
-// blocker ends the leases of turns that were not committed.
-type blocker struct {
-	*core.Node
-
-	reporter reporter
-}
-
 // backoff returns the delay after the given number of earlier failures in a row: 1 s, doubling.
-func (b blocker) backoff(failures int64) time.Duration {
-	return min(time.Second<<min(failures, 20), b.Config.MaxTurnBackoff)
+func (ts *Turns) backoff(failures int64) time.Duration {
+	return min(time.Second<<min(failures, 20), ts.Config.MaxTurnBackoff)
 }
 
 // lostTurns returns how many turns in a row, without this one, were lost with their node. Turns that failed and blocked the instance do not
@@ -69,43 +63,82 @@ func lostTurns(inst *provider.Instance) int64 {
 }
 
 // poisoned holds an instance whose turns keep killing their nodes, until a person unblocks it.
-func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
-	ts.Count.TurnsFailed.Add(1)
-	ts.reporter.failed(r, observe.Failed)
-	ts.evictor.evict(a)
-	inst := &r.turn.Instance
+func (f *fetched) poisoned(working context.Context) {
+	f.ts.Count.TurnsFailed.Add(1)
+	f.ts.reporter.failed(&f.run, observe.Failed)
+	f.ts.evictor.evict(f.a)
+	inst := &f.fetch.Instance
 	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", lostTurns(inst))
-	ts.Config.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
-	ts.blocker.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
+	f.ts.Config.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
+	f.block(working, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
 }
 
-// block ends a turn's lease and stores the reason on the instance.
-func (b blocker) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
-	f.Message = core.Plain(f.Message, maxBlockedMessage)
-	if b.release(working, r, provider.TurnRelease{Kind: provider.ReleaseFailed, Failure: f, Delay: b.backoff(failures)}) {
-		b.reporter.blocked(&r.turn.Instance, f)
+// block ends the turn's lease and stores the reason on the instance.
+func (f *fetched) block(working context.Context, why *provider.TurnFailure, failures int64) {
+	why.Message = core.Plain(why.Message, maxBlockedMessage)
+	if f.release(working, provider.TurnRelease{Kind: provider.ReleaseFailed, Failure: why, Delay: f.ts.backoff(failures)}) {
+		f.ts.reporter.blocked(&f.fetch.Instance, why)
 	}
 }
 
 // release ends the turn's lease in the given way. It retries until the lease expires. It reports whether the store has taken it.
-func (b blocker) release(working context.Context, r *run, item provider.TurnRelease) (taken bool) {
-	if r.turn == nil {
-		return false
-	}
-	item.Key, item.Token = r.turn.Instance.Key, r.token
-	return b.Store.Release(working, item)
+func (f *fetched) release(working context.Context, item provider.TurnRelease) (taken bool) {
+	item.Key, item.Token = f.fetch.Instance.Key, f.token
+	return f.ts.Store.Release(working, item)
 }
 
-// deadlocked blocks the instance of a stuck turn. The third time in a row, it holds the instance until a person unblocks it.
-func (b blocker) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
-	if r.turn == nil {
+// abandoned blocks the instance of a stuck turn. The third time in a row, it holds the instance until a person unblocks it.
+func (f *fetched) abandoned(working context.Context, why *stuckTurn) {
+	if why == nil {
+		f.release(working, provider.TurnRelease{})
 		return
 	}
 	failures := int64(0)
-	if last := r.turn.Instance.Blocked; last != nil && (last.Reason == reasonDeadlock || last.Reason == reasonLoop) {
+	if last := f.fetch.Instance.Blocked; last != nil && (last.Reason == reasonDeadlock || last.Reason == reasonLoop) {
 		failures = last.Count
 	}
-	b.block(working, r, &provider.TurnFailure{
-		Reason: why.reason, Hold: failures+1 >= deadlockStrikes, Message: why.message + ":\n" + stack,
+	f.block(working, &provider.TurnFailure{
+		Reason: why.reason, Hold: failures+1 >= deadlockStrikes, Message: why.message + ":\n" + why.stack,
 	}, failures)
+}
+
+// outage reports whether the storage failed and may succeed later. A permanent refusal is a fault of the stored data and blocks the
+// instance.
+func outage(err error) bool {
+	failed, ok := errors.AsType[*core.StorageError](err)
+	return ok && (provider.Retryable(failed.Err) || errors.Is(err, provider.ErrClosed) || errors.Is(err, provider.ErrNotFound))
+}
+
+// failed evicts the execution and blocks the instance, which is retried later, unless the fault is this node's or the storage's.
+func (f *fetched) failed(working context.Context, err error) {
+	if !f.intact {
+		f.ts.evictor.evict(f.a)
+	}
+	if errors.Is(err, replay.ErrApart) {
+		f.ts.actors.setApart(f.a.key)
+		f.release(working, provider.TurnRelease{})
+		return
+	}
+	if bad, ok := errors.AsType[*replay.UpdatePanicError](err); ok && f.rejectNext(working, bad) {
+		return
+	}
+	if f.olderCode(err) {
+		f.ts.evictor.unpin(working, f.a)
+		err = errors.Join(err, history.ErrNewer)
+	}
+	if outage(err) || errors.Is(err, history.ErrNewer) {
+		f.ts.Config.Logger.Warn("turn given back", "instance", f.fetch.Instance.ID, "err", err)
+		f.release(working, provider.TurnRelease{Delay: storage.Backoff(5)})
+		return
+	}
+	f.ts.Count.TurnsFailed.Add(1)
+	f.ts.reporter.failed(&f.run, observe.Failed)
+	failures := int64(0)
+	if b := f.fetch.Instance.Blocked; b != nil {
+		failures = b.Count
+	}
+	delay := f.ts.backoff(failures)
+	f.ts.Config.Logger.Error("turn failed: the instance is blocked", "instance", f.fetch.Instance.ID,
+		"orchestration", f.fetch.Instance.Name, "reason", reasonOf(err), "retry_in", delay, "err", err)
+	f.block(working, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
 }

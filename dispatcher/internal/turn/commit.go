@@ -44,7 +44,6 @@ type committer struct {
 // goroutine to run; nil: none.
 func (c *committer) committed(
 	working context.Context, a *actor, r *run, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult,
-	buried []string,
 ) (handed *task.Attempt) {
 	c.Clock.Set(res.Now)
 	c.Count.TurnsCommitted.Add(1)
@@ -74,7 +73,7 @@ func (c *committer) committed(
 	}
 	c.Manage.Heard(a.key, t.req.Execution, turn.Events)
 	if turn.End != nil {
-		c.reportLeft(x, buried)
+		c.reportLeft(x, t.buried)
 		c.actors.settled(a.key)
 		if turn.Pending > 0 {
 			c.Manage.CancelExecution(a.key, t.req.Execution, activity.ErrOrchestrationEnded)

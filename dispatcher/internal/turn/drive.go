@@ -95,15 +95,13 @@ func (ts *Turns) resume(working context.Context, r *task.Result) (next *actor) {
 // whether the goroutine continues with the actor.
 func (ts *Turns) step(working context.Context, a *actor, jobs []job) (handed *task.Attempt, more bool) {
 	if jobs[0].turn != nil {
-		r := newRun(a, jobs[0], nil)
-		return ts.finished(working, a, r, func() *task.Attempt { return ts.fetchedTurn(working, a, r) })
+		return ts.finished(working, &ts.newFetched(a, jobs[0]).run)
 	}
-	results := ts.ofExecution(working, a, jobs)
-	if len(results) == 0 {
+	all := ts.ofExecution(working, a, jobs)
+	if len(all) == 0 {
 		return nil, true
 	}
-	r := newRun(a, job{}, results)
-	return ts.finished(working, a, r, func() *task.Attempt { return ts.fastTurn(working, a, r) })
+	return ts.finished(working, &ts.newResults(a, all).run)
 }
 
 // ofExecution returns the results of the jobs and stops their timeouts. A result for another execution than the cached one goes to the
@@ -124,17 +122,17 @@ func (ts *Turns) ofExecution(working context.Context, a *actor, jobs []job) []*t
 }
 
 // finished makes a turn and ends it, whether it returns or not. It returns what step returns.
-func (ts *Turns) finished(working context.Context, a *actor, r *run, turn func() *task.Attempt) (handed *task.Attempt, more bool) {
+func (ts *Turns) finished(working context.Context, r *run) (handed *task.Attempt, more bool) {
 	back := false
-	defer func() { more = ts.finish(working, a, r, recover(), back) }()
-	handed = turn()
+	defer func() { more = ts.finish(working, r, recover(), back) }()
+	handed = ts.turn(working, r)
 	back = true
 	return handed, more
 }
 
 // finish ends every turn, even if user code called Goexit or the engine panicked. Both only fail the turn. It reports whether the goroutine
 // continues with the actor.
-func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
+func (ts *Turns) finish(working context.Context, r *run, panicked any, back bool) (more bool) {
 	going := ts.conclude(r)
 	if r.state.Load() == runStuck {
 		ts.evictor.close(r.x.Load()) // unwinds other parked code
@@ -143,13 +141,13 @@ func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any,
 	}
 	switch {
 	case panicked != nil:
-		ts.turnFailed(working, a, r, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
+		r.of.failed(working, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
 	case going:
 		err := errors.New("turn ended by runtime.Goexit")
-		if a.x != nil && a.x.Fault() != nil {
-			err = a.x.Fault()
+		if r.a.x != nil && r.a.x.Fault() != nil {
+			err = r.a.x.Fault()
 		}
-		ts.turnFailed(working, a, r, err)
+		r.of.failed(working, err)
 	}
 	if r.slot {
 		ts.slots.Release(1)
@@ -158,7 +156,7 @@ func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any,
 		ts.Suspects.Done()
 	}
 	if !back {
-		go ts.drive(working, a, nil)
+		go ts.drive(working, r.a, nil)
 	}
 	return back
 }

@@ -41,10 +41,10 @@ func (re reporter) began(r *run, source string) {
 }
 
 // fetched notes that a fetched turn begins.
-func (re reporter) fetched(r *run, now provider.Time) {
+func (re reporter) fetched(r *run, fetch *provider.Turn, now provider.Time) {
 	re.began(r, observe.FromCache)
-	if r.waited = observe.NoTime; len(r.turn.Messages) > 0 {
-		r.waited = max(0, now.Sub(r.turn.Messages[0].VisibleAt))
+	if r.waited = observe.NoTime; len(fetch.Messages) > 0 {
+		r.waited = max(0, now.Sub(fetch.Messages[0].VisibleAt))
 	}
 }
 
@@ -71,11 +71,7 @@ func (re reporter) failed(r *run, outcome observe.Outcome) {
 	if !re.Watch.On() {
 		return
 	}
-	info := r.info
-	if r.turn != nil {
-		info = infoOf(&r.turn.Instance)
-	}
-	re.turn(r, &info, "", time.Now(), outcome)
+	re.turn(r, &r.info, "", time.Now(), outcome)
 }
 
 // replayed tells that an execution was rebuilt.

@@ -26,6 +26,7 @@ type translation struct {
 	cancelled []int64                  // event IDs of cancelled activities
 	going     map[int64]*local.Attempt // of local activities that run and have no task yet, by number of their call
 	early     *fast.Claim              // claim that the commit ends
+	buried    []string                 // names of the events that the commit moves to the dead letters
 	run       *run
 	added     added
 }

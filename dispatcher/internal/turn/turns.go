@@ -58,7 +58,6 @@ type Turns struct {
 	evictor    *evictor
 	unpinner   *fast.Unpinner
 	starter    *starter
-	blocker    blocker
 	reporter   reporter
 	anchorer   anchorer
 	historian  historian
@@ -71,7 +70,7 @@ func New(n *core.Node, all attempts, locals *local.Worker) *Turns {
 	}
 	ts.starter = &starter{Node: n, turns: ts}
 	ts.reporter, ts.anchorer = reporter{n}, anchorer{n}
-	ts.blocker, ts.historian = blocker{n, ts.reporter}, historian{n}
+	ts.historian = historian{n}
 	ts.claims = fast.NewClaims(n, ts.beginClaimed)
 	ts.watch = newWatch(n.Config.DeadlockLimit, ts.abandonStuck)
 	ts.unpinner = &fast.Unpinner{Node: n}
@@ -133,7 +132,7 @@ func (ts *Turns) CloseCache() {
 func (ts *Turns) HandBack(ctx context.Context) {
 	for _, r := range ts.watch.all() {
 		if r.x.Load().InCode() {
-			ts.abandon(ctx, r, func() {}, func() { ts.blocker.release(ctx, r, provider.TurnRelease{}) })
+			ts.abandon(ctx, r, nil, func() {})
 		}
 	}
 }

@@ -40,22 +40,25 @@ type outcomes struct {
 	bytes int
 }
 
-// outcomesOf returns the outcomes of the actor's instance.
-func (ts *Turns) outcomesOf(working context.Context, a *actor, x *replay.Execution) (*outcomes, error) {
-	if a.outcomes != nil && a.outcomes.of == x {
-		return a.outcomes, nil
+// readOutcomes reads the outcomes of the actor's instance if the turn has an update and they are not known. It does so before the execution
+// takes any of the messages: after a failed read, the messages can come again.
+func (f *fetched) readOutcomes(working context.Context, x *replay.Execution) error {
+	if f.a.outcomes != nil && f.a.outcomes.of == x || !slices.ContainsFunc(f.got.messages, isUpdate) {
+		return nil
 	}
 	all := &outcomes{of: x, sizes: make(map[string]int)}
 	if info := x.Info(); info.Execution > 1 || x.Stored() > 0 {
-		if err := ts.readOutcomes(working, info.Key, all); err != nil {
-			return nil, err
+		if err := f.ts.storedOutcomes(working, info.Key, all); err != nil {
+			return err
 		}
 	}
-	a.outcomes = all
-	return all, nil
+	f.a.outcomes = all
+	return nil
 }
 
-func (ts *Turns) readOutcomes(working context.Context, key provider.UUID, all *outcomes) error {
+func isUpdate(m provider.Message) bool { return history.Kind(m.Kind) == history.KindUpdateReceived }
+
+func (ts *Turns) storedOutcomes(working context.Context, key provider.UUID, all *outcomes) error {
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
 	res, err := ts.Store.Get(ctx, provider.GetRequest{Key: key, WithValues: true})
@@ -137,27 +140,23 @@ func (tr *translator) updates(t *translation, a *actor, x *replay.Execution, tur
 	}
 }
 
-// repeats reports whether an update repeats one whose outcome is stored. It may have left no event.
-func (ts *Turns) repeats(working context.Context, r *run, x *replay.Execution, b *history.UpdateReceived) (bool, error) {
-	all, err := ts.outcomesOf(working, r.a, x)
-	if err != nil {
-		return false, err
-	}
-	return all.has(history.UpdateKey(b.ID)), nil
+// repeats reports whether an update of the turn repeats one whose outcome is stored. It may have left no event.
+func (f *fetched) repeats(b *history.UpdateReceived) bool {
+	return f.a.outcomes.has(history.UpdateKey(b.ID))
 }
 
 // behindEnd decides about the messages that came behind the end of the execution. Those that nothing else can use count as
 // handled. Unread events are left to the dead letters, and to the next execution what is not a reply to this one. A kind that is
 // not named here stays.
-func (ts *Turns) behindEnd(working context.Context, x *replay.Execution, r *run, d *delivered) error {
-	end := x.End()
+func (f *fetched) behindEnd(x *replay.Execution) {
+	end, d := x.End(), &f.got
 	if end == nil {
-		return nil
+		return
 	}
 	before := len(d.handled)
 	for i := d.seen; i < len(d.messages); i++ {
 		m := &d.messages[i]
-		if end.Next != nil && m.Execution != r.turn.Instance.Execution {
+		if end.Next != nil && m.Execution != f.fetch.Instance.Execution {
 			continue
 		}
 		switch history.Kind(m.Kind) { //nolint:exhaustive // see above
@@ -166,34 +165,27 @@ func (ts *Turns) behindEnd(working context.Context, x *replay.Execution, r *run,
 			history.KindActivityCancelRequested, history.KindReplyReceived:
 			d.handled = append(d.handled, m.ID)
 		case history.KindUpdateReceived:
-			done, err := ts.refuseBehind(working, x, r, m)
-			if err != nil {
-				return err
-			}
-			if done {
+			if f.refuseBehind(x, m) {
 				d.handled = append(d.handled, m.ID)
 			}
 		}
 	}
-	ts.Count.MessagesDropped.Add(int64(len(d.handled) - before))
-	r.dropped[droppedEnded] += int64(len(d.handled) - before)
-	return nil
+	f.ts.Count.MessagesDropped.Add(int64(len(d.handled) - before))
+	f.dropped[droppedEnded] += int64(len(d.handled) - before)
 }
 
 // refuseBehind refuses an update that came behind the end, and reports whether it counts as handled. A repeat keeps the outcome that it
 // has: its caller was told that one.
-func (ts *Turns) refuseBehind(working context.Context, x *replay.Execution, r *run, m *provider.Message) (done bool, err error) {
+func (f *fetched) refuseBehind(x *replay.Execution, m *provider.Message) (done bool) {
 	e, err := history.Decode(0, m.Payload)
 	update, ok := e.Body.(*history.UpdateReceived)
 	if err != nil || !ok {
-		return false, nil //nolint:nilerr // a newer release wrote it: it stays
+		return false // a newer release wrote it: it stays
 	}
-	if x.End().Next == nil {
-		if done, err = ts.repeats(working, r, x, update); done || err != nil {
-			return done, err
-		}
+	if x.End().Next == nil && f.repeats(update) {
+		return true
 	}
-	return x.RefuseUpdate(update, int64(max(ts.Clock.Now(), m.VisibleAt))), nil
+	return x.RefuseUpdate(update, int64(max(f.ts.Clock.Now(), m.VisibleAt)))
 }
 
 // panicked remembers that the handler of an update panicked, so that the next turn rejects the update. It returns false if there are
@@ -214,12 +206,12 @@ func (as *actors) panicked(key provider.UUID, p *replay.UpdatePanicError) bool {
 }
 
 // rejectNext ends a turn in which the handler of an update panicked before anything of it was stored.
-func (ts *Turns) rejectNext(working context.Context, a *actor, r *run, p *replay.UpdatePanicError) bool {
-	if !ts.actors.panicked(a.key, p) {
+func (f *fetched) rejectNext(working context.Context, p *replay.UpdatePanicError) bool {
+	if !f.ts.actors.panicked(f.a.key, p) {
 		return false
 	}
-	ts.Config.Logger.Warn("an update panicked and is rejected", "instance", r.info.ID, "orchestration", r.info.Name,
+	f.ts.Config.Logger.Warn("an update panicked and is rejected", "instance", f.info.ID, "orchestration", f.info.Name,
 		"update", p.Name, "id", p.ID, "panic", p.Value, "stack", p.Stack)
-	ts.blocker.release(working, r, provider.TurnRelease{})
+	f.release(working, provider.TurnRelease{})
 	return true
 }

@@ -139,7 +139,7 @@ func (s *sample) look(progress, effects int64, now time.Time, limit time.Duratio
 }
 
 // stuckTurn is the reason why a turn is abandoned.
-type stuckTurn struct{ reason, message, log string }
+type stuckTurn struct{ reason, message, log, stack string }
 
 // abandonStuck abandons a stuck turn and blocks its instance.
 func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
@@ -149,11 +149,8 @@ func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 		ts.Count.TurnsFailed.Add(1)
 		ts.Count.TurnsStuck.Add(1)
 	}
-	shown := func() {
-		ts.reporter.failed(r, observe.Stuck)
-		ts.blocker.deadlocked(working, r, why, stack)
-	}
-	if stack == "" || !ts.abandon(working, r, counted, shown) {
+	why.stack = stack
+	if stack == "" || !ts.abandon(working, r, why, counted) {
 		return
 	}
 	info := x.Info()
@@ -161,18 +158,15 @@ func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 		"orchestration", info.Name, "reason", why.reason, "limit", ts.Config.DeadlockLimit, "stack", stack)
 }
 
-// abandon ends a turn in place of its goroutine: it calls count, releases the slot, sends the results to the inbox and calls endLease. The
-// goroutine ends at its next call into the engine. It returns false if the turn was faster.
-func (ts *Turns) abandon(working context.Context, r *run, count, endLease func()) bool {
+// abandon ends a turn in place of its goroutine: it calls count and releases what the turn holds. The goroutine ends at its next call into
+// the engine. If why is nil, the code is not at fault. abandon returns false if the turn was faster.
+func (ts *Turns) abandon(working context.Context, r *run, why *stuckTurn, count func()) bool {
 	x := r.x.Load()
 	if !ts.end(r, runStuck) {
 		return false
 	}
 	count()
 	x.Abandon()
-	if r.left != nil {
-		close(r.left)
-	}
 	r.locals.Cancel(activity.ErrLeaseLost)
 	ts.evictor.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
 	waiting := ts.actors.abandon(r.a)
@@ -181,8 +175,10 @@ func (ts *Turns) abandon(working context.Context, r *run, count, endLease func()
 		defer ts.Work.Done()
 		ts.evictor.unpin(working, r.a)
 		ts.courier.refuse(working, waiting)
-		ts.courier.giveBack(working, r.results)
-		endLease()
+		if why != nil {
+			ts.reporter.failed(r, observe.Stuck)
+		}
+		r.of.abandoned(working, why)
 		if r.suspect {
 			ts.Suspects.Done()
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/fast"
+	"github.com/perdure/perdure/dispatcher/internal/local"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/fastpath"
@@ -29,19 +30,22 @@ type starter struct {
 // errNotEager stops a first turn that needs a stored instance.
 var errNotEager = errors.New("the turn needs a stored instance")
 
-// eager is the first turn of an instance that is not stored yet. Code has no effects except through the commit, so a turn that is not
+// first is the first turn of an instance that is not stored yet. Code has no effects except through the commit, so a turn that is not
 // committed has none.
-type eager struct {
-	run  *run
-	ctx  context.Context //nolint:containedctx // of the caller, which waits
-	req  provider.CreateRequest
-	code atomic.Pointer[time.Time] // since when the code runs; nil: it has not begun
-	left chan struct{}             // closed when the turn was abandoned
-	done chan eagerOutcome         // gets one when the turn is over
+type first struct {
+	run
+
+	starter  *starter
+	ctx      context.Context //nolint:containedctx // of the caller, which waits
+	req      provider.CreateRequest
+	code     atomic.Pointer[time.Time] // since when the code runs; nil: it has not begun
+	left     chan struct{}             // closed when the turn was abandoned
+	done     chan started              // gets one when the turn is over
+	answered started                   // what it gets
 }
 
-// eagerOutcome holds the results of start.
-type eagerOutcome struct {
+// started holds the results of start.
+type started struct {
 	res provider.CreateResult
 	ok  bool
 	err error
@@ -50,24 +54,24 @@ type eagerOutcome struct {
 // start makes the first turn of an instance and stores the instance with it, in one commit. If ok is false, nothing was stored: the node is
 // busy, the turn needs a stored instance, or its code failed or is stuck. The caller then creates the instance the ordinary way.
 func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
-	e := s.begin(ctx, req)
-	if e == nil {
+	f := s.begin(ctx, req)
+	if f == nil {
 		return res, false, nil
 	}
 	select {
-	case o := <-e.done:
+	case o := <-f.done:
 		return o.res, o.ok, o.err
-	case <-e.left:
+	case <-f.left:
 	case <-ctx.Done():
-		s.turns.abandon(s.Working, e.run, func() {}, func() {}) //nolint:contextcheck // abandoned code belongs to the node
+		s.turns.abandon(s.Working, &f.run, nil, func() {}) //nolint:contextcheck // abandoned code belongs to the node
 	}
 	select {
-	case <-e.left:
-		if began := e.code.Load(); began != nil {
+	case <-f.left:
+		if began := f.code.Load(); began != nil {
 			s.slowStarts.Took(capability(&req), *began)
 		}
 		return res, false, nil
-	case o := <-e.done: // its commit had begun, which ctx bounds
+	case o := <-f.done: // its commit had begun, which ctx bounds
 		return o.res, o.ok, o.err
 	}
 }
@@ -90,7 +94,7 @@ func capability(req *provider.CreateRequest) provider.Capability {
 }
 
 // begin starts the turn on its own goroutine. It returns nil if the turn may not start now.
-func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager {
+func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *first {
 	s.Fetchers.Add() // like a fetch it brings work, which Shutdown must see
 	defer s.Fetchers.Done()
 	if !s.canStart(&req) || !s.turns.slots.TryTake() {
@@ -101,23 +105,29 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager 
 		s.turns.slots.Release(1)
 		return nil
 	}
-	e := &eager{run: newRun(a, job{}, nil), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan eagerOutcome, 1)}
-	e.run.slot, e.run.left = true, e.left
-	e.run.waited = observe.NoTime
-	s.turns.reporter.began(e.run, observe.FromStart)
-	x := replay.New(s.Config.Env, replay.Info{
+	f := &first{starter: s, ctx: ctx, req: req, left: make(chan struct{}), done: make(chan started, 1)}
+	f.of, f.a, f.slot = f, a, true
+	f.waited = observe.NoTime
+	s.turns.reporter.began(&f.run, observe.FromStart)
+	a.x = replay.New(s.Config.Env, replay.Info{
 		ID: req.ID, Key: req.Key, Execution: 1, Name: req.Name, CodeVersion: req.CodeVersion,
 	}, s.Config.Orchestrations[capability(&req)])
-	x.Speculate()
-	a.x = x
-	s.turns.begin(e.run, x)
+	a.x.Speculate()
+	s.turns.begin(&f.run, a.x)
 	s.Work.Add()
 	go func() { // it outlives the caller
-		if handed, more := s.step(s.Working, a, e); more {
+		if handed, more := f.make(s.Working); more {
 			s.turns.drive(s.Working, a, handed)
 		}
 	}()
-	return e
+	return f
+}
+
+// make makes the turn and answers the caller.
+func (f *first) make(working context.Context) (handed *task.Attempt, more bool) {
+	growStack(-1)
+	defer func() { f.done <- f.answered }()
+	return f.starter.turns.finished(working, &f.run)
 }
 
 // born makes a busy actor for a new instance. It returns nil if the instance has one already.
@@ -132,33 +142,15 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 	return a
 }
 
-// step makes the turn and stores it, unless it was abandoned.
-func (s *starter) step(working context.Context, a *actor, e *eager) (handed *task.Attempt, more bool) {
-	growStack(-1)
-	return s.turns.finished(working, a, e.run, func() (handed *task.Attempt) {
-		var o eagerOutcome
-		defer func() { e.done <- o }()
-		o, handed = s.turn(working, a, e)
-		return handed
-	})
-}
+// admit returns false if the turn was abandoned before its goroutine began. It has its slot.
+func (f *first) admit(context.Context) bool { return f.state.Load() == runGoing }
 
-func (s *starter) turn(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *task.Attempt) {
-	if e.run.state.Load() != runGoing {
-		return o, nil
-	}
+func (f *first) play(context.Context) (going map[int64]*local.Attempt, err error) {
 	began := time.Now() // not before: the goroutine may have waited for a processor
-	e.code.Store(&began)
-	err := s.deliverStart(a.x, e.run, &e.req)
-	s.slowStarts.Took(capability(&e.req), began)
-	if !s.turns.conclude(e.run) {
-		return o, nil
-	}
-	if err != nil {
-		s.turns.evictor.evict(a)
-		return o, nil
-	}
-	return s.commit(working, a, e)
+	f.code.Store(&began)
+	err = f.deliver()
+	f.starter.slowStarts.Took(capability(&f.req), began)
+	return nil, err
 }
 
 // onlyEvents reports whether all messages are events.
@@ -166,10 +158,10 @@ func onlyEvents(messages []provider.NewMessage) bool {
 	return !slices.ContainsFunc(messages, func(m provider.NewMessage) bool { return history.Kind(m.Kind) != history.KindEventReceived })
 }
 
-// deliverStart applies the start message and the events that come with it.
-func (s *starter) deliverStart(x *replay.Execution, r *run, req *provider.CreateRequest) error {
-	now := int64(s.Clock.Now())
-	if err := absorb(x, &req.Message, now, s.turns.anchorer.first(r, req)); err != nil {
+// deliver applies the start message and the events that come with it, and runs the code.
+func (f *first) deliver() error {
+	x, req, now := f.a.x, &f.req, int64(f.starter.Clock.Now())
+	if err := absorb(x, &req.Message, now, f.starter.turns.anchorer.first(&f.run, req)); err != nil {
 		return err
 	}
 	for i := range req.Messages {
@@ -204,44 +196,52 @@ func absorb(x *replay.Execution, m *provider.NewMessage, now int64, edit func(*h
 	return err
 }
 
-// commit stores the instance with its first turn. If that fails, it evicts the execution.
-func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *task.Attempt) {
-	x, stored := a.x, false
-	turn := x.Turn()
-	t := s.turns.translator.begin(a, e.run, x, turn, nil)
-	defer func() { s.turns.committer.rollBack(working, t, stored) }()
-	s.turns.translator.translate(t, a, x, turn)
-	e.req.First = &t.req
-	stored = true // until create returns: the provider may panic
-	o.res, o.err = s.create(working, a, e)
-	o.ok = true
-	inst := &o.res.Instance
-	if o.err == nil && o.res.Begun {
-		s.Count.TurnsEager.Add(1)
-		return o, s.turns.committer.committed(working, a, e.run, x, turn, t, provider.CommitTurnResult{Now: o.res.Now, ReadyAt: inst.ReadyAt}, nil)
-	}
-	if o.err == nil { // a repeat found it, or the provider takes no first turns
-		s.Clock.Set(o.res.Now)
-		stored = inst.Key == a.key && inst.Version != e.req.Commit
-	} else {
-		stored = provider.OutcomeOf(o.err) != provider.OutcomeNothing
-		o.ok = !errors.Is(o.err, provider.ErrInvalid) && !errors.Is(o.err, provider.ErrTooLarge) // the turn may be at fault
-	}
-	s.turns.committer.rollBack(working, t, stored)
-	s.turns.evictor.evict(a)
-	if kept := s.turns.actors.forgetPin(a); kept && stored {
-		s.turns.unpinner.Unpin(working, a.key)
-	}
-	return o, nil
+func (f *first) complete(_ context.Context, t *translation, _ replay.Turn) bool {
+	f.req.First = &t.req
+	return true
 }
 
-// create calls the storage once. If the outcome is unknown, the caller repeats the call, which the storage recognises.
-func (s *starter) create(working context.Context, a *actor, e *eager) (provider.CreateResult, error) {
-	ctx, cancel := context.WithTimeout(e.ctx, storage.CallTimeout)
+// errNotBegun is the outcome of a turn that the store did not take: a repeat found the instance, or the provider takes no first turns.
+var errNotBegun = errors.New("the instance was stored without its first turn")
+
+// store stores the instance with the turn. If the outcome is unknown, the caller repeats the call, which the storage recognises.
+func (f *first) store(working context.Context, _ *translation) (res provider.CommitTurnResult, stored bool, err error) {
+	created, err := f.create(working)
+	f.answered = started{res: created, ok: true, err: err}
+	inst := &created.Instance
+	switch {
+	case err != nil:
+		f.answered.ok = !errors.Is(err, provider.ErrInvalid) && !errors.Is(err, provider.ErrTooLarge) // the turn may be at fault
+		return res, provider.OutcomeOf(err) != provider.OutcomeNothing, err
+	case !created.Begun:
+		f.starter.Clock.Set(created.Now)
+		return res, inst.Key == f.a.key && inst.Version != f.req.Commit, errNotBegun
+	default:
+		return provider.CommitTurnResult{Now: created.Now, ReadyAt: inst.ReadyAt}, true, nil
+	}
+}
+
+func (f *first) create(working context.Context) (provider.CreateResult, error) {
+	ctx, cancel := context.WithTimeout(f.ctx, storage.CallTimeout)
 	defer cancel()
 	defer context.AfterFunc(working, cancel)()
-	s.turns.actors.commits(a, true)
-	defer s.turns.actors.commits(a, false)
-	defer s.turns.claims.BeginDueNow(working)
-	return s.Store.Create(ctx, e.req) //nolint:contextcheck // the caller's context
+	ts := f.starter.turns
+	ts.actors.commits(f.a, true)
+	defer ts.actors.commits(f.a, false)
+	defer ts.claims.BeginDueNow(working)
+	return ts.Store.Create(ctx, f.req) //nolint:contextcheck // the caller's context
 }
+
+func (f *first) confirmed(replay.Turn) { f.starter.Count.TurnsEager.Add(1) }
+
+func (f *first) refused(working context.Context, _ error, stored bool) {
+	ts := f.starter.turns
+	ts.evictor.evict(f.a)
+	if pinned := ts.actors.forgetPin(f.a); pinned && stored {
+		ts.unpinner.Unpin(working, f.a.key)
+	}
+}
+
+func (f *first) failed(working context.Context, _ error) { f.refused(working, nil, true) }
+
+func (f *first) abandoned(context.Context, *stuckTurn) { close(f.left) }
