@@ -1,7 +1,10 @@
 package perdure_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +28,7 @@ func TestDependenciesRunDownwards(t *testing.T) {
 	// From top to bottom: a package may import those after it.
 	house := []string{
 		"cmd/perdure", "runtime", "dispatcher", "client", "orchestration", "activity",
-		"internal/bind", "internal/observing", "internal/replay", "internal/failure", "internal/history", "internal/payload", "internal/funcname", "internal/check", "provider", "observe",
+		"internal/bind", "internal/observing", "internal/engine", "internal/replay", "internal/failure", "internal/history", "internal/payload", "internal/funcname", "internal/check", "provider", "observe",
 	}
 	for i, pkg := range house {
 		for _, dep := range listDeps(t, "./"+pkg) {
@@ -33,6 +36,38 @@ func TestDependenciesRunDownwards(t *testing.T) {
 			if above := slices.Index(house[:i], name); ours && above >= 0 {
 				t.Errorf("%s needs %s, which stands above it", pkg, name)
 			}
+		}
+	}
+}
+
+// What a turn stores depends on values only: package engine imports nothing by which it could read a clock, draw a random number, log, wait or
+// call a store.
+func TestEngineIsPure(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports " "}}`, "./internal/engine").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := []string{
+		"cmp", "fmt", "math", "slices", "strings", "time", module + "internal/failure", module + "internal/history", module + "internal/replay", module + "provider",
+	}
+	for name := range strings.FieldsSeq(string(out)) {
+		if !slices.Contains(allowed, name) {
+			t.Errorf("internal/engine imports %s", name)
+		}
+	}
+	clock := regexp.MustCompile(`time\.(Now|Since|Until|After|AfterFunc|NewTimer|NewTicker|Tick|Sleep)\b|provider\.Provider\b`)
+	files, err := filepath.Glob("internal/engine/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), err)
+	}
+	for _, path := range files {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := clock.Find(source); found != nil && !strings.HasSuffix(path, "_test.go") {
+			t.Errorf("%s has %s", path, found)
 		}
 	}
 }

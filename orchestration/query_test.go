@@ -158,7 +158,11 @@ func TestQueryErrors(t *testing.T) {
 			{"ask", strings.Repeat("x", 3<<20), client.ErrTooLarge},
 			{"ask", make(chan int), orchestration.ErrPayload},
 		} {
-			if _, err := client.Query[string](e.T.Context(), h, c.name, c.in); !errors.Is(err, c.want) {
+			_, err := client.Query[string](e.T.Context(), h, c.name, c.in)
+			for i := 0; errors.Is(err, client.ErrQueryTimeout) && i < 10; i++ { // a busy machine takes 2 s for 2 MiB
+				_, err = client.Query[string](e.T.Context(), h, c.name, c.in)
+			}
+			if !errors.Is(err, c.want) {
 				e.T.Errorf("query %q of %.20v: %v, want %v", c.name, c.in, err, c.want)
 			}
 		}

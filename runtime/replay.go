@@ -120,7 +120,7 @@ func (c *checker) replay(ctx context.Context, h *client.HistoryFile) error {
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		r.x.Abandon()
+		r.x.Probe().Abandon()
 		return fmt.Errorf("replaying %s: the code neither waits nor returns: %w", differs.what(), context.Cause(ctx))
 	}
 	select {

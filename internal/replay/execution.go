@@ -89,25 +89,3 @@ func (x *Execution) Parked() bool { return x.sched.parked() }
 // Close unwinds all parked code; deferred functions run. Later calls from its coroutines end their goroutines. Close
 // blocks as long as deferred functions of user code do. The goroutine that used the execution last may call it once.
 func (x *Execution) Close() { x.sched.close() }
-
-// Abandon gives up an execution whose code is stuck in a resume: its goroutine ends at
-// its next call into the engine. It may be called while code runs.
-func (x *Execution) Abandon() { x.sched.closed.Store(true) }
-
-// Progress grows with every resume and every call of code into the engine. If it stays the same while a turn is in
-// progress, user code is stuck.
-func (x *Execution) Progress() int64 { return x.sched.progress.Load() }
-
-// Effects grows with every message that is applied, every command and every event that code takes from a mailbox. Their
-// number is bounded for one message. If Effects stays the same while Progress grows, code calls the engine without ever
-// waiting for anything.
-func (x *Execution) Effects() int64 { return x.events.effects.Load() }
-
-// InCode reports whether a coroutine is running now.
-func (x *Execution) InCode() bool { return x.sched.current.Load() != nil }
-
-// Goroutine returns the number of the goroutine whose user code is running now or being unwound, 0 if there is none.
-func (x *Execution) Goroutine() uint64 { return x.sched.goroutine() }
-
-// StuckStack returns the stack of the coroutine that is running now, "" if none is. It stops the world for a moment.
-func (x *Execution) StuckStack() string { return x.sched.stack() }

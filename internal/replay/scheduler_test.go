@@ -41,7 +41,7 @@ func TestOrderOfCoroutines(t *testing.T) {
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Error(diff)
 	}
-	if x.Progress() == 0 || x.InCode() || x.StuckStack() != "" {
+	if p := x.Probe(); p.Progress() == 0 || p.InCode() || p.Stack() != "" {
 		t.Error("an execution at rest looks busy")
 	}
 }

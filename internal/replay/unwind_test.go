@@ -149,16 +149,16 @@ func TestStuckCode(t *testing.T) {
 	})
 	var turn sync.WaitGroup
 	turn.Go(func() { _, _ = x.Deliver(started()) })
-	for !strings.Contains(x.StuckStack(), "unwind_test.go") {
-		if x.StuckStack() != "" && !x.InCode() {
+	for !strings.Contains(x.Probe().Stack(), "unwind_test.go") {
+		if x.Probe().Stack() != "" && !x.Probe().InCode() {
 			t.Error("not in code")
 		}
 	}
-	before := x.Progress()
-	if x.Progress() != before {
+	before := x.Probe().Progress()
+	if x.Probe().Progress() != before {
 		t.Error("stuck code makes progress")
 	}
-	x.Abandon()
+	x.Probe().Abandon()
 	close(stuck)
 	turn.Wait()
 	if got := kinds(x.Turn().Events); got != "ExecutionStarted" {

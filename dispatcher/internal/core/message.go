@@ -1,20 +1,6 @@
 package core
 
-import (
-	"strings"
-
-	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/replay"
-	"github.com/perdure/perdure/provider"
-)
-
-// Message returns a body encoded for an inbox.
-func Message(b history.Body, execution, event int64) provider.NewMessage {
-	return provider.NewMessage{
-		Kind: provider.MessageKind(b.Kind()), Execution: execution, EventID: event,
-		EngineLevel: replay.LevelOfMessage(b), Payload: history.Encode(nil, history.Event{Body: b}),
-	}
-}
+import "strings"
 
 // Plain returns a text that every storage accepts: at most limit bytes, valid UTF-8 and without NUL. A report refused for its text would be
 // retried for ever.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/perdure/perdure/dispatcher/internal/core"
-	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -91,7 +90,7 @@ func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Ev
 				failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}, e.ID)
 			return
 		}
-		p.out.Tasks = append(p.out.Tasks, task.Of(e.ID, b, p.payload(p.out.Events[e.ID-1], x)))
+		p.out.Tasks = append(p.out.Tasks, engine.NewTask(e.ID, b, p.payload(p.out.Events[e.ID-1], x)))
 	case *history.TimerCreated:
 		p.out.Timers = append(p.out.Timers, provider.Timer{
 			EventID: e.ID, Kind: provider.MessageKind(history.KindTimerFired), Due: provider.Time(b.Due),
@@ -120,7 +119,7 @@ func (p *Plan) payload(scheduled []byte, x *replay.Execution) []byte {
 	}
 	p.added.headers += header
 	with := history.AppendOrigin(slices.Clone(scheduled), origin)
-	if plain := len(origin) - header; p.added.origins+plain <= task.MaxOrigins && len(with) <= provider.MaxPayload {
+	if plain := len(origin) - header; p.added.origins+plain <= engine.MaxOrigins && len(with) <= provider.MaxPayload {
 		p.added.origins += plain
 		return with
 	}
@@ -158,7 +157,7 @@ func (p *Plan) notices() (all []provider.OutMessage) {
 			ended[b.Started] = true
 		case *history.ChildStarted:
 			if !ended[e.ID] && e.ID > foreign {
-				all = append(all, provider.OutMessage{Key: b.Key, Message: core.Message(&history.CancelRequested{
+				all = append(all, provider.OutMessage{Key: b.Key, Message: engine.Message(&history.CancelRequested{
 					Reason: "its parent " + p.Inst.ID + " was reset", RequestID: "parent:" + provider.UUID(b.Key).String(),
 				}, 0, 0)})
 			}
@@ -181,12 +180,12 @@ func (c *carrier) add(at int64, body history.Body, event int64) {
 	if event == 0 {
 		execution = 0
 	}
-	c.all = append(c.all, provider.CarriedMessage{Message: core.Message(body, execution, event), At: provider.Time(max(at, 1))})
+	c.all = append(c.all, provider.CarriedMessage{Message: engine.Message(body, execution, event), At: provider.Time(max(at, 1))})
 }
 
 // reply carries the reply to a command. It is for any execution: a further reset may come before it is applied.
 func (c *carrier) reply(at int64, body history.Body, event int64) {
-	c.all = append(c.all, provider.CarriedMessage{Message: core.Message(body, 0, event), At: provider.Time(max(at, 1))})
+	c.all = append(c.all, provider.CarriedMessage{Message: engine.Message(body, 0, event), At: provider.Time(max(at, 1))})
 }
 
 // received carries what the origin has received later, in that order. Without the ExecutionOpened of a continued execution its code

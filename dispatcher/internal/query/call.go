@@ -96,7 +96,7 @@ func (c *call) wait(ctx context.Context, release func()) bool {
 		return true
 	}
 	c.late = late
-	c.x.Abandon()
+	c.x.Probe().Abandon()
 	if leaked {
 		c.queries.leaks.add(&c.code)
 		release()
@@ -151,7 +151,7 @@ func (qs *Queries) discard(inst *provider.Instance, query string, x *replay.Exec
 	qs.Work.Add()
 	stop := time.AfterFunc(maxTime, func() {
 		if c.left.CompareAndSwap(false, true) {
-			c.id.Store(x.Goroutine())
+			c.id.Store(x.Probe().Goroutine())
 			qs.leaks.add(c)
 			qs.Work.Done()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
@@ -70,7 +71,7 @@ func HandedOff(ref provider.TaskRef, instanceID string, call *history.ActivitySc
 	return &Attempt{
 		Attempt: manage.Attempt{Ref: ref, Token: storage.NewToken(), Lease: manage.NewLease(lease)},
 		Call:    call, instanceID: instanceID, Number: 1 + call.Attempts, before: call.Attempts, Deliveries: 1,
-		scheduled: scheduled, deadline: deadline(scheduled, Span(call.ScheduleToClose)),
+		scheduled: scheduled, deadline: deadline(scheduled, engine.Span(call.ScheduleToClose)),
 	}
 }
 
@@ -80,11 +81,6 @@ func (a *Attempt) stored() int64 { return a.Number - a.before }
 // Ref returns the reference of a task.
 func Ref(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
-}
-
-// Span converts stored microseconds. It limits the result so that neither the duration nor a time computed from it overflows.
-func Span(micros int64) time.Duration {
-	return time.Duration(min(micros, int64(maxRetryDelay/time.Microsecond))) * time.Microsecond
 }
 
 // deadline returns 0 if there is no limit.

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/observe"
@@ -126,7 +127,7 @@ func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now prov
 	switch {
 	case task.Deadline != 0 && task.Deadline <= now:
 		return activity.ScheduleToClose
-	case task.StartBy == task.ScheduledAt.Add(Span(call.ScheduleToStart)):
+	case task.StartBy == task.ScheduledAt.Add(engine.Span(call.ScheduleToStart)):
 		return activity.ScheduleToStart
 	default:
 		return activity.StartToClose
@@ -135,7 +136,7 @@ func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now prov
 
 // limited returns a context that ends at the first limit of the attempt, with that as the cause.
 func (w *Worker) limited(ctx context.Context, a *Attempt) (_ context.Context, stop context.CancelFunc, deadline time.Time) {
-	limit, kind := Span(a.Call.StartToClose), activity.StartToClose
+	limit, kind := engine.Span(a.Call.StartToClose), activity.StartToClose
 	if limit > 0 {
 		a.expires = time.Now().Add(limit)
 	}

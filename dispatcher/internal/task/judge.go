@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -23,7 +24,7 @@ func (j *judge) again(a *Attempt, f *history.Failure, err error) (time.Duration,
 		return 0, false
 	}
 	if asked, ok := failure.RetryDelay(err); ok {
-		delay = min(asked, maxRetryDelay)
+		delay = min(asked, engine.MaxDelay)
 	}
 	if left, limited := j.remaining(a); limited && delay >= left {
 		return 0, false
@@ -35,9 +36,6 @@ func (j *judge) again(a *Attempt, f *history.Failure, err error) (time.Duration,
 func elapsed(p *history.RetryPolicy, scheduled, now provider.Time, delay time.Duration) bool {
 	return p.MaxElapsed > 0 && int64(now.Add(delay)-scheduled) > p.MaxElapsed
 }
-
-// maxRetryDelay is the longest delay that does not overflow and that every storage accepts.
-const maxRetryDelay = math.MaxInt64 / 4000 * time.Microsecond
 
 // retryDelay reports whether a failed attempt is retried, and after how long. The interval grows by the coefficient with each attempt, up
 // to the maximum, plus or minus the jitter.
@@ -54,7 +52,7 @@ func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time
 	if !(interval > 0) { // true for NaN, too
 		interval = float64(time.Second / time.Microsecond)
 	}
-	return time.Duration(min(interval, float64(maxRetryDelay/time.Microsecond))) * time.Microsecond, true
+	return time.Duration(min(interval, float64(engine.MaxDelay/time.Microsecond))) * time.Microsecond, true
 }
 
 // excluded reports whether the policy does not retry the type of the failure or of one of its causes.
@@ -133,7 +131,7 @@ type judge struct{ *core.Node }
 // failTask makes report end the call with a failure, after the past attempts.
 func failTask(report *provider.TaskReport, f history.Failure, past ...history.Attempt) {
 	report.Outcome = provider.TaskComplete
-	report.Message = core.Message(&history.ActivityFailed{
+	report.Message = engine.Message(&history.ActivityFailed{
 		Scheduled: report.EventID, Attempt: report.Attempt, Failure: f, Attempts: past,
 	}, report.Execution, report.EventID)
 }
@@ -206,7 +204,7 @@ func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, 
 		said = ": " + why.Error()
 	}
 	err := failure.NewTimeout(string(kind), "activity %s %s its %s timeout of %v%s", call.Name, what, kind,
-		Span(limit), said)
+		engine.Span(limit), said)
 	if kind == activity.ScheduleToStart || kind == activity.ScheduleToClose { // it concerns the whole call
 		err = failure.NonRetryable(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/observe"
@@ -123,7 +124,7 @@ func (j *judge) ended(a *Attempt, outcome observe.Outcome) *Ended {
 		e.of = of
 	}
 	if a.Number == 1 && a.began != 0 {
-		e.wait = max(0, a.began.Sub(a.scheduled)-Span(a.Call.Delay))
+		e.wait = max(0, a.began.Sub(a.scheduled)-engine.Span(a.Call.Delay))
 	}
 	switch outcome { //nolint:exhaustive // the others end no call
 	case observe.Completed, observe.Failed, observe.TimedOut, observe.Cancelled:

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/observe"
@@ -42,7 +42,7 @@ func (w *Worker) ToInbox(working context.Context, r *Result) {
 	a := r.Attempt
 	taken := w.Store.Report(working, provider.TaskReport{
 		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
-		Message: core.Message(r.Body, a.Ref.Execution, a.Ref.EventID),
+		Message: engine.Message(r.Body, a.Ref.Execution, a.Ref.EventID),
 	})
 	if taken {
 		r.Stored(w.Watch)
@@ -117,7 +117,7 @@ func (w *Worker) end(
 		report.Outcome = provider.TaskDiscard
 		if err == nil { // kept, in case the cause is wrong
 			report.Outcome = provider.TaskComplete
-			report.Message = core.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
+			report.Message = engine.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
 		}
 	case err == nil:
 		w.Count.AttemptsCompleted.Add(1)
@@ -175,7 +175,7 @@ func (w *Worker) completeIn(
 	}
 	item := report
 	item.Outcome = provider.TaskComplete
-	item.Message = core.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
+	item.Message = engine.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
 	inside = w.guarded(working, a, inside)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, storage.CallTimeout)

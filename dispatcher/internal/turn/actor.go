@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
@@ -36,7 +37,8 @@ type actor struct {
 	readyAt provider.Time // when the inbox has a message, as that commit returned; 0: none
 	fast    int           // fast turns since the last fetched one
 
-	outcomes *outcomes // of updates; nil: not read
+	outcomes   *engine.Outcomes  // of updates
+	outcomesOf *replay.Execution // whose turns have kept them up to date; nil: they are not read
 }
 
 // job is one thing to do for an instance: a fetched turn, or a result from memory.

@@ -142,3 +142,14 @@ func (f *fetched) failed(working context.Context, err error) {
 		"orchestration", f.fetch.Instance.Name, "reason", reasonOf(err), "retry_in", delay, "err", err)
 	f.block(working, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
 }
+
+// rejectNext ends a turn in which the handler of an update panicked before anything of it was stored.
+func (f *fetched) rejectNext(working context.Context, p *replay.UpdatePanicError) bool {
+	if !f.ts.actors.panicked(f.a.key, p) {
+		return false
+	}
+	f.ts.Config.Logger.Warn("an update panicked and is rejected", "instance", f.info.ID, "orchestration", f.info.Name,
+		"update", p.Name, "id", p.ID, "panic", p.Value, "stack", p.Stack)
+	f.release(working, provider.TurnRelease{})
+	return true
+}

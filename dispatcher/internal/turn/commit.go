@@ -43,40 +43,44 @@ type committer struct {
 // committed applies a confirmed commit. It starts the attempts that the commit handed off, except the last one, which it returns for this
 // goroutine to run; nil: none.
 func (c *committer) committed(
-	working context.Context, a *actor, r *run, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult,
+	working context.Context, a *actor, r *run, x *replay.Execution, t *prepared, res provider.CommitTurnResult,
 ) (handed *task.Attempt) {
+	turn := &t.Turn
 	c.Clock.Set(res.Now)
 	c.Count.TurnsCommitted.Add(1)
 	x.Confirm()
-	c.reporter.stored(r, x, turn)
+	if a.outcomesOf == x {
+		a.outcomes.Keep(t.Kept)
+	}
+	c.reporter.stored(r, x, *turn)
 	if turn.State != nil {
 		c.Count.StateRefused.Add(int64(turn.State.Refused))
 	}
 	c.Count.EventHandlersFailed.Add(int64(turn.Failed))
 	c.Count.HandlersLate.Add(int64(turn.Late))
-	if n := turn.Headers + t.added.leftOut; n > 0 {
+	if n := turn.Headers + t.LeftOut; n > 0 {
 		c.Count.HeadersLeftOut.Add(int64(n))
 		c.Config.Logger.Warn("headers left out: the execution or the turn has too many", "instance", x.Info().ID, "count", n)
 	}
-	a.version, a.readyAt = t.req.Commit, res.ReadyAt
-	if t.req.Sticky > 0 {
+	a.version, a.readyAt = t.Request.Commit, res.ReadyAt
+	if t.Request.Sticky > 0 {
 		c.actors.notePin(a) // the commit may have taken long
 		if c.Quiet() {
 			c.unpinner.Unpin(working, a.key)
 		}
 	}
-	for i := range t.req.Sends {
-		c.actors.sentTo(t.req.Sends[i].Key)
+	for i := range t.Request.Sends {
+		c.actors.sentTo(t.Request.Sends[i].Key)
 	}
-	for _, event := range t.cancelled {
-		c.Manage.Cancel(task.Ref(a.key, t.req.Execution, event), activity.ErrCancelled)
+	for _, event := range t.Cancelled {
+		c.Manage.Cancel(task.Ref(a.key, t.Request.Execution, event), activity.ErrCancelled)
 	}
-	c.Manage.Heard(a.key, t.req.Execution, turn.Events)
+	c.Manage.Heard(a.key, t.Request.Execution, turn.Events)
 	if turn.End != nil {
 		c.reportLeft(x, t.buried)
 		c.actors.settled(a.key)
 		if turn.Pending > 0 {
-			c.Manage.CancelExecution(a.key, t.req.Execution, activity.ErrOrchestrationEnded)
+			c.Manage.CancelExecution(a.key, t.Request.Execution, activity.ErrOrchestrationEnded)
 		}
 		c.evictor.evict(a)
 	}
@@ -100,13 +104,13 @@ func (c *committer) committed(
 
 // commit stores a turn of an actor. Results for the actor wait meanwhile. If the outcome is unknown, it retries with
 // the same commit ID for at most half a lease. The result stored reports whether the turn may be stored.
-func (c *committer) commit(working context.Context, a *actor, t *translation) (res provider.CommitTurnResult, stored bool, err error) {
+func (c *committer) commit(working context.Context, a *actor, t *prepared) (res provider.CommitTurnResult, stored bool, err error) {
 	c.actors.commits(a, true)
 	defer c.actors.commits(a, false)
 	deadline := time.Now().Add(c.Config.Lease / 2)
 	for failures := 1; ; failures++ {
 		began := c.Watch.Begins()
-		res, err = c.Store.CommitTurn(c.calling.Context(), t.req) //nolint:contextcheck // it ends with working
+		res, err = c.Store.CommitTurn(c.calling.Context(), t.Request) //nolint:contextcheck // it ends with working
 		c.Watch.Called("commit turn", began, err)
 		c.claims.BeginDueNow(working)
 		if err == nil {
@@ -123,9 +127,9 @@ func (c *committer) commit(working context.Context, a *actor, t *translation) (r
 	}
 }
 
-// rollBack releases what the translation still holds: slots, local attempts and a claim ahead. After committed it holds nothing. If the
+// rollBack releases what the prepared commit still holds: slots, local attempts and a claim ahead. After committed it holds nothing. If the
 // turn may be stored, the tasks that it leased to this node are released by their tokens.
-func (c *committer) rollBack(working context.Context, t *translation, stored bool) {
+func (c *committer) rollBack(working context.Context, t *prepared, stored bool) {
 	handOffs, begun, early := t.handOffs, t.begun, t.early
 	t.handOffs, t.begun, t.early = nil, nil, nil
 	c.Tasks.Release(len(handOffs) + len(begun))

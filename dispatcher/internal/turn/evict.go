@@ -72,7 +72,7 @@ func (ev *evictor) abandon(x *replay.Execution, code *leak.Code) {
 
 // watchCode adds abandoned orchestration code to the watchdog.
 func (ev *evictor) watchCode(code *leak.Code, kind string, x *replay.Execution, info replay.Info, cause string) {
-	code.RunsOn(x.Goroutine())
+	code.RunsOn(x.Probe().Goroutine())
 	ev.Watchdog.Enter(code, leak.Entry{Key: info.Key, Work: leak.Work{
 		Kind: kind, Name: info.Name, InstanceID: info.ID, Execution: info.Execution, Cause: cause,
 	}})

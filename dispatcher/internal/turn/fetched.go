@@ -80,21 +80,21 @@ func (f *fetched) play(working context.Context) (going map[int64]*local.Attempt,
 	return going, err
 }
 
-func (f *fetched) complete(working context.Context, t *translation, turn replay.Turn) bool {
-	x := f.a.x
-	t.req.Lease, t.req.Ahead, t.req.Consumed = f.token, f.ahead, f.got.handled
-	unread := len(t.req.Consumed) < len(f.got.messages)
+func (f *fetched) complete(working context.Context, t *prepared) bool {
+	x, turn := f.a.x, &t.Turn
+	t.Request.Lease, t.Request.Ahead, t.Request.Consumed = f.token, f.ahead, f.got.handled
+	unread := len(t.Request.Consumed) < len(f.got.messages)
 	switch {
 	case turn.End == nil, turn.End.Next != nil:
 	case f.ts.actors.closingRounds(f.a.key) >= maxClosingRounds, unread && !x.Together():
-		t.req.CloseInbox = "the instance ended before it read the message"
-		t.buried = buriedEvents(f.got.messages, t.req.Consumed)
+		t.Request.CloseInbox = "the instance ended before it read the message"
+		t.buried = buriedEvents(f.got.messages, t.Request.Consumed)
 	case unread: // the store would refuse the end
 		f.again(working)
 		return false
 	}
 	if x.Held() { // what still waits may be gone by then, and code that was held must run
-		t.req.Timers = append(t.req.Timers, provider.Timer{
+		t.Request.Timers = append(t.Request.Timers, provider.Timer{
 			EventID: x.Length(), Kind: provider.MessageKind(history.KindExecutionOpened), Due: f.ts.Clock.Now(),
 			Payload: history.Encode(nil, history.Event{Body: &history.ExecutionOpened{}}),
 		})
@@ -102,13 +102,13 @@ func (f *fetched) complete(working context.Context, t *translation, turn replay.
 	return true
 }
 
-func (f *fetched) store(working context.Context, t *translation) (res provider.CommitTurnResult, stored bool, err error) {
+func (f *fetched) store(working context.Context, t *prepared) (res provider.CommitTurnResult, stored bool, err error) {
 	return f.ts.committer.commit(working, f.a, t)
 }
 
-func (f *fetched) confirmed(turn replay.Turn) {
+func (f *fetched) confirmed(t *prepared) {
 	f.a.fast = 0
-	if turn.End == nil && !f.a.x.Held() {
+	if t.Turn.End == nil && !f.a.x.Held() {
 		f.ts.actors.wentOn(f.a.key, f.got.seen == len(f.got.messages) && !f.fetch.More)
 	}
 }

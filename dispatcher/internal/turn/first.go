@@ -196,8 +196,8 @@ func absorb(x *replay.Execution, m *provider.NewMessage, now int64, edit func(*h
 	return err
 }
 
-func (f *first) complete(_ context.Context, t *translation, _ replay.Turn) bool {
-	f.req.First = &t.req
+func (f *first) complete(_ context.Context, t *prepared) bool {
+	f.req.First = &t.Request
 	return true
 }
 
@@ -205,7 +205,7 @@ func (f *first) complete(_ context.Context, t *translation, _ replay.Turn) bool 
 var errNotBegun = errors.New("the instance was stored without its first turn")
 
 // store stores the instance with the turn. If the outcome is unknown, the caller repeats the call, which the storage recognises.
-func (f *first) store(working context.Context, _ *translation) (res provider.CommitTurnResult, stored bool, err error) {
+func (f *first) store(working context.Context, _ *prepared) (res provider.CommitTurnResult, stored bool, err error) {
 	created, err := f.create(working)
 	f.answered = started{res: created, ok: true, err: err}
 	inst := &created.Instance
@@ -232,7 +232,7 @@ func (f *first) create(working context.Context) (provider.CreateResult, error) {
 	return ts.Store.Create(ctx, f.req) //nolint:contextcheck // the caller's context
 }
 
-func (f *first) confirmed(replay.Turn) { f.starter.Count.TurnsEager.Add(1) }
+func (f *first) confirmed(*prepared) { f.starter.Count.TurnsEager.Add(1) }
 
 func (f *first) refused(working context.Context, _ error, stored bool) {
 	ts := f.starter.turns

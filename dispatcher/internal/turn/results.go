@@ -89,21 +89,21 @@ func (re *results) deliver() ([]provider.TaskCompletion, error) {
 	return completes, a.x.Continue(now)
 }
 
-func (re *results) complete(_ context.Context, t *translation, _ replay.Turn) bool {
-	t.req.Completes = re.completes
-	if t.req.Status != provider.StatusRunning || t.req.Next != nil || len(t.req.CancelTimers) > 0 { // a claim ahead is useless now
+func (re *results) complete(_ context.Context, t *prepared) bool {
+	t.Request.Completes = re.completes
+	if t.Request.Status != provider.StatusRunning || t.Request.Next != nil || len(t.Request.CancelTimers) > 0 { // a claim ahead is useless now
 		if t.early = re.ts.claims.Drop(re.a.key); t.early != nil {
-			t.req.Lease = t.early.Token
+			t.Request.Lease = t.early.Token
 		}
 	}
 	return true
 }
 
-func (re *results) store(working context.Context, t *translation) (res provider.CommitTurnResult, stored bool, err error) {
+func (re *results) store(working context.Context, t *prepared) (res provider.CommitTurnResult, stored bool, err error) {
 	return re.ts.committer.commit(working, re.a, t)
 }
 
-func (re *results) confirmed(replay.Turn) {
+func (re *results) confirmed(*prepared) {
 	re.ts.Count.TurnsFast.Add(1)
 	re.a.fast++
 	for _, done := range re.all {

@@ -13,18 +13,18 @@ import (
 const stickyTime = 5 * time.Second
 
 // pinTime is at most a lease: a dead node must not keep its instances longer than its work.
-func (tr *translator) pinTime() time.Duration { return min(stickyTime, tr.Config.Lease) }
+func (pr *preparer) pinTime() time.Duration { return min(stickyTime, pr.Config.Lease) }
 
 // pin pins the instance to this node if the commit leaves a cached execution, unless turns wait here for a slot.
-func (tr *translator) pin(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
-	if tr.Config.Off.Has(fastpath.Sticky) {
+func (pr *preparer) pin(t *prepared, a *actor, x *replay.Execution) {
+	if pr.Config.Off.Has(fastpath.Sticky) {
 		return
 	}
-	if tr.Config.CacheCount == 0 || x.Size() > tr.Config.CacheBytes || turn.End != nil || tr.Quiet() || tr.turnSlots.Wanted() {
+	if pr.Config.CacheCount == 0 || x.Size() > pr.Config.CacheBytes || t.Turn.End != nil || pr.Quiet() || pr.turnSlots.Wanted() {
 		return
 	}
-	t.req.Owner, t.req.Sticky = tr.Config.Owner, tr.pinTime()
-	tr.actors.notePin(a) // whatever becomes of the commit
+	t.Request.Owner, t.Request.Sticky = pr.Config.Owner, pr.pinTime()
+	pr.actors.notePin(a) // whatever becomes of the commit
 }
 
 // notePin notes that the instance may be pinned from now on.

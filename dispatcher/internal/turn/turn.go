@@ -34,11 +34,11 @@ type origin interface {
 	// returns the local activities that go on.
 	play(working context.Context) (going map[int64]*local.Attempt, err error)
 	// complete adds to the commit what only the origin knows. If there is nothing to store, complete ends the turn and returns false.
-	complete(working context.Context, t *translation, turn replay.Turn) bool
+	complete(working context.Context, t *prepared) bool
 	// store stores the turn. The result stored reports whether the store may have it, although there is an error.
-	store(working context.Context, t *translation) (res provider.CommitTurnResult, stored bool, err error)
+	store(working context.Context, t *prepared) (res provider.CommitTurnResult, stored bool, err error)
 	// confirmed counts a turn that is stored.
-	confirmed(turn replay.Turn)
+	confirmed(t *prepared)
 	// refused ends a turn that store returned an error for.
 	refused(working context.Context, err error, stored bool)
 	// failed ends a turn whose code failed, or in which the engine or the provider panicked.
@@ -103,11 +103,10 @@ func (ts *Turns) turn(working context.Context, r *run) (handed *task.Attempt) {
 // store stores what the code has done.
 func (ts *Turns) store(working context.Context, r *run, going map[int64]*local.Attempt) (handed *task.Attempt) {
 	a, x := r.a, r.a.x
-	turn, stored := x.Turn(), false
-	t := ts.translator.begin(a, r, x, turn, going)
+	t, stored := &prepared{going: going}, false
 	defer func() { ts.committer.rollBack(working, t, stored) }()
-	ts.translator.translate(t, a, x, turn)
-	if !r.of.complete(working, t, turn) {
+	ts.preparer.prepare(t, a, r, x)
+	if !r.of.complete(working, t) {
 		return nil
 	}
 	stored = true // until store returns: the provider may panic
@@ -117,6 +116,6 @@ func (ts *Turns) store(working context.Context, r *run, going map[int64]*local.A
 		r.of.refused(working, err, stored)
 		return nil
 	}
-	r.of.confirmed(turn)
-	return ts.committer.committed(working, a, r, x, turn, t, res)
+	r.of.confirmed(t)
+	return ts.committer.committed(working, a, r, x, t, res)
 }

@@ -52,15 +52,15 @@ type Turns struct {
 	attempts attempts
 	locals   *local.Worker
 
-	translator *translator
-	committer  *committer
-	courier    *courier
-	evictor    *evictor
-	unpinner   *fast.Unpinner
-	starter    *starter
-	reporter   reporter
-	anchorer   anchorer
-	historian  historian
+	preparer  *preparer
+	committer *committer
+	courier   *courier
+	evictor   *evictor
+	unpinner  *fast.Unpinner
+	starter   *starter
+	reporter  reporter
+	anchorer  anchorer
+	historian historian
 }
 
 // New makes the turns of a node.
@@ -76,7 +76,7 @@ func New(n *core.Node, all attempts, locals *local.Worker) *Turns {
 	ts.unpinner = &fast.Unpinner{Node: n}
 	ts.evictor = &evictor{Node: n, actors: ts.actors, unpinner: ts.unpinner}
 	ts.courier = &courier{Node: n, actors: ts.actors, attempts: all}
-	ts.translator = &translator{Node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals, anchorer: ts.anchorer}
+	ts.preparer = &preparer{Node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals, anchorer: ts.anchorer}
 	ts.committer = &committer{
 		Node: n, actors: ts.actors, attempts: all, locals: locals, evictor: ts.evictor, unpinner: ts.unpinner,
 		courier: ts.courier, claims: ts.claims, reporter: ts.reporter, calling: timelimit.NewShared(n.Working, storage.CallTimeout),
@@ -131,7 +131,7 @@ func (ts *Turns) CloseCache() {
 // HandBack releases the leases of turns whose code does not return.
 func (ts *Turns) HandBack(ctx context.Context) {
 	for _, r := range ts.watch.all() {
-		if r.x.Load().InCode() {
+		if r.x.Load().Probe().InCode() {
 			ts.abandon(ctx, r, nil, func() {})
 		}
 	}

@@ -8,22 +8,12 @@ import (
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
-
-// A cancelled call that waits for its activity's end needs a result, even if the commit removes the task because no attempt runs. The
-// storage does not return whether it did. So the commit sends the execution a reminder. The next turn sends a result for each task that is
-// gone; the attempts of the others send their own.
-
-// endUnlessBegun is that reminder, which becomes no event.
-func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data []byte) provider.OutMessage {
-	return provider.OutMessage{Key: info.Key, Message: provider.NewMessage{
-		Kind: provider.MessageKind(b.Kind()), Execution: info.Execution, EventID: b.Scheduled, Payload: data,
-	}}
-}
 
 // endUnbegun ends the calls of the turn's reminders whose tasks are gone. If the activity did return a result, that is already in the inbox
 // and comes first. It runs before the turn's commit consumes the reminders, so at least once.
@@ -50,7 +40,7 @@ func (co *courier) endUnbegun(working context.Context, x *replay.Execution, inst
 		}
 		gone := &history.ActivityFailed{Scheduled: event, Failure: co.Config.Env.Errors.Encode(
 			failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}
-		_, err := co.Store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: core.Message(gone, inst.Execution, event)})
+		_, err := co.Store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: engine.Message(gone, inst.Execution, event)})
 		if err != nil && !errors.Is(err, provider.ErrEnded) {
 			return &core.StorageError{Err: fmt.Errorf("ending a cancelled call: %w", err)}
 		}

@@ -102,8 +102,8 @@ func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
 	defer w.mu.Unlock()
 	var found map[*run]*stuckTurn
 	for r, s := range w.runs {
-		x := r.x.Load()
-		if why := s.look(x.Progress(), x.Effects(), now, w.limit); why != nil && x.InCode() {
+		code := r.x.Load().Probe()
+		if why := s.look(code.Progress(), code.Effects(), now, w.limit); why != nil && code.InCode() {
 			if found == nil {
 				found = make(map[*run]*stuckTurn)
 			}
@@ -144,7 +144,7 @@ type stuckTurn struct{ reason, message, log, stack string }
 // abandonStuck abandons a stuck turn and blocks its instance.
 func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	x := r.x.Load()
-	stack := x.StuckStack()
+	stack := x.Probe().Stack()
 	counted := func() { // first, so that the caller of a start and a reader of the Blocked instance see the count
 		ts.Count.TurnsFailed.Add(1)
 		ts.Count.TurnsStuck.Add(1)
@@ -166,7 +166,7 @@ func (ts *Turns) abandon(working context.Context, r *run, why *stuckTurn, count 
 		return false
 	}
 	count()
-	x.Abandon()
+	x.Probe().Abandon()
 	r.locals.Cancel(activity.ErrLeaseLost)
 	ts.evictor.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
 	waiting := ts.actors.abandon(r.a)
