@@ -59,7 +59,7 @@ func TestHazard91_OutcomesAreReadBeforeAnythingChanges(t *testing.T) {
 		key := e.Create("one", "collect", none{})
 		synctest.Wait()
 		later := func(body history.Body) { // all three come with one fetch
-			message := provider.NewMessage{Kind: provider.MessageKind(body.Kind()), Payload: history.Encode(nil, history.Event{Body: body}), Delay: time.Minute}
+			message := provider.NewMessage{Kind: provider.MessageKind(body.Kind()), Payload: history.Encode(nil, history.Event{Body: body}), Delay: time.Second}
 			if _, err := e.Store.Send(e.T.Context(), provider.SendRequest{Key: key, Message: message}); err != nil {
 				e.T.Fatal(err)
 			}
