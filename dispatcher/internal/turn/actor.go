@@ -64,97 +64,37 @@ type actors struct {
 	toUnpin  []provider.UUID // evicted while they may be pinned
 	cached   chan struct{}   // capacity 1: an execution was cached
 	// closings are instances with closing turns that found the inbox not empty. They outlive the actor, which is evicted each time.
-	closings map[provider.UUID]closing
-}
-
-// closing counts what happened to an instance since a commit ended it or it conflicted.
-type closing struct {
-	rounds int  // closing turns that found the inbox not empty
-	held   int  // turns that only stored messages
-	apart  bool // the code gets waiting messages one by one
-
-	panicked map[string]string // updates whose handlers panicked, by ID; never changed
+	closings map[provider.UUID]engine.Closing
 }
 
 func newActors(n *core.Node) *actors {
 	return &actors{
 		work:  &n.Work,
-		byKey: make(map[provider.UUID]*actor), closings: make(map[provider.UUID]closing), maxCount: n.Config.CacheCount, maxBytes: n.Config.CacheBytes,
+		byKey: make(map[provider.UUID]*actor), closings: make(map[provider.UUID]engine.Closing), maxCount: n.Config.CacheCount, maxBytes: n.Config.CacheBytes,
 		cached: make(chan struct{}, 1),
 	}
 }
 
-// closingRound counts a closing turn that found the inbox not empty.
-func (as *actors) closingRound(key provider.UUID) {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	c := as.closings[key]
-	c.rounds++
-	c.apart = false // the next turn has to give the code all messages
-	as.keep(key, c)
-}
-
-// closingRounds returns how many there were since settled.
-func (as *actors) closingRounds(key provider.UUID) int {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	return as.closings[key].rounds
-}
-
-// setApart makes the code get the messages that wait for an instance one by one.
-func (as *actors) setApart(key provider.UUID) {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	c := as.closings[key]
-	c.apart = true
-	as.keep(key, c)
-}
-
-// keep stores what is known of an instance's closings. The node hears nothing of instances that other nodes end, so it
-// forgets all closings when there are too many.
-func (as *actors) keep(key provider.UUID, c closing) {
-	if len(as.closings) >= maxClosings {
-		clear(as.closings)
-	}
-	as.closings[key] = c
-}
-
-// wentOn forgets the refused ends of an instance whose code goes on. If it was given all messages, they need not come one by one any more.
-func (as *actors) wentOn(key provider.UUID, all bool) {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	if c := as.closings[key]; !c.apart || all {
-		delete(as.closings, key)
-	} else {
-		as.closings[key] = closing{apart: true}
-	}
-}
-
 // closingOf returns what is known of an instance's closings.
-func (as *actors) closingOf(key provider.UUID) closing {
+func (as *actors) closingOf(key provider.UUID) engine.Closing {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	return as.closings[key]
 }
 
-// mayHold reports whether a turn may only store its messages, as long as more of them wait, and counts it.
-func (as *actors) mayHold(key provider.UUID) bool {
+// setClosing stores what is known of an instance's closings. The node hears nothing of instances that other nodes end, so it forgets all
+// closings when there are too many.
+func (as *actors) setClosing(key provider.UUID, c engine.Closing) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	c := as.closings[key]
-	if c.rounds == 0 || c.held == maxHeldTurns {
-		return false
+	if c.None() {
+		delete(as.closings, key)
+		return
 	}
-	c.held++
+	if len(as.closings) >= maxClosings {
+		clear(as.closings)
+	}
 	as.closings[key] = c
-	return true
-}
-
-// settled forgets what closing turns have found.
-func (as *actors) settled(key provider.UUID) {
-	as.mu.Lock()
-	delete(as.closings, key)
-	as.mu.Unlock()
 }
 
 // sentTo notes that this node has put a message into the instance's inbox.

@@ -114,3 +114,21 @@ func (an anchorer) first(r *run, req *provider.CreateRequest) func(*history.Even
 		}
 	}
 }
+
+// anchors gives the messages of a turn their anchors.
+type anchors struct {
+	anchorer
+
+	r *run
+}
+
+// Start implements [engine.Anchors].
+func (an anchors) Start(x *replay.Execution, b *history.ExecutionStarted) {
+	an.start(an.r, x.Info(), b)
+}
+
+// Message implements [engine.Anchors].
+func (an anchors) Message(x *replay.Execution, e *history.Event) { an.message(an.r, x, e) }
+
+// Keep implements [engine.Anchors].
+func (an anchors) Keep(x *replay.Execution) { an.keep(an.r, x) }

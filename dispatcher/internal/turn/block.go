@@ -115,7 +115,7 @@ func (f *fetched) failed(working context.Context, err error) {
 		f.ts.evictor.evict(f.a)
 	}
 	if errors.Is(err, replay.ErrApart) {
-		f.ts.actors.setApart(f.a.key)
+		f.ts.actors.setClosing(f.a.key, f.ts.actors.closingOf(f.a.key).Separate())
 		f.release(working, provider.TurnRelease{})
 		return
 	}
@@ -143,13 +143,30 @@ func (f *fetched) failed(working context.Context, err error) {
 	f.block(working, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
 }
 
+// maxPanickedText bounds what a node remembers of a panic in the handler of an update, in bytes.
+const maxPanickedText = 1 << 10
+
 // rejectNext ends a turn in which the handler of an update panicked before anything of it was stored.
 func (f *fetched) rejectNext(working context.Context, p *replay.UpdatePanicError) bool {
-	if !f.ts.actors.panicked(f.a.key, p) {
+	next, ok := f.in.Closing.Panic(p.ID, core.Plain(p.Value, maxPanickedText))
+	if !ok {
 		return false
 	}
+	f.ts.actors.setClosing(f.a.key, next)
 	f.ts.Config.Logger.Warn("an update panicked and is rejected", "instance", f.info.ID, "orchestration", f.info.Name,
 		"update", p.Name, "id", p.ID, "panic", p.Value, "stack", p.Stack)
 	f.release(working, provider.TurnRelease{})
 	return true
+}
+
+// olderCodeTime is how long after its last commit an instance with an unknown patch is left to nodes with newer code. A deploy takes that
+// long.
+const olderCodeTime = 10 * time.Minute
+
+// olderCode reports whether the turn failed because this node has older code than the node that made the last commit: the code deviates
+// from a history with a patch that it does not know. Nodes with that code are there during a deploy, so such a turn is not counted. Later
+// the code that knew the patch is gone, and the instance shows as blocked.
+func (f *fetched) olderCode(err error) bool {
+	deviation, ok := errors.AsType[*replay.NonDeterminismError](err)
+	return ok && deviation.Patch != "" && f.ts.Clock.Now().Sub(f.fetch.Instance.UpdatedAt) < olderCodeTime
 }

@@ -10,17 +10,11 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/local"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/platform/timelimit"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
-
-// maxClosingRounds is how often a closing turn is repeated because messages arrived. After that they go to the dead letters.
-const maxClosingRounds = 3
-
-// maxHeldTurns is how many turns of an instance that closes only store messages. Messages that come faster than turns store them would keep
-// its code waiting for ever. The held messages reach the code in one turn, whose commit has a limit.
-const maxHeldTurns = 4
 
 // maxClosings is of how many instances a node remembers ends that were refused.
 const maxClosings = 10_000
@@ -48,6 +42,9 @@ func (c *committer) committed(
 	turn := &t.Turn
 	c.Clock.Set(res.Now)
 	c.Count.TurnsCommitted.Add(1)
+	for _, n := range r.dropped {
+		c.Count.MessagesDropped.Add(n)
+	}
 	x.Confirm()
 	if a.outcomesOf == x {
 		a.outcomes.Keep(t.Kept)
@@ -78,7 +75,7 @@ func (c *committer) committed(
 	c.Manage.Heard(a.key, t.Request.Execution, turn.Events)
 	if turn.End != nil {
 		c.reportLeft(x, t.buried)
-		c.actors.settled(a.key)
+		c.actors.setClosing(a.key, engine.Closing{})
 		if turn.Pending > 0 {
 			c.Manage.CancelExecution(a.key, t.Request.Execution, activity.ErrOrchestrationEnded)
 		}

@@ -3,11 +3,11 @@ package turn
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
+	"slices"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/local"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/observe"
@@ -22,7 +22,7 @@ type fetched struct {
 	fetch *provider.Turn
 	token provider.UUID // of the lease
 	ahead bool          // it was claimed ahead
-	got   delivered
+	in    engine.Intake
 	// intact is set while the execution is as the last commit left it. It then stays in the cache, although the turn fails.
 	intact bool
 }
@@ -52,18 +52,7 @@ func (f *fetched) play(working context.Context) (going map[int64]*local.Attempt,
 	f.ts.reporter.fetched(&f.run, f.fetch, f.ts.Clock.Now())
 	x, err := f.load(working)
 	if err == nil {
-		f.intact = true
-		f.got.messages, f.got.now = visible(f.fetch, f.ts.Clock.Now())
-		err = f.readOutcomes(working, x)
-	}
-	if err == nil {
-		f.intact = false
-		err = f.deliverMessages(x)
-	}
-	if err == nil {
-		if err = f.got.failed(f.runCode(x)); err != nil && f.got.together > 1 {
-			f.ts.actors.setApart(f.a.key) // so that the next try finds the message at which the code fails
-		}
+		err = f.take(working, x)
 	}
 	if f.ahead {
 		f.ts.claims.RunDueTurns(working)
@@ -72,24 +61,51 @@ func (f *fetched) play(working context.Context) (going map[int64]*local.Attempt,
 		going, err = f.ts.locals.Run(working, x, &f.locals)
 	}
 	if err == nil {
-		err = f.ts.courier.endUnbegun(working, x, &f.fetch.Instance, f.got.unbegun)
+		err = f.ts.courier.endUnbegun(working, x, &f.fetch.Instance, f.in.Unbegun)
 	}
 	if err == nil {
-		f.behindEnd(x)
+		f.in.BehindEnd(f.ts.Clock.Now())
 	}
 	return going, err
 }
 
+// take gives the execution the messages and runs its code. What else it needs is read before: after a failed read, the messages can come
+// again.
+func (f *fetched) take(working context.Context, x *replay.Execution) error {
+	f.intact = true
+	fetched := engine.Fetched{
+		Execution: f.fetch.Instance.Execution, More: f.fetch.More, Closing: f.ts.actors.closingOf(f.a.key), Anchors: anchors{f.ts.anchorer, &f.run},
+	}
+	fetched.Messages, fetched.Now = engine.Visible(f.fetch, f.ts.Clock.Now())
+	if slices.ContainsFunc(fetched.Messages, engine.IsUpdate) {
+		if err := f.readOutcomes(working, x); err != nil {
+			return err
+		}
+		fetched.Outcomes = f.a.outcomes
+	}
+	f.intact = false
+	if err := f.in.Take(x, fetched); err != nil {
+		return err
+	}
+	held, err := f.in.Run(f.ts.Clock.Now())
+	switch {
+	case held:
+		f.ts.actors.setClosing(f.a.key, f.in.Closing.Hold())
+	case err != nil && f.in.Several():
+		f.ts.actors.setClosing(f.a.key, f.in.Closing.Separate()) // so that the next try finds the message at which the code fails
+	}
+	return err
+}
+
 func (f *fetched) complete(working context.Context, t *prepared) bool {
 	x, turn := f.a.x, &t.Turn
-	t.Request.Lease, t.Request.Ahead, t.Request.Consumed = f.token, f.ahead, f.got.handled
-	unread := len(t.Request.Consumed) < len(f.got.messages)
+	t.Request.Lease, t.Request.Ahead, t.Request.Consumed = f.token, f.ahead, f.in.Handled
 	switch {
 	case turn.End == nil, turn.End.Next != nil:
-	case f.ts.actors.closingRounds(f.a.key) >= maxClosingRounds, unread && !x.Together():
+	case f.in.Closing.Repeated(), f.in.Unread() && !x.Together():
 		t.Request.CloseInbox = "the instance ended before it read the message"
-		t.buried = buriedEvents(f.got.messages, t.Request.Consumed)
-	case unread: // the store would refuse the end
+		t.buried = buriedEvents(f.in.Messages, t.Request.Consumed)
+	case f.in.Unread(): // the store would refuse the end
 		f.again(working)
 		return false
 	}
@@ -108,8 +124,9 @@ func (f *fetched) store(working context.Context, t *prepared) (res provider.Comm
 
 func (f *fetched) confirmed(t *prepared) {
 	f.a.fast = 0
+	f.dropped = f.in.Dropped
 	if t.Turn.End == nil && !f.a.x.Held() {
-		f.ts.actors.wentOn(f.a.key, f.got.seen == len(f.got.messages) && !f.fetch.More)
+		f.ts.actors.setClosing(f.a.key, f.in.Closing.Went(f.in.All()))
 	}
 }
 
@@ -118,7 +135,7 @@ func (f *fetched) refused(working context.Context, err error, _ bool) {
 	case errors.Is(err, provider.ErrConflict):
 		f.ts.Count.TurnsConflicted.Add(1)
 		f.ts.reporter.failed(&f.run, observe.Conflict)
-		f.ts.actors.settled(f.a.key)
+		f.ts.actors.setClosing(f.a.key, engine.Closing{})
 		f.ts.evictor.evict(f.a)
 		f.release(working, provider.TurnRelease{})
 	case errors.Is(err, provider.ErrInboxNotEmpty):
@@ -132,187 +149,7 @@ func (f *fetched) refused(working context.Context, err error, _ bool) {
 
 // again throws away a turn in which the code ended before it was given all messages. The next turn has them.
 func (f *fetched) again(working context.Context) {
-	f.ts.actors.closingRound(f.a.key)
+	f.ts.actors.setClosing(f.a.key, f.in.Closing.Refused())
 	f.ts.evictor.evict(f.a)
 	f.release(working, provider.TurnRelease{})
-}
-
-// load returns the execution of the turn: the cached one if it is at the stored version, else one rebuilt from the history.
-func (f *fetched) load(working context.Context) (*replay.Execution, error) {
-	a, inst := f.a, &f.fetch.Instance
-	// A longer cached execution is ahead of the fetch, because a fast turn has committed since. If it is on another branch, the fence fails
-	// the commit.
-	if a.x != nil && a.x.Info().Execution == inst.Execution && a.x.Info().Runs == inst.CodeVersion && // it was moved otherwise
-		(a.version == inst.Version || a.x.Length() > inst.HistoryLength) {
-		f.ts.begin(&f.run, a.x)
-		return a.x, nil
-	}
-	f.ts.evictor.evict(a)
-	body, ok := f.ts.Config.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
-	if !ok {
-		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
-	}
-	began := time.Now()
-	events, err := f.ts.historian.read(working, inst)
-	if err != nil {
-		return nil, err
-	}
-	x := replay.New(f.ts.Config.Env, infoOf(inst), body)
-	a.x, a.version = x, inst.Version
-	f.source = observe.FromHistory // before the watch knows of the run
-	f.ts.begin(&f.run, x)
-	if len(events) > 0 {
-		f.ts.Count.ColdReplays.Add(1)
-		if err := x.Replay(events); err != nil {
-			return nil, err
-		}
-		f.ts.reporter.replayed(x, began)
-	}
-	return x, nil
-}
-
-// delivered describes which messages a fetched turn has handled.
-type delivered struct {
-	messages []provider.Message // those that were visible when the turn began
-	now      provider.Time      // when it began
-	seen     int                // of these: delivered before the execution ended or reached its limit
-	handled  []int64            // IDs of those that the commit consumes
-	unbegun  []int64            // cancelled activities that may never have begun
-	last     *provider.Message  // the last one that became an event; nil: none
-	together int                // messages that became events since the code ran
-	held     bool               // the code has not run on the messages of the turn before
-	collects bool               // the code runs after all messages, because it ended before some of them
-}
-
-// failed names the message after which the turn failed, if that is known. A start is not named, because nothing can do without it.
-func (d *delivered) failed(err error) error {
-	if err == nil || d.last == nil || d.together > 1 || d.held || d.last.Kind == provider.MessageKind(history.KindExecutionStarted) {
-		return err
-	}
-	return fmt.Errorf("message %d (%v): %w", d.last.ID, history.Kind(d.last.Kind), err)
-}
-
-// visible returns the messages of a turn that are visible, and the time. The others wait in the storage.
-func visible(turn *provider.Turn, now provider.Time) ([]provider.Message, provider.Time) {
-	messages := turn.Messages
-	if len(messages) > 0 {
-		now = max(now, messages[0].VisibleAt) // the node's estimate may be a little behind
-	}
-	for n := len(messages); n > 0 && messages[n-1].VisibleAt > now; n-- {
-		messages = messages[:n-1]
-	}
-	return messages, now
-}
-
-// deliverMessages applies the messages that are visible, one by one.
-func (f *fetched) deliverMessages(x *replay.Execution) error {
-	turn, d := f.fetch, &f.got
-	d.seen, d.handled = len(d.messages), make([]int64, 0, len(d.messages))
-	d.held = x.Held()
-	before := f.ts.actors.closingOf(turn.Instance.Key)
-	d.collects = before.rounds > 0
-	x.PanickedUpdates(before.panicked)
-	for i := range d.messages {
-		if x.Crowded() {
-			d.seen = i
-			return nil
-		}
-		m := &d.messages[i]
-		if m.Execution != 0 && m.Execution != turn.Instance.Execution {
-			f.ts.Count.MessagesDropped.Add(1)
-			f.dropped[droppedStale]++
-			d.handled = append(d.handled, m.ID)
-			continue
-		}
-		e, err := history.Decode(0, m.Payload)
-		if err != nil {
-			return fmt.Errorf("message %d: %w", m.ID, err)
-		}
-		e.At = int64(max(d.now, m.VisibleAt))
-		repeat := false
-		switch b := e.Body.(type) {
-		case *history.ActivityCancelRequested:
-			d.unbegun = append(d.unbegun, b.Scheduled)
-			d.handled = append(d.handled, m.ID)
-			continue
-		case *history.ExecutionStarted:
-			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
-			b.Delay = max(0, b.Delay-(e.At-int64(m.VisibleAt)))
-			f.ts.anchorer.start(&f.run, x.Info(), b)
-		case *history.UpdateReceived:
-			if !isUpdate(*m) { // nobody has looked for its outcome
-				return fmt.Errorf("message %d: an update is stored as kind %v: %w", m.ID, history.Kind(m.Kind), history.ErrCorrupt)
-			}
-			if repeat = f.repeats(b); !repeat {
-				if err := d.runBefore(x, e.At); err != nil {
-					return err
-				}
-			}
-			if x.Ended() {
-				d.seen = i
-				return nil
-			}
-		}
-		d.handled = append(d.handled, m.ID)
-		if repeat {
-			f.ts.Count.MessagesDropped.Add(1)
-			f.dropped[droppedRepeat]++
-			continue
-		}
-		f.ts.anchorer.message(&f.run, x, &e)
-		if err := f.deliver(x, m, e, before.apart); err != nil {
-			return err
-		}
-		if x.Ended() {
-			d.seen = i + 1
-			return nil
-		}
-	}
-	return nil
-}
-
-// runBefore runs the code on the messages before an update, so that its validator sees what they have changed. A turn that must
-// bring all messages to a code that is about to end does not.
-func (d *delivered) runBefore(x *replay.Execution, at int64) error {
-	if d.collects || !x.Held() {
-		return nil
-	}
-	if err := x.Continue(at); err != nil {
-		return d.failed(err)
-	}
-	d.together, d.held = 0, false
-	return nil
-}
-
-// deliver applies one message. If messages go apart, the code runs on it at once.
-func (f *fetched) deliver(x *replay.Execution, m *provider.Message, e history.Event, apart bool) error {
-	d := &f.got
-	applied, err := x.Absorb(e)
-	f.ts.anchorer.keep(&f.run, x)
-	switch {
-	case !applied:
-		f.ts.Count.MessagesDropped.Add(1)
-		f.dropped[droppedUnwanted]++
-	case x.Together() && !apart:
-		d.last, d.together = m, d.together+1
-	default:
-		d.last, d.together = m, 1
-	}
-	if apart && applied && err == nil {
-		if err = x.Continue(e.At); err == nil {
-			d.held = false
-		}
-	}
-	return d.failed(err)
-}
-
-// runCode runs the code on the messages that were delivered. If it would end before others that wait, as a refused commit has shown, the
-// turn only stores its messages. A later one runs the code.
-func (f *fetched) runCode(x *replay.Execution) error {
-	turn, d := f.fetch, &f.got
-	if d.together > 0 && (turn.More || d.seen < len(d.messages)) && x.Together() && f.ts.actors.mayHold(turn.Instance.Key) {
-		x.Hold()
-		return nil
-	}
-	return x.Continue(int64(f.ts.Clock.Now()))
 }

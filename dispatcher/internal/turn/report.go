@@ -5,20 +5,12 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
-)
-
-// The reasons for which messages are dropped.
-const (
-	droppedStale    = iota // for an earlier execution
-	droppedRepeat          // a repeat of an update
-	droppedUnwanted        // nothing waits for it
-	droppedEnded           // it came behind the end
-	droppedReasons
 )
 
 // seen is what the Observer gets to know of a run.
@@ -27,7 +19,7 @@ type seen struct {
 	source  string
 	waited  time.Duration
 	anchors []observe.Span // that end with the commit
-	dropped [droppedReasons]int64
+	dropped [engine.DroppedReasons]int64
 }
 
 // reporter tells the Observer what became of turns. It counts a turn when its commit is confirmed.
@@ -112,7 +104,7 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 	for reason, n := range r.dropped {
 		if n > 0 {
 			e := re.event(observe.Dropped, &info, trace, now)
-			e.Reason, e.Count = [droppedReasons]string{"stale", "repeat", "unwanted", "ended"}[reason], n
+			e.Reason, e.Count = [engine.DroppedReasons]string{"stale", "repeat", "unwanted", "ended"}[reason], n
 			re.Watch.Tell(e)
 		}
 	}
@@ -220,4 +212,12 @@ func (re reporter) blocked(inst *provider.Instance, f *provider.TurnFailure) {
 		e.Reason = "storage"
 	}
 	re.Watch.Tell(e)
+}
+
+// infoOf returns what identifies the current execution of an instance.
+func infoOf(inst *provider.Instance) replay.Info {
+	return replay.Info{
+		ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion,
+		ParentExecution: inst.Parent.Execution,
+	}
 }

@@ -128,7 +128,7 @@ func (re *results) failed(working context.Context, err error) {
 	}
 	re.ts.evictor.evict(re.a)
 	re.ts.courier.giveBack(working, re.all)
-	re.ts.actors.setApart(re.a.key) // which only this node knows, so the instance stays pinned to it
+	re.ts.actors.setClosing(re.a.key, re.ts.actors.closingOf(re.a.key).Separate()) // which only this node knows, so the instance stays pinned to it
 }
 
 func (re *results) giveBack(working context.Context) {
