@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -156,4 +158,59 @@ func TestHazard20_ShutdownEndsTheLeaseOfAStuckTurn(t *testing.T) {
 		}
 		close(wake)
 	})
+}
+
+// Code may return in the very moment in which the watch gives it up, in a replay as in a turn. One of the two ends the turn, never both:
+// each slot comes back once, and each instance ends once.
+func TestHazard93_CodeThatReturnsAtTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit, instances = time.Second, 20
+	for name, cache := range map[string]int{"in turns": 100, "in replays": runtime.Off} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := runtime.Options{DeadlockLimit: limit, MaxConcurrentTurns: instances, Cache: runtime.CacheOptions{Executions: cache}}
+			enginetest.Bubble(t, opts, func(e *enginetest.Engine) {
+				var ended atomic.Int64
+				runs := make([]atomic.Int64, instances)
+				reg := registry(e.T)
+				enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, n int) (int, error) {
+					box := orchestration.Events[int](ctx, "box")
+					run := runs[n].Add(1)
+					// The watch looks eight times in a limit. In a replay, this is code that has run before.
+					if (cache == runtime.Off) == (run == 2) {
+						time.Sleep(limit + time.Duration(n%3)*limit/8) //nolint:forbidigo // virtual time
+					}
+					if _, err := box.Receive(ctx); err != nil {
+						return 0, err
+					}
+					ended.Add(1)
+					return n, nil
+				})
+				rt := e.Start(reg)
+				keys := make([]provider.UUID, instances)
+				for n := range instances {
+					keys[n] = e.Create(fmt.Sprint("main", n), "main", n)
+				}
+				synctest.Wait()
+				for n := range instances {
+					e.Raise(keys[n], "box", 1)
+				}
+				for n := range instances {
+					if got := enginetest.Output[int](e, keys[n]); got != n {
+						e.T.Errorf("instance %d ends with %d", n, got)
+					}
+				}
+				time.Sleep(time.Minute) //nolint:forbidigo // virtual time
+				s := rt.Stats()
+				if s.TurnsRunning != 0 || s.TurnsStuck == 0 || s.TurnsStuck == instances || ended.Load() < instances {
+					e.T.Errorf("%d ends, %+v", ended.Load(), s)
+				}
+				again := time.Now()
+				if got := enginetest.Output[int](e, e.Create("chain", "Chain", 3)); got != 8 || time.Since(again) > limit {
+					e.T.Errorf("the next instance ends with %d after %v", got, time.Since(again))
+				}
+				e.T.Logf("%d turns were given up, %d runs reached the end", s.TurnsStuck, ended.Load())
+			})
+		})
+	}
 }
