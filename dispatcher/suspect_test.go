@@ -59,6 +59,9 @@ func (f *fleet) run(e *enginetest.Engine, reg *runtime.Registry, over func()) in
 			return deaths
 		case <-f.died:
 		}
+		if deaths == 100 { // several times the poison limit
+			e.T.Fatalf("%d nodes died", deaths)
+		}
 		finished, cancel := context.WithCancel(e.T.Context())
 		cancel()
 		if err := rt.Shutdown(finished); err == nil {

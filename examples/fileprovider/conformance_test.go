@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations"
 )
@@ -58,8 +56,15 @@ func TestConformanceSurvivesReopening(t *testing.T) {
 			if err := errors.Join(err, again.Close()); err != nil {
 				t.Error(err)
 			}
-			if !reflect.DeepEqual(before, after) {
-				t.Errorf("the store differs after it was opened again (-before +after):\n%s", cmp.Diff(before, after))
+			if len(before) != len(after) {
+				t.Errorf("the store has %d answers after it was opened again, %d before", len(after), len(before))
+			}
+			// One by one, as to compare all takes minutes if much of it differs.
+			for i := range min(len(before), len(after)) {
+				if !reflect.DeepEqual(before[i], after[i]) {
+					t.Errorf("the store differs after it was opened again: before\n%.2000v\nafter\n%.2000v", before[i], after[i])
+					break
+				}
 			}
 		})
 		return p

@@ -45,7 +45,7 @@ var fusible = []struct {
 	name, sql string
 	guarded   bool
 }{
-	{"step", sqlSteps, true},
+	{"step", sqlStepsAsTheyWere, true},
 	{"head", sqlHeadsAsTheyWere, true},
 	{"ended", sqlTasksAsTheyWere, true},
 	{"birth", sqlBegunInstances, false},

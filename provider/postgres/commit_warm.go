@@ -14,17 +14,12 @@ const (
 	// fetch that takes an instance ends soon. The lock timeout bounds all other waits.
 	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
-	sqlAllOf           = `WITH all_of AS (`
-	sqlAll             = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
-	sqlWarmHeads       = sqlAllOf + sqlHeadsAsTheyWere + sqlAll
-	sqlHeadsAsTheyWere = sqlHeadsFrom + `, $25::xid[], $26::uuid[]` + sqlHeadsAs + `, xid, was` + sqlHeadsEnd + sqlAsItWas
-	sqlAsItWas         = ` AND i.xmin = w.xid AND i.version = w.was`
+	sqlAllOf     = `WITH all_of AS (`
+	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
+	sqlWarmHeads = sqlAllOf + sqlHeadsAsTheyWere + sqlAll
+	sqlAsItWas   = ` AND i.xmin = w.xid AND i.version = w.was`
 	// A turn that consumes no message changes no more than this.
-	sqlWarmSteps = sqlAllOf + sqlSteps + sqlAll
-	sqlSteps     = `UPDATE perdure.instance i SET version = w.version, history_length = w.length, history_bytes = w.bytes,
-	updated_at = w.at, sticky_owner = w.owner, sticky_until = w.until, status = w.status, ended_at = w.ended FROM unnest($1::uuid[], $2::uuid[],
-	$3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::smallint[], $9::bigint[], $10::xid[], $11::uuid[])
-	w (key, version, length, bytes, at, owner, until, status, ended, xid, was) WHERE i.key = ANY(ARRAY[w.key])` + sqlAsItWas
+	sqlWarmSteps       = sqlAllOf + sqlStepsAsTheyWere + sqlAll
 	sqlWarmTasks       = sqlAllOf + sqlTasksAsTheyWere + sqlAll
 	sqlTasksAsTheyWere = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
 	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3`

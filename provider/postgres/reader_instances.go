@@ -9,11 +9,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// instanceColumns are the columns that scanInstance reads, so many.
-const (
-	instanceColumns  = relational.InstanceColumns
-	instanceColumned = 32
-)
+// instanceColumns are the columns that scanInstance reads.
+const instanceColumns = relational.InstanceColumns
 
 const instanceTables = ` FROM perdure.instance i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key])`
@@ -35,7 +32,7 @@ func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 	if r.bad != nil {
 		return r.bad
 	}
-	return r.rest(instanceColumned, more...)
+	return r.rest(relational.InstanceColumnCount, more...)
 }
 
 // instances reads instances with their attributes.

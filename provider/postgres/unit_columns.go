@@ -111,33 +111,6 @@ func lastOf[Row any, Name comparable](rows []Row, name func(*Row) Name) []Row {
 	return kept
 }
 
-func fillHeads(c *columns, rows []relational.Head) {
-	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Key) })
-	column(c, rows, func(h *relational.Head) int64 { return h.Kind })
-	column(c, rows, func(h *relational.Head) int16 { return int16(h.Status) })
-	column(c, rows, func(h *relational.Head) bool { return h.Deleting })
-	column(c, rows, func(h *relational.Head) int64 { return h.Execution })
-	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Version) })
-	column(c, rows, func(h *relational.Head) int64 { return h.Length })
-	column(c, rows, func(h *relational.Head) int64 { return h.Bytes })
-	column(c, rows, func(h *relational.Head) bool { return h.Blocked })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.RetryAt) })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.UpdatedAt) })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.EndedAt) })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.ReadyAt) })
-	column(c, rows, func(h *relational.Head) int64 { return h.Inbox })
-	column(c, rows, func(h *relational.Head) int64 { return h.InboxBytes })
-	column(c, rows, func(h *relational.Head) int64 { return h.NextMessage })
-	column(c, rows, func(h *relational.Head) int64 { return h.Deliveries })
-	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.LeaseToken) })
-	column(c, rows, func(h *relational.Head) string { return h.LeaseOwner })
-	column(c, rows, func(h *relational.Head) int64 { return h.LeaseUntil })
-	column(c, rows, func(h *relational.Head) string { return h.StickyOwner })
-	column(c, rows, func(h *relational.Head) int64 { return h.StickyUntil })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.NotBefore) })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.FetchAt) })
-}
-
 func fillHistory(c *columns, rows []historyRow) {
 	column(c, rows, func(r *historyRow) pgtype.UUID { return uuid(r.key) })
 	column(c, rows, func(r *historyRow) int64 { return r.execution })
@@ -183,26 +156,6 @@ func fillAsTheyWere(c *columns, rows []relational.Head, known map[provider.UUID]
 	column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
 	// A server that lost transactions, such as a copy that replaced it, gives their IDs again.
 	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(known[h.Key].Version) })
-}
-
-func fillSteps(c *columns, rows []relational.Head) {
-	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Key) })
-	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Version) })
-	column(c, rows, func(h *relational.Head) int64 { return h.Length })
-	column(c, rows, func(h *relational.Head) int64 { return h.Bytes })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.UpdatedAt) })
-	column(c, rows, func(h *relational.Head) string { return h.StickyOwner })
-	column(c, rows, func(h *relational.Head) int64 { return h.StickyUntil })
-	column(c, rows, func(h *relational.Head) int16 { return int16(h.Status) })
-	column(c, rows, func(h *relational.Head) int64 { return int64(h.EndedAt) })
-}
-
-// isStep reports whether sqlWarmSteps writes everything that changed in a head.
-func isStep(was, is relational.Head) bool {
-	was.Version, was.Length, was.Bytes, was.UpdatedAt = is.Version, is.Length, is.Bytes, is.UpdatedAt
-	was.StickyOwner, was.StickyUntil, was.Status, was.EndedAt = is.StickyOwner, is.StickyUntil, is.Status, is.EndedAt
-	was.Wide, was.Kept = is.Wide, is.Kept
-	return was == is
 }
 
 // handedOff reports whether sqlHandOffs writes the whole task.

@@ -10,14 +10,11 @@ import (
 )
 
 const (
-	sqlHeadColumns = `i.key, i.id, i.kind, i.status, i.deleting, i.execution, i.version, i.history_length, i.history_bytes,
-	i.parent_key, i.parent_execution, i.parent_event, i.blocked, i.retry_at, i.updated_at, i.ended_at, i.ready_at,
-	i.inbox_messages, i.inbox_bytes, i.next_message, i.deliveries, i.lease_token, i.lease_owner, i.lease_until,
-	i.sticky_owner, i.sticky_until, i.not_before_at, i.fetch_at, i.request_id, i.current, i.listened`
+	sqlStoredColumns = sqlHeadColumns + `, i.request_id, i.current`
 	// Rows are locked one after the other, in the order of their keys. Rows that others hold are returned as held.
-	sqlLock = `SELECT w.key, NULL::text, ` + sqlNow + `, ` + sqlThere + `, ` + sqlHeadColumns + `
+	sqlLock = `SELECT w.key, NULL::text, ` + sqlNow + `, ` + sqlThere + `, ` + sqlStoredColumns + `
 	FROM (SELECT key FROM unnest($1::uuid[]) k (key) ORDER BY key) w` + sqlEachLocked
-	sqlLockIDs = `SELECT w.key, w.id, ` + sqlNow + `, ` + sqlThere + `, ` + sqlHeadColumns + `
+	sqlLockIDs = `SELECT w.key, w.id, ` + sqlNow + `, ` + sqlThere + `, ` + sqlStoredColumns + `
 	FROM (SELECT key, NULL::text AS id FROM unnest($1::uuid[]) k (key)
 		UNION ALL SELECT f.key, n.id FROM unnest($2::text[]) n (id)
 		CROSS JOIN LATERAL (SELECT key FROM perdure.instance WHERE id = n.id AND current OFFSET 0) f ORDER BY key) w` + sqlEachLocked
@@ -26,7 +23,7 @@ const (
 	sqlEachLocked = ` LEFT JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key FOR UPDATE`
 	sqlLocked     = `) i ON true`
 	sqlSkip       = ` SKIP LOCKED`
-	sqlPeek       = `SELECT ` + sqlHeadColumns + ` FROM perdure.instance i WHERE i.key = ANY($1::uuid[])`
+	sqlPeek       = `SELECT ` + sqlStoredColumns + ` FROM perdure.instance i WHERE i.key = ANY($1::uuid[])`
 )
 
 // instanceRows are the instances that a unit has read and changed.
@@ -109,14 +106,10 @@ func (r *instanceRows) readLocked(rows pgx.Rows) error {
 	return nil
 }
 
-// scanStored reads sqlHeadColumns and the columns before them.
+// scanStored reads sqlStoredColumns and the columns before them.
 func scanStored(rows pgx.Rows, before ...any) (*stored, error) {
 	var s stored
-	h := &s.Head
-	err := rows.Scan(append(before, into(&h.Key), &h.ID, &h.Kind, &h.Status, &h.Deleting, &h.Execution, into(&h.Version), &h.Length, &h.Bytes,
-		into(&h.Parent.Key), &h.Parent.Execution, &h.Parent.EventID, &h.Blocked, &h.RetryAt, &h.UpdatedAt, &h.EndedAt, &h.ReadyAt,
-		&h.Inbox, &h.InboxBytes, &h.NextMessage, &h.Deliveries, into(&h.LeaseToken), &h.LeaseOwner, &h.LeaseUntil,
-		&h.StickyOwner, &h.StickyUntil, &h.NotBefore, &h.FetchAt, &s.request, &s.current, &h.Listened)...)
+	err := rows.Scan(append(headTargets(before, &s.Head), &s.request, &s.current)...)
 	return &s, err
 }
 

@@ -98,20 +98,6 @@ const (
 	sqlListeners = `WITH flagged AS (UPDATE perdure.instance SET listened = true WHERE key = ANY($1::uuid[]))
 	INSERT INTO perdure.listener (key, listener, kind, execution, event_id, delay, engine_level, payload)
 	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[])`
-	sqlHeads     = sqlHeadsFrom + sqlHeadsAs + sqlHeadsEnd
-	sqlHeadsFrom = `UPDATE perdure.instance i SET kind = w.kind, status = w.status, deleting = w.deleting, execution = w.execution,
-	version = w.version, history_length = w.length, history_bytes = w.bytes, blocked = w.blocked, retry_at = w.retry_at,
-	updated_at = w.updated_at, ended_at = w.ended_at, ready_at = w.ready_at, inbox_messages = w.inbox, inbox_bytes = w.inbox_bytes,
-	next_message = w.next_message, deliveries = w.deliveries, lease_token = w.lease_token, lease_owner = w.lease_owner,
-	lease_until = w.lease_until, sticky_owner = w.sticky_owner, sticky_until = w.sticky_until, not_before_at = w.not_before,
-	fetch_at = w.fetch_at FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::boolean[], $5::bigint[], $6::uuid[], $7::bigint[],
-	$8::bigint[], $9::boolean[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[],
-	$17::bigint[], $18::uuid[], $19::text[], $20::bigint[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[]`
-	sqlHeadsAs = `)
-	w (key, kind, status, deleting, execution, version, length, bytes, blocked, retry_at, updated_at, ended_at, ready_at, inbox,
-	inbox_bytes, next_message, deliveries, lease_token, lease_owner, lease_until, sticky_owner, sticky_until, not_before, fetch_at`
-	sqlHeadsEnd = `)
-	WHERE i.key = ANY(ARRAY[w.key])`
 )
 
 // sender queues statements into a batch.
