@@ -282,3 +282,17 @@ func (c *conn) script(ctx context.Context, sql string) error {
 	_, err = exec.ExecContext(ctx, nil)
 	return errors.Join(err, raw.Close())
 }
+
+func textOrNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func timeOrNull(at provider.Time) any {
+	if at == 0 {
+		return nil
+	}
+	return int64(at)
+}

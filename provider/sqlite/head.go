@@ -72,17 +72,3 @@ func (t *instanceRows) StoreHead(h *relational.Head) error {
 	}
 	return unwritten(h.Key, t.do(sqlHeadWhole, headWhole(h)...))
 }
-
-func textOrNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func timeOrNull(at provider.Time) any {
-	if at == 0 {
-		return nil
-	}
-	return int64(at)
-}

@@ -92,7 +92,7 @@ func read(c Column, i int) string {
 	case Bool:
 		return fmt.Sprintf("r.Bool(%d)", i)
 	case Time, NullTime:
-		return fmt.Sprintf("timeIn(r, %d)", i)
+		return fmt.Sprintf("provider.Time(r.Int(%d))", i)
 	case Small:
 		return fmt.Sprintf("%s(r.Int(%d))", c.Named, i)
 	default:

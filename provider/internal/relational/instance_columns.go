@@ -42,17 +42,17 @@ func scanRow(r Row, in *provider.Instance) (attributes bool) {
 		in.Blocked.Count = r.Int(16)
 	}
 	if in.Blocked != nil {
-		in.Blocked.Since = timeIn(r, 17)
+		in.Blocked.Since = provider.Time(r.Int(17))
 	}
 	if in.Blocked != nil {
-		in.Blocked.RetryAt = timeIn(r, 18)
+		in.Blocked.RetryAt = provider.Time(r.Int(18))
 	}
 	in.RequestID = r.Text(19)
 	attributes = r.Bool(20)
-	in.CreatedAt = timeIn(r, 21)
-	in.UpdatedAt = timeIn(r, 22)
-	in.EndedAt = timeIn(r, 23)
-	in.ReadyAt = timeIn(r, 24)
+	in.CreatedAt = provider.Time(r.Int(21))
+	in.UpdatedAt = provider.Time(r.Int(22))
+	in.EndedAt = provider.Time(r.Int(23))
+	in.ReadyAt = provider.Time(r.Int(24))
 	in.InboxMessages = r.Int(25)
 	in.Deliveries = r.Int(26)
 	in.Name, in.CodeVersion, in.EngineLevel = r.Text(rowColumns-3), r.Text(rowColumns-2), r.Int(rowColumns-1)
