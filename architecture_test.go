@@ -49,7 +49,7 @@ func TestEngineIsPure(t *testing.T) {
 		t.Fatal(err)
 	}
 	allowed := []string{
-		"cmp", "fmt", "math", "slices", "strings", "time", module + "internal/failure", module + "internal/history", module + "internal/replay", module + "provider",
+		"cmp", "fmt", "maps", "math", "slices", "strings", "time", module + "internal/failure", module + "internal/history", module + "internal/replay", module + "provider",
 	}
 	for name := range strings.FieldsSeq(string(out)) {
 		if !slices.Contains(allowed, name) {

@@ -7,10 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/columns"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // What both stores read and write of an instance is generated from the list.
 func TestFilesAreGenerated(t *testing.T) {
