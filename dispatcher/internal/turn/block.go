@@ -148,7 +148,8 @@ const maxPanickedText = 1 << 10
 
 // rejectNext ends a turn in which the handler of an update panicked before anything of it was stored.
 func (f *fetched) rejectNext(working context.Context, p *replay.UpdatePanicError) bool {
-	next, ok := f.in.Closing.Panic(p.ID, core.Plain(p.Value, maxPanickedText))
+	// What this turn has already noted counts, too, such as that messages go one by one.
+	next, ok := f.ts.actors.closingOf(f.a.key).Panic(p.ID, core.Plain(p.Value, maxPanickedText))
 	if !ok {
 		return false
 	}

@@ -43,7 +43,9 @@ func (c *committer) committed(
 	c.Clock.Set(res.Now)
 	c.Count.TurnsCommitted.Add(1)
 	for _, n := range r.dropped {
-		c.Count.MessagesDropped.Add(n)
+		if n > 0 {
+			c.Count.MessagesDropped.Add(n)
+		}
 	}
 	x.Confirm()
 	if a.outcomesOf == x {

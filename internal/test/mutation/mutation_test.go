@@ -141,7 +141,7 @@ func TestSampleOfMutantsIsCaught(t *testing.T) {
 	random := rand.New(rand.NewPCG(uint64(drawn), 0))
 	random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 	ended := 0
-	for _, m := range mutants[:2**sample] {
+	for _, m := range mutants[:min(2**sample, len(mutants))] {
 		if ended < *sample && demandCaught(t, m, 3, t.Logf) {
 			ended++
 		}
