@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,40 @@ func TestHazard91_OutcomesAreReadBeforeAnythingChanges(t *testing.T) {
 		e.Raise(key, "box", 3)
 		if got := enginetest.Output[string](e, key); got != "123" {
 			e.T.Errorf("the code got %q", got)
+		}
+	})
+}
+
+// A turn that fails on several messages lets the next one give them to the code one by one, also if one of them was an update that panicked:
+// the first error that the instance shows names its message.
+func TestPanickedUpdateKeepsMessagesOneByOne(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (none, error) {
+			orchestration.HandleUpdate(ctx, "bad", func(*octx, none) (none, error) { panic("update") })
+			box := orchestration.Events[int](ctx, "box")
+			for {
+				n, err := box.Receive(ctx)
+				if err != nil {
+					return none{}, err
+				}
+				if n == 13 {
+					panic("thirteen")
+				}
+			}
+		})
+		e.Start(reg)
+		key := e.Create("one", "main", none{})
+		synctest.Wait()
+		for _, body := range []history.Body{&history.UpdateReceived{Name: "bad", ID: "mine", Input: []byte("{}")}, boxed(1), boxed(13)} {
+			message := provider.NewMessage{Kind: provider.MessageKind(body.Kind()), Payload: history.Encode(nil, history.Event{Body: body}), Delay: time.Second}
+			if _, err := e.Store.Send(e.T.Context(), provider.SendRequest{Key: key, Message: message}); err != nil {
+				e.T.Fatal(err)
+			}
+		}
+		if b := e.WaitBlocked(key, 1).Blocked; b.Count != 1 || !strings.HasPrefix(b.Message, "message ") {
+			e.T.Errorf("blocked %d times: %.200s", b.Count, b.Message)
 		}
 	})
 }
