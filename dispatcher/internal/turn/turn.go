@@ -26,7 +26,8 @@ import (
 //	panic           as if the code failed, whatever the provider may have stored
 //	abandoned       block the instance, or release   results to the inbox         the caller creates the instance without a turn
 //
-// All of these evict the execution, but for a turn that was not admitted or only failed to read the outcomes of updates. Slots, the tasks that a commit leased and a claim ahead are no origin's matter.
+// All of these evict the execution, but for a turn that was not admitted or only failed to read the outcomes of updates. Slots, the tasks
+// that a commit leased and a claim ahead are no origin's matter.
 type origin interface {
 	// admit takes the slot of the turn. If the turn may not begin, admit ends it and returns false.
 	admit(working context.Context) bool
