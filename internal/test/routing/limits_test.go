@@ -48,7 +48,7 @@ func TestStartedInTime(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
 		reg := runtime.NewRegistry()
-		limit := unit(e)
+		limit := ample(e)
 		runs := 0
 		enginetest.Activity(e.T, reg, "work", func(context.Context, string) (string, error) {
 			rest(limit * 3 / 2)
@@ -71,7 +71,7 @@ func TestScheduleToCloseEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
 		reg := runtime.NewRegistry()
-		limit := unit(e)
+		limit := ample(e)
 		causes := make(chan error, 10)
 		enginetest.Activity(e.T, reg, "work", func(ctx context.Context, _ string) (string, error) {
 			<-ctx.Done()
@@ -115,7 +115,7 @@ func TestNoAttemptAfterScheduleToClose(t *testing.T) {
 func TestHazard30_NobodyIsLeft(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
-		limit := 3 * unit(e)
+		limit := 3 * ample(e)
 		tried := make(chan struct{}, 10)
 		worker := runtime.NewRegistry()
 		enginetest.Activity(e.T, worker, "work", func(context.Context, string) (string, error) {
@@ -143,13 +143,13 @@ func TestHazard30_ParkedEndsByItsLimit(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
 		reg := runtime.NewRegistry()
-		limit := unit(e)
+		limit := ample(e)
 		enginetest.Activity(e.T, reg, "work", func(context.Context, string) (string, error) { return "", activity.ErrParked })
 		main(e, reg, "work", orchestration.WithScheduleToCloseTimeout(limit), orchestration.WithRetry(orchestration.RetryPolicy{}))
 		rt := e.Start(reg)
 		began := time.Now()
 		key := e.Create("one", "main", "")
-		e.Until("it is parked", func() bool { return rt.Stats().AttemptsParked == 1 })
+		e.Until("it is parked", func() bool { return rt.Stats().AttemptsParked >= 1 })
 		ended(e, key, began, activity.ScheduleToClose, limit)
 	})
 }
@@ -160,7 +160,7 @@ func TestHazard30_ParkedAttemptTimesOut(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
 		reg := runtime.NewRegistry()
-		limit := unit(e)
+		limit := ample(e)
 		enginetest.Activity(e.T, reg, "work", func(ctx context.Context, _ string) (string, error) {
 			if activity.GetInfo(ctx).Attempt == 3 {
 				return "done", nil
@@ -175,7 +175,7 @@ func TestHazard30_ParkedAttemptTimesOut(t *testing.T) {
 		rt := e.Start(reg)
 		began := time.Now()
 		key := e.Create("one", "main", "")
-		e.Until("it is parked", func() bool { return rt.Stats().AttemptsParked == 1 })
+		e.Until("it is parked", func() bool { return rt.Stats().AttemptsParked >= 1 })
 		e.Stop(rt)
 		e.Start(reg)
 		if got := enginetest.Output[string](e, key); got != "done" {

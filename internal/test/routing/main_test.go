@@ -57,6 +57,14 @@ func unit(e *engine) time.Duration {
 	return 200 * time.Millisecond
 }
 
+// ample is a limit that a busy machine does not reach before an attempt begins.
+func ample(e *engine) time.Duration {
+	if e.Virtual {
+		return time.Minute
+	}
+	return 2 * time.Second
+}
+
 // late is how much later than due something may happen. Only the bubble's clock is exact: a busy machine is late by seconds.
 func late(e *engine) time.Duration {
 	if e.Virtual {
