@@ -67,27 +67,6 @@ func fillHeld(c *columns, rows []endedTask) {
 	column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
 }
 
-func fillTasks(c *columns, rows []newTask) {
-	column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Key) })
-	column(c, rows, func(r *newTask) int64 { return r.Execution })
-	column(c, rows, func(r *newTask) int64 { return r.EventID })
-	column(c, rows, func(r *newTask) int64 { return r.Kind })
-	column(c, rows, func(r *newTask) int16 { return int16(r.State) })
-	column(c, rows, func(r *newTask) int64 { return r.Deliveries })
-	column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Token) })
-	column(c, rows, func(r *newTask) string { return r.Owner })
-	column(c, rows, func(r *newTask) int64 { return r.LeaseUntil })
-	column(c, rows, func(r *newTask) int64 { return int64(r.scheduledAt) })
-	column(c, rows, func(r *newTask) int64 { return int64(r.NotBefore) })
-	column(c, rows, func(r *newTask) int64 { return int64(r.Deadline) })
-	column(c, rows, func(r *newTask) int64 { return int64(r.FetchAt) })
-	column(c, rows, func(r *newTask) int64 { return int64(r.ExpireAt) })
-	column(c, rows, func(r *newTask) string { return r.stored.FairnessKey })
-	column(c, rows, func(r *newTask) string { return r.stored.Session })
-	column(c, rows, func(r *newTask) string { return r.stored.LimitKey })
-	column(c, rows, func(r *newTask) []byte { return r.stored.Payload })
-}
-
 // lastOf keeps the last row of each name.
 func lastOf[Row any, Name comparable](rows []Row, name func(*Row) Name) []Row {
 	if len(rows) < 2 {

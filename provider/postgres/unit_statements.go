@@ -39,31 +39,11 @@ const (
 	WHERE ` + sqlEachTask
 	sqlHistory = `INSERT INTO perdure.history (key, execution, first_id, events, data)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])`
-	taskColumns = `key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
-	not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload`
-	sqlTasks = `INSERT INTO perdure.task (` + taskColumns + `)
-	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::text[],
-	$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[])`
-	sqlRankedTasks = `INSERT INTO perdure.task (` + taskColumns + `, start_by_at, begun, rank_at)
-	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::text[],
-	$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[],
-	$19::bigint[], $20::boolean[], $21::bigint[])`
 	// Columns that are the same for all plain handed-off tasks are not sent.
 	sqlHandOffs = `INSERT INTO perdure.task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
 	fetch_at, not_before_at, payload) SELECT key, execution, event_id, kind, 2, 1, token, owner, until, n.at, until, n.at, payload
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::bigint[], $8::bigint[], $9::bytea[])
 	n (key, execution, event_id, kind, token, owner, until, at, payload)`
-	// A task of a suspended instance has fetch_at 0 although it is leased, and keeps it.
-	sqlChangeTasks = `UPDATE perdure.task t SET state = w.state, attempt = w.attempt, deliveries = w.deliveries, token = w.token,
-	owner = w.owner, lease_until = w.lease_until, cancel = w.cancel, not_before_at = w.not_before_at,
-	fetch_at = CASE WHEN t.state = 2 AND w.state = 2 AND t.fetch_at = 0 THEN 0 ELSE w.fetch_at END,
-	expire_at = CASE WHEN t.state = 2 AND w.state = 2 AND t.fetch_at = 0 THEN 0 ELSE w.expire_at END,
-	details = coalesce(w.details, t.details), failure = coalesce(w.failure, t.failure), start_by_at = w.start_by_at, begun = w.begun
-	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::uuid[], $8::text[], $9::bigint[],
-	$10::boolean[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $16::bigint[], $17::boolean[])
-	w (key, execution, event_id, state, attempt,
-	deliveries, token, owner, lease_until, cancel, not_before_at, fetch_at, expire_at, details, failure, start_by_at, begun)
-	WHERE ` + sqlEachTask
 	sqlMessages = `INSERT INTO perdure.inbox (key, id, visible_at, kind, timer, execution, event_id, payload)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::boolean[], $6::bigint[], $7::bigint[], $8::bytea[])`
 	sqlNoTimers = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
@@ -179,9 +159,7 @@ func (s sender) tasks(rows []newTask) {
 	put(s, sqlTasks, plain, fillTasks)
 	put(s, sqlRankedTasks, ranked, func(c *columns, rows []newTask) {
 		fillTasks(c, rows)
-		column(c, rows, func(r *newTask) int64 { return int64(r.StartBy) })
-		column(c, rows, func(r *newTask) bool { return r.Begun })
-		column(c, rows, func(r *newTask) int64 { return int64(r.Rank) })
+		fillRanked(c, rows)
 	})
 }
 
@@ -200,25 +178,7 @@ func (s sender) changedTasks(all []changedTask) {
 		last[t.TaskRef] = len(rows)
 		rows = append(rows, t)
 	}
-	put(s, sqlChangeTasks, rows, func(c *columns, rows []changedTask) {
-		column(c, rows, func(r *changedTask) pgtype.UUID { return uuid(r.Key) })
-		column(c, rows, func(r *changedTask) int64 { return r.Execution })
-		column(c, rows, func(r *changedTask) int64 { return r.EventID })
-		column(c, rows, func(r *changedTask) int16 { return int16(r.State) })
-		column(c, rows, func(r *changedTask) int64 { return r.Attempt })
-		column(c, rows, func(r *changedTask) int64 { return r.Deliveries })
-		column(c, rows, func(r *changedTask) pgtype.UUID { return uuid(r.Token) })
-		column(c, rows, func(r *changedTask) string { return r.Owner })
-		column(c, rows, func(r *changedTask) int64 { return r.LeaseUntil })
-		column(c, rows, func(r *changedTask) bool { return r.Cancel })
-		column(c, rows, func(r *changedTask) int64 { return int64(r.NotBefore) })
-		column(c, rows, func(r *changedTask) int64 { return int64(r.FetchAt) })
-		column(c, rows, func(r *changedTask) int64 { return int64(r.ExpireAt) })
-		column(c, rows, func(r *changedTask) []byte { return r.details })
-		column(c, rows, func(r *changedTask) []byte { return r.Failure })
-		column(c, rows, func(r *changedTask) int64 { return int64(r.StartBy) })
-		column(c, rows, func(r *changedTask) bool { return r.Begun })
-	})
+	put(s, sqlChangeTasks, rows, fillChanged)
 }
 
 func (s sender) messages(rows []messageRow) {

@@ -21,8 +21,7 @@ type taskRows struct {
 const (
 	sqlLockTasks = `SELECT w.key, w.execution, w.event_id, ` + sqlNow + `,
 	t.key IS NOT NULL OR EXISTS (SELECT 1 FROM perdure.task x WHERE ` + sqlSameTask + `),
-	t.kind, t.state, t.attempt, t.deliveries, t.token, t.owner, t.lease_until, t.cancel, t.not_before_at, t.deadline_at, t.fetch_at,
-	t.expire_at, t.start_by_at, t.begun, t.rank_at, t.session
+	` + sqlTaskRead + `
 	FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) n (key, execution, event_id) ORDER BY 1, 2, 3) w
 	LEFT JOIN LATERAL (SELECT * FROM perdure.task x WHERE ` + sqlSameTask + ` FOR UPDATE`
 	sqlTasksLocked = `) t ON true`
@@ -68,8 +67,7 @@ func (r *taskRows) readTask(rows pgx.Rows) error {
 		r.heldTasks[t.TaskRef] = struct{}{}
 		return nil
 	}
-	err := rows.Scan(append(args, &t.Kind, &t.State, &t.Attempt, &t.Deliveries, into(&t.Token), &t.Owner, &t.LeaseUntil, &t.Cancel,
-		&t.NotBefore, &t.Deadline, &t.FetchAt, &t.ExpireAt, &t.StartBy, &t.Begun, &t.Rank, &t.Session)...)
+	err := rows.Scan(taskTargets(args, &t)...)
 	r.tasks[t.TaskRef] = &t
 	return err
 }

@@ -104,6 +104,8 @@ func value(a any) driver.Value {
 		return int64(0)
 	case provider.Status:
 		return int64(v)
+	case provider.TaskState:
+		return int64(v)
 	case provider.MessageKind:
 		return int64(v)
 	case provider.ClosePolicy:

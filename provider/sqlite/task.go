@@ -10,8 +10,6 @@ import (
 )
 
 const (
-	sqlTaskRow = `SELECT kind, state, attempt, deliveries, token, owner, lease_until, cancel, not_before_at, deadline_at, fetch_at, expire_at,
-		start_by_at, begun, rank_at, session FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlCompleteTask = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ? AND token = ?
 		AND state <> 3`
 	sqlDropTasks  = `DELETE FROM perdure_task WHERE key = ? AND execution = ?`
@@ -22,15 +20,6 @@ const (
 		cancel = 0, scheduled_at = ?, not_before_at = ?, deadline_at = 0, fetch_at = NULL, expire_at = NULL, fairness_key = NULL, session = NULL,
 		limit_key = NULL, payload = ?, details = NULL, failure = NULL, sum = ?, start_by_at = NULL, begun = NULL, rank_at = NULL
 		WHERE key = ? AND execution = ? AND event_id = ? AND token = ? AND state <> 3`
-	taskColumns = `key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
-		scheduled_at, not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload, sum`
-	sqlAddTask = `INSERT INTO perdure_task (` + taskColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	sqlAddRanked = `INSERT INTO perdure_task (` + taskColumns + `, start_by_at, begun, rank_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	sqlStoreTask = `UPDATE perdure_task SET state = ?, attempt = ?, deliveries = ?, token = ?, owner = ?, lease_until = ?, cancel = ?,
-		not_before_at = ?, fetch_at = ?, expire_at = ?, start_by_at = ?, begun = ?, details = coalesce(?, details), failure = coalesce(?, failure)
-		WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload, fairness_key, session, limit_key)
 		SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload, fairness_key, session, limit_key
@@ -73,13 +62,7 @@ func (t *taskRows) TasksOf(token provider.UUID) (refs []provider.TaskRef, err er
 // Task implements [relational.Rows].
 func (t *taskRows) Task(ref provider.TaskRef) (*relational.Task, error) {
 	task := &relational.Task{TaskRef: ref}
-	found, err := t.one(sqlTaskRow, func(r *row) {
-		task.Kind, task.State, task.Attempt, task.Deliveries = r.int(0), provider.TaskState(r.int(1)), r.int(2), r.int(3)
-		task.Token, task.Owner, task.LeaseUntil, task.Cancel = r.uuid(4), r.text(5), r.int(6), r.bool(7)
-		task.NotBefore, task.Deadline, task.FetchAt, task.ExpireAt = r.time(8), r.time(9), r.time(10), r.time(11)
-		task.StartBy, task.Begun, task.Rank = r.time(12), r.bool(13), r.time(14)
-		task.Session = r.text(15)
-	}, ref.Key, ref.Execution, ref.EventID)
+	found, err := t.one(sqlTaskRow, func(r *row) { scanTask(r, task) }, ref.Key, ref.Execution, ref.EventID)
 	if err != nil {
 		return nil, fmt.Errorf("perdure_task %s/%d/%d: %w", ref.Key, ref.Execution, ref.EventID, err)
 	}
@@ -113,13 +96,9 @@ func (t *taskRows) AddTask(task *relational.Task, stored *provider.NewTask) erro
 			t.Now, task.NotBefore, stored.Payload, sum)
 		return doubled(err, "task", task.EventID)
 	}
-	sql, args := sqlAddTask, []any{
-		task.Key, task.Execution, task.EventID, task.Kind, int64(task.State), task.Deliveries, task.Token,
-		textOrNull(task.Owner), task.LeaseUntil, t.Now, task.NotBefore, task.Deadline, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt),
-		textOrNull(stored.FairnessKey), textOrNull(stored.Session), textOrNull(stored.LimitKey), stored.Payload, sum,
-	}
+	sql, args := sqlAddTask, addedTask(task, stored, t.Now, sum)
 	if !simple {
-		sql, args = sqlAddRanked, append(args, timeOrNull(task.StartBy), begunOrNull(task), timeOrNull(task.Rank))
+		sql, args = sqlAddRanked, append(args, rankedTask(task)...)
 	}
 	return doubled(t.do(sql, args...), "task", task.EventID)
 }
@@ -146,9 +125,7 @@ func doubled(err error, what string, event int64) error {
 
 // StoreTask implements [relational.Rows].
 func (t *taskRows) StoreTask(task *relational.Task, details []byte) error {
-	return t.do(sqlStoreTask, int64(task.State), task.Attempt, task.Deliveries, task.Token, textOrNull(task.Owner), task.LeaseUntil,
-		task.Cancel, task.NotBefore, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), timeOrNull(task.StartBy), begunOrNull(task), details, task.Failure,
-		task.Key, task.Execution, task.EventID)
+	return t.do(sqlStoreTask, storedTask(task, details)...)
 }
 
 // DropRank implements [relational.Rows].

@@ -1,8 +1,10 @@
-// Package columns has the list of the columns of an instance's row. What both SQL stores read and write of them is generated from it:
+// Package columns has the lists of the columns of an instance and of a task. What both SQL stores read and write of them is generated from
+// these lists:
 //
 //	go generate ./provider/internal/columns
 //
-// A new column gets a line in [Instance], a migration in each store, and a field of relational.Head or provider.Instance.
+// A new column gets a line in [Instance] or [Task], a migration in each store, and a field of relational.Head, provider.Instance or
+// relational.Task.
 package columns
 
 //go:generate go run ./generate
@@ -20,12 +22,14 @@ const (
 	Bool
 	Time     // microseconds UTC
 	NullTime // SQLite stores 0 as NULL
+	NullBool // SQLite stores true only if it means something: see begunOrNull
+	Bytes
 )
 
 // Use says which statements a column is part of.
 type Use int
 
-// The statements.
+// The statements of an instance.
 const (
 	Loaded  Use = 1 << iota // with a head
 	Turned                  // written by each turn
@@ -33,14 +37,17 @@ const (
 	Stepped                 // written by a step: a turn that consumes no message
 )
 
-// Column is a column of perdure's table of instances, or of its kinds.
+// Column is a column of a table.
 type Column struct {
 	Name  string
 	Type  Type
 	Use   Use
-	Field string // of relational.Head; "": none
+	Field string // of relational.Head or relational.Task; "": none
 	Shown string // the field of provider.Instance; "": none
 	Named string // the Go type of the field, if it has one of its own
+	Given string // the value, if it comes from the request and not from a field
+	Kept  bool   // NULL keeps what is stored
+	Fixed bool   // a task of a suspended instance keeps 0 while it is leased
 }
 
 // Instance returns the columns of an instance, in the order in which statements name them.

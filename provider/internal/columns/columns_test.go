@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure/internal/testkit/leaktest"
@@ -54,6 +55,28 @@ func TestEachFieldHasAColumn(t *testing.T) {
 	for path := range fields(reflect.TypeFor[provider.Instance](), "") {
 		if !shown[path] {
 			t.Errorf("no column has provider.Instance.%s", path)
+		}
+	}
+}
+
+// Every field of a task is read by the rules, and every field of a new task is stored.
+func TestEachFieldOfATaskHasAColumn(t *testing.T) {
+	t.Parallel()
+	read := map[string]bool{"Key": true, "Execution": true, "EventID": true, "Failure": true} // by these it is found; the failure is only written
+	given := map[string]bool{}
+	for _, c := range columns.Task() {
+		read[c.Field] = read[c.Field] || c.Use&columns.Read != 0
+		given[strings.TrimPrefix(c.Given, "stored.")] = c.Use&columns.Added != 0
+	}
+	for path := range fields(reflect.TypeFor[relational.Task](), "") {
+		if !read[strings.TrimPrefix(path, "TaskRef.")] {
+			t.Errorf("no column has relational.Task.%s", path)
+		}
+	}
+	for path := range fields(reflect.TypeFor[provider.NewTask](), "") {
+		of := []string{"EventID", "Queue", "Name", "Priority", "NotBefore", "StartBy", "Deadline"} // become part of relational.Task or of its kind
+		if !given[path] && !slices.Contains(of, path) && !strings.HasPrefix(path, "Lease.") {
+			t.Errorf("no column has provider.NewTask.%s", path)
 		}
 	}
 }

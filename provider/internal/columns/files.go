@@ -18,7 +18,9 @@ func Files() (map[string][]byte, error) {
 	for path, name := range map[string]string{
 		"internal/relational/instance_columns.go": "relational.tmpl",
 		"sqlite/head_columns.go":                  "sqlite.tmpl",
+		"sqlite/task_columns.go":                  "sqlite_task.tmpl",
 		"postgres/head_columns.go":                "postgres.tmpl",
+		"postgres/task_columns.go":                "postgres_task.tmpl",
 	} {
 		source, err := render(name)
 		if err != nil {
@@ -31,19 +33,23 @@ func Files() (map[string][]byte, error) {
 
 func render(name string) ([]byte, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"sep": separator(), "add": func(a, b int) int { return a + b }, "array": array, "guard": guard, "read": read,
-		"readSQLite": readSQLite, "bindSQLite": bindSQLite, "bindPostgres": bindPostgres, "target": target,
+		"sep": separator(), "add": add, "array": array, "guard": guard, "read": read,
+		"readSQLite": readSQLite, "bindSQLite": bindSQLite, "bindPostgres": bindPostgres, "target": target, "marks": marks,
 	}).ParseFS(templates, name)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the template: %w", err)
 	}
 	var w bytes.Buffer
 	err = t.Execute(&w, map[string][]Column{
-		"Shown":   list(func(c Column) bool { return c.Shown != "" }),
-		"Loaded":  list(func(c Column) bool { return c.Use&Loaded != 0 }),
-		"Turned":  list(func(c Column) bool { return c.Use&Turned != 0 }),
-		"Whole":   list(func(c Column) bool { return c.Use&(Turned|Held) != 0 }),
-		"Stepped": list(func(c Column) bool { return c.Use&Stepped != 0 }),
+		"Shown":   list(Instance(), func(c Column) bool { return c.Shown != "" }),
+		"Loaded":  list(Instance(), func(c Column) bool { return c.Use&Loaded != 0 }),
+		"Turned":  list(Instance(), func(c Column) bool { return c.Use&Turned != 0 }),
+		"Whole":   list(Instance(), func(c Column) bool { return c.Use&(Turned|Held) != 0 }),
+		"Stepped": list(Instance(), func(c Column) bool { return c.Use&Stepped != 0 }),
+		"Read":    list(Task(), func(c Column) bool { return c.Use&Read != 0 }),
+		"Added":   list(Task(), func(c Column) bool { return c.Use&Added != 0 }),
+		"Ranked":  list(Task(), func(c Column) bool { return c.Use&Ranked != 0 }),
+		"Changed": list(Task(), func(c Column) bool { return c.Use&Changed != 0 }),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("executing the template: %w", err)
@@ -55,13 +61,22 @@ func render(name string) ([]byte, error) {
 	return source, nil
 }
 
-func list(match func(c Column) bool) (matching []Column) {
-	for _, c := range Instance() {
+func list(all []Column, match func(c Column) bool) (matching []Column) {
+	for _, c := range all {
 		if match(c) {
 			matching = append(matching, c)
 		}
 	}
 	return matching
+}
+
+// marks returns the parameters of a statement of SQLite.
+func marks(lists ...[]Column) string {
+	n := 0
+	for _, columns := range lists {
+		n += len(columns)
+	}
+	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
 }
 
 // separator returns what makes a comma before all but the first column, and a new line after every sixth.
@@ -106,7 +121,7 @@ func readSQLite(c Column, i int) string {
 		return fmt.Sprintf("r.uuid(%d)", i)
 	case Text, NullText:
 		return fmt.Sprintf("r.text(%d)", i)
-	case Bool:
+	case Bool, NullBool:
 		return fmt.Sprintf("r.bool(%d)", i)
 	case Time, NullTime:
 		return fmt.Sprintf("r.time(%d)", i)
@@ -117,20 +132,27 @@ func readSQLite(c Column, i int) string {
 	}
 }
 
+// bindSQLite returns the parameter for a column of the row h.
 func bindSQLite(c Column) string {
+	field := "h." + c.Field
+	if c.Given != "" {
+		field = c.Given
+	}
 	switch c.Type {
 	case NullText:
-		return "textOrNull(h." + c.Field + ")"
+		return "textOrNull(" + field + ")"
 	case NullTime:
-		return "timeOrNull(h." + c.Field + ")"
+		return "timeOrNull(" + field + ")"
+	case NullBool:
+		return "begunOrNull(h)"
 	default:
-		return "h." + c.Field
+		return field
 	}
 }
 
 // bindPostgres returns the result and the body of the function that gives a column's value.
 func bindPostgres(c Column) string {
-	field := "h." + c.Field
+	field := "h." + c.Field + c.Given
 	switch c.Type {
 	case UUID:
 		return "pgtype.UUID { return uuid(" + field + ") }"
@@ -138,8 +160,10 @@ func bindPostgres(c Column) string {
 		return "string { return " + field + " }"
 	case Small:
 		return "int16 { return int16(" + field + ") }"
-	case Bool:
+	case Bool, NullBool:
 		return "bool { return " + field + " }"
+	case Bytes:
+		return "[]byte { return " + field + " }"
 	case Time, NullTime:
 		return "int64 { return int64(" + field + ") }"
 	default:
@@ -164,8 +188,10 @@ func array(c Column) string {
 		return "text[]"
 	case Small:
 		return "smallint[]"
-	case Bool:
+	case Bool, NullBool:
 		return "boolean[]"
+	case Bytes:
+		return "bytea[]"
 	default:
 		return "bigint[]"
 	}
@@ -174,4 +200,11 @@ func array(c Column) string {
 // guard returns the parameters of fillAsTheyWere, which come after the key and these columns.
 func guard(before []Column) string {
 	return fmt.Sprintf(", $%d::xid[], $%d::uuid[]", len(before)+2, len(before)+3)
+}
+
+func add(numbers ...int) (sum int) {
+	for _, n := range numbers {
+		sum += n
+	}
+	return sum
 }
