@@ -43,7 +43,7 @@ type Intake struct {
 	Fetched
 
 	Handled []int64 // IDs of the messages that the commit consumes
-	Unbegun []int64 // cancelled activities that may never have begun
+	Unstarted []int64 // cancelled activities that may never have begun
 	Dropped [DroppedReasons]int64
 
 	x        *replay.Execution
@@ -102,7 +102,7 @@ func (in *Intake) take(i int) (over bool, err error) {
 	e.At = int64(max(in.Now, m.VisibleAt))
 	switch b := e.Body.(type) {
 	case *history.ActivityCancelRequested:
-		in.Unbegun = append(in.Unbegun, b.Scheduled)
+		in.Unstarted = append(in.Unstarted, b.Scheduled)
 		in.Handled = append(in.Handled, m.ID)
 		return false, nil
 	case *history.ExecutionStarted:

@@ -50,8 +50,8 @@ func New(working context.Context, cfg Config) *Node {
 	}
 }
 
-// Quiet reports whether the node takes no new work, because it stops or drains.
-func (n *Node) Quiet() bool { return n.Stopping.Load() || n.Draining.Load() }
+// Accepting reports whether the node takes new work: it neither stops nor drains.
+func (n *Node) Accepting() bool { return !n.Stopping.Load() && !n.Draining.Load() }
 
 // Fetch runs a function that brings in work. Shutdown waits for it first.
 func (n *Node) Fetch(loop func()) {

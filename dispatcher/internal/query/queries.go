@@ -212,7 +212,7 @@ func (qs *Queries) cached(ctx context.Context, inst *provider.Instance, q *histo
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for range versionTries {
-		l := qs.turns.Lend(waiting, inst.Key)
+		l := qs.turns.Checkout(waiting, inst.Key)
 		if l == nil {
 			return answer, false
 		}
@@ -231,13 +231,13 @@ func (qs *Queries) cached(ctx context.Context, inst *provider.Instance, q *histo
 }
 
 // lent asks a lent execution, and returns it unless it is spoiled.
-func (qs *Queries) lent(ctx context.Context, l *turn.Loan, inst *provider.Instance, q *history.Question) history.Answer {
+func (qs *Queries) lent(ctx context.Context, l *turn.Checkout, inst *provider.Instance, q *history.Question) history.Answer {
 	c := qs.start(inst, q, l.X, nil)
 	switch {
 	case !c.wait(ctx, func() {}):
-		qs.turns.Keep(l)
+		qs.turns.Discard(l)
 	case c.query.Spoiled:
-		qs.turns.Keep(l)
+		qs.turns.Discard(l)
 		qs.discard(inst, q.Name, l.X)
 	default:
 		qs.turns.Return(l)

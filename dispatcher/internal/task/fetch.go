@@ -203,7 +203,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
-	case f.Quiet():
+	case !f.Accepting():
 		report.Outcome = provider.TaskRelease
 	case task.State.Kind != provider.ExecutionRunning:
 		f.Count.AttemptsDiscarded.Add(1)

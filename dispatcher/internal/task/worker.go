@@ -89,7 +89,7 @@ func (w *Worker) EndLate(fetching, working context.Context) {
 // MayHandOff reports whether a turn's own commit may lease the task of a call to this node. It may not while tasks wait in the queue, nor
 // for activities that must queue.
 func (w *Worker) MayHandOff(call *history.ActivityScheduled) bool {
-	return !w.Quiet() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
+	return w.Accepting() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
 		!w.Config.Off.Has(fastpath.HandOff) && !w.pools.Paused(call.Queue)
 }
 

@@ -18,18 +18,18 @@ type actor struct {
 	key provider.UUID
 
 	// Guarded by actors.mu.
-	waiting   []job
-	busy      bool
-	idle      *list.Element // in actors.lru, while it is cached and not busy, or lent
-	lent      bool          // busy because a query has the execution
-	queries   []chan *Loan  // that wait for it
-	rested    time.Time     // since when
-	size      int
-	gone      bool      // removed; jobs must find another
-	pinned    time.Time // until when the instance may be pinned to this node
-	commits   bool      // a turn is being committed
-	committed time.Time // when the last commit began or ended
-	arrived   bool      // this node has sent to the inbox since the last commit began
+	waiting    []job
+	busy       bool
+	idle       *list.Element    // in actors.lru, while it is cached and not busy, or checked out
+	checkedOut bool             // busy because a query has the execution
+	queries    []chan *Checkout // that wait for it
+	idleSince  time.Time
+	size       int
+	gone       bool      // removed; jobs must find another
+	pinned     time.Time // until when the instance may be pinned to this node
+	commits    bool      // a turn is being committed
+	committed  time.Time // when the last commit began or ended
+	arrived    bool      // this node has sent to the inbox since the last commit began
 
 	// Used by the running job only.
 	x       *replay.Execution
@@ -152,7 +152,7 @@ func (as *actors) next(a *actor) (jobs []job, evict []*replay.Execution) {
 		if !a.gone {
 			evict = as.rest(a)
 		}
-		as.lendNext(a)
+		as.checkoutNext(a)
 		return nil, evict
 	}
 	n := 1
@@ -175,7 +175,7 @@ func (as *actors) rest(a *actor) (evict []*replay.Execution) {
 	}
 	a.size = a.x.Size()
 	as.bytes += a.size
-	a.idle, a.rested = as.lru.PushFront(a), time.Now()
+	a.idle, a.idleSince = as.lru.PushFront(a), time.Now()
 	select {
 	case as.cached <- struct{}{}:
 	default:
@@ -187,13 +187,13 @@ func (as *actors) rest(a *actor) (evict []*replay.Execution) {
 	return evict
 }
 
-// remove evicts an idle actor and returns its execution. The execution of a lent one is closed at the end of the loan.
+// remove evicts an idle actor and returns its execution. The execution of one that is checked out is closed when it is returned.
 func (as *actors) remove(a *actor) *replay.Execution {
 	as.unlist(a)
 	if a.forgetPin() {
 		as.toUnpin = append(as.toUnpin, a.key)
 	}
-	if a.lent {
+	if a.checkedOut {
 		return nil
 	}
 	a.gone = true

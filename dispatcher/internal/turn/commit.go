@@ -28,7 +28,7 @@ type committer struct {
 	locals   *local.Worker
 	evictor  *evictor
 	unpinner *fast.Unpinner
-	courier  *courier
+	router   *resultRouter
 	claims   *fast.Claims
 	reporter reporter
 	calling  *timelimit.Shared // deadline of commits
@@ -64,7 +64,7 @@ func (c *committer) committed(
 	a.version, a.readyAt = t.Request.Commit, res.ReadyAt
 	if t.Request.Sticky > 0 {
 		c.actors.notePin(a) // the commit may have taken long
-		if c.Quiet() {
+		if !c.Accepting() {
 			c.unpinner.Unpin(working, a.key)
 		}
 	}
@@ -76,18 +76,18 @@ func (c *committer) committed(
 	}
 	c.Manage.Heard(a.key, t.Request.Execution, turn.Events)
 	if turn.End != nil {
-		c.reportLeft(x, t.buried)
+		c.reportLeftovers(x, t.deadLetters)
 		c.actors.setClosing(a.key, engine.Closing{})
 		if turn.Pending > 0 {
 			c.Manage.CancelExecution(a.key, t.Request.Execution, activity.ErrOrchestrationEnded)
 		}
 		c.evictor.evict(a)
 	}
-	t.early = nil
-	c.Count.TasksHandedOff.Add(int64(len(t.handOffs) + len(t.begun)))
-	for len(t.begun) > 0 {
-		h := t.begun[0]
-		t.begun = t.begun[1:]
+	t.claim = nil
+	c.Count.TasksHandedOff.Add(int64(len(t.handOffs) + len(t.handedLocals)))
+	for len(t.handedLocals) > 0 {
+		h := t.handedLocals[0]
+		t.handedLocals = t.handedLocals[1:]
 		c.locals.GoOn(working, h)
 	}
 	for len(t.handOffs) > 0 {
@@ -129,14 +129,14 @@ func (c *committer) commit(working context.Context, a *actor, t *prepared) (res 
 // rollBack releases what the prepared commit still holds: slots, local attempts and a claim ahead. After committed it holds nothing. If the
 // turn may be stored, the tasks that it leased to this node are released by their tokens.
 func (c *committer) rollBack(working context.Context, t *prepared, stored bool) {
-	handOffs, begun, early := t.handOffs, t.begun, t.early
-	t.handOffs, t.begun, t.early = nil, nil, nil
-	c.Tasks.Release(len(handOffs) + len(begun))
-	for _, a := range begun {
+	handOffs, locals, claim := t.handOffs, t.handedLocals, t.claim
+	t.handOffs, t.handedLocals, t.claim = nil, nil, nil
+	c.Tasks.Release(len(handOffs) + len(locals))
+	for _, a := range locals {
 		c.locals.Detach(a, activity.ErrLeaseLost)
 	}
-	if early != nil {
-		c.claims.Release(working, early)
+	if claim != nil {
+		c.claims.Release(working, claim)
 	}
 	if !stored {
 		return
@@ -144,7 +144,7 @@ func (c *committer) rollBack(working context.Context, t *prepared, stored bool) 
 	for _, a := range handOffs {
 		c.attempts.ReleaseUnstarted(working, a)
 	}
-	for _, a := range begun {
+	for _, a := range locals {
 		c.attempts.ReleaseUnstarted(working, a.Attempt)
 	}
 }

@@ -27,7 +27,7 @@ func (ts *Turns) drive(working context.Context, a *actor, handed *task.Attempt) 
 
 // Deliver takes a result, unless it is nil, and continues its execution on another goroutine.
 func (ts *Turns) Deliver(working context.Context, r *task.Result) {
-	if next := ts.courier.take(working, r); next != nil {
+	if next := ts.router.take(working, r); next != nil {
 		go ts.drive(working, next, nil)
 	}
 }
@@ -85,7 +85,7 @@ func (ts *Turns) proceed(working context.Context, a *actor, handed *task.Attempt
 
 // resume takes a result, unless it is nil, and returns the actor that the goroutine drives next; nil: none.
 func (ts *Turns) resume(working context.Context, r *task.Result) (next *actor) {
-	if next = ts.courier.take(working, r); next != nil {
+	if next = ts.router.take(working, r); next != nil {
 		pprof.SetGoroutineLabels(working) // drops the labels that the activity has set
 	}
 	return next
@@ -113,7 +113,7 @@ func (ts *Turns) ofExecution(working context.Context, a *actor, jobs []job) []*t
 			timer.Stop()
 		}
 		if a.x != nil && j.result.Attempt.Ref.Execution != a.x.Info().Execution {
-			ts.courier.giveBack(working, []*task.Result{j.result})
+			ts.router.giveBack(working, []*task.Result{j.result})
 			continue
 		}
 		results = append(results, j.result)

@@ -117,7 +117,7 @@ func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left
 	defer as.mu.Unlock()
 	for e := as.lru.Back(); e != nil; {
 		a := e.Value.(*actor)
-		if a.rested.After(moment) {
+		if a.idleSince.After(moment) {
 			break
 		}
 		e = e.Prev()

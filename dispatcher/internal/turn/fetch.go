@@ -207,11 +207,11 @@ func (f *turnFetcher) deliver(working context.Context, j job, early time.Duratio
 	key := j.turn.Instance.Key
 	f.turns.claims.Overtaken(key)
 	switch {
-	case f.Quiet():
-		f.turns.courier.refuse(working, []job{j})
+	case !f.Accepting():
+		f.turns.router.refuse(working, []job{j})
 	case early == 0:
 		f.turns.enqueue(working, key, j)
 	case !f.turns.claims.Hold(working, &fast.Claim{Turn: j.turn, Token: j.token}):
-		f.turns.courier.refuse(working, []job{j})
+		f.turns.router.refuse(working, []job{j})
 	}
 }

@@ -48,7 +48,7 @@ func (f *fetched) admit(working context.Context) bool {
 	return true
 }
 
-func (f *fetched) play(working context.Context) (going map[int64]*local.Attempt, err error) {
+func (f *fetched) play(working context.Context) (running map[int64]*local.Attempt, err error) {
 	f.ts.reporter.fetched(&f.run, f.fetch, f.ts.Clock.Now())
 	x, err := f.load(working)
 	if err == nil {
@@ -58,15 +58,15 @@ func (f *fetched) play(working context.Context) (going map[int64]*local.Attempt,
 		f.ts.claims.RunDueTurns(working)
 	}
 	if err == nil {
-		going, err = f.ts.locals.Run(working, x, &f.locals)
+		running, err = f.ts.locals.Run(working, x, &f.locals)
 	}
 	if err == nil {
-		err = f.ts.courier.endUnbegun(working, x, &f.fetch.Instance, f.in.Unbegun)
+		err = f.ts.router.endUnstarted(working, x, &f.fetch.Instance, f.in.Unstarted)
 	}
 	if err == nil {
 		f.in.BehindEnd(f.ts.Clock.Now())
 	}
-	return going, err
+	return running, err
 }
 
 // take gives the execution the messages and runs its code. What else it needs is read before: after a failed read, the messages can come
@@ -104,7 +104,7 @@ func (f *fetched) complete(working context.Context, t *prepared) bool {
 	case turn.End == nil, turn.End.Next != nil:
 	case f.in.Closing.Repeated(), f.in.Unread() && !x.Together():
 		t.Request.CloseInbox = "the instance ended before it read the message"
-		t.buried = buriedEvents(f.in.Messages, t.Request.Consumed)
+		t.deadLetters = deadLetterNames(f.in.Messages, t.Request.Consumed)
 	case f.in.Unread(): // the store would refuse the end
 		f.again(working)
 		return false

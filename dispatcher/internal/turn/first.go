@@ -85,7 +85,7 @@ func (s *starter) canStart(req *provider.CreateRequest) bool {
 	}
 	of := capability(req)
 	return s.Config.Orchestrations[of] != nil && s.Config.DeadlockLimit > 0 && !s.slowStarts.Slow(of) && req.EngineLevel <= s.Config.Level.Own() &&
-		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && onlyEvents(req.Messages) && s.Clock.Now() != 0 && !s.Quiet() &&
+		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && onlyEvents(req.Messages) && s.Clock.Now() != 0 && s.Accepting() &&
 		s.turns.slots.Free() > s.Config.MaxTurns/2 && s.turns.attempts.Room() > 0
 }
 
@@ -145,7 +145,7 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 // admit returns false if the turn was abandoned before its goroutine began. It has its slot.
 func (f *first) admit(context.Context) bool { return f.state.Load() == runGoing }
 
-func (f *first) play(context.Context) (going map[int64]*local.Attempt, err error) {
+func (f *first) play(context.Context) (running map[int64]*local.Attempt, err error) {
 	began := time.Now() // not before: the goroutine may have waited for a processor
 	f.code.Store(&began)
 	err = f.deliver()

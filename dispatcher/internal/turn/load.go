@@ -30,7 +30,7 @@ func (f *fetched) load(working context.Context) (*replay.Execution, error) {
 		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
 	}
 	began := time.Now()
-	events, err := f.ts.historian.read(working, inst)
+	events, err := f.ts.histories.read(working, inst)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (f *fetched) readOutcomes(working context.Context, x *replay.Execution) err
 	return err
 }
 
-// historian reads histories.
-type historian struct{ *core.Node }
+// historyReader reads histories.
+type historyReader struct{ *core.Node }
 
 // read reads and decodes the events up to the length that the fetch returned.
-func (h historian) read(working context.Context, inst *provider.Instance) ([]history.Event, error) {
+func (h historyReader) read(working context.Context, inst *provider.Instance) ([]history.Event, error) {
 	events := make([]history.Event, 0, inst.HistoryLength)
 	for int64(len(events)) < inst.HistoryLength {
 		page, err := h.readPage(working, inst, int64(len(events))+1)
@@ -98,7 +98,7 @@ func (h historian) read(working context.Context, inst *provider.Instance) ([]his
 	return events, nil
 }
 
-func (h historian) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
+func (h historyReader) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
 	page, err := h.Store.ReadHistory(ctx, provider.ReadHistoryRequest{

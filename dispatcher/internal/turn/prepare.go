@@ -19,12 +19,12 @@ import (
 type prepared struct {
 	engine.Decision
 
-	handOffs []*task.Attempt          // tasks that the commit leases to this node, each with a slot; see rollBack
-	begun    []*local.Attempt         // the same for local activities, which are running
-	mayTake  int                      // how many hand-offs there may be
-	going    map[int64]*local.Attempt // of local activities that run and have no task yet, by number of their call
-	early    *fast.Claim              // claim that the commit ends
-	buried   []string                 // names of the events that the commit moves to the dead letters
+	handOffs      []*task.Attempt          // tasks that the commit leases to this node, each with a slot; see rollBack
+	handedLocals  []*local.Attempt         // the same for local activities, which are running
+	mayTake       int                      // how many hand-offs there may be
+	runningLocals map[int64]*local.Attempt // of local activities that run and have no task yet, by number of their call
+	claim         *fast.Claim              // claim that the commit ends
+	deadLetters   []string                 // names of the events that the commit moves to the dead letters
 }
 
 // preparer prepares decisions.
@@ -70,12 +70,12 @@ func (pr *preparer) handOff(t *prepared, call *history.ActivityScheduled) bool {
 	if t.mayTake == 0 {
 		t.mayTake = max(1, pr.Tasks.Free()/2)
 	}
-	return len(t.handOffs)+len(t.begun) < t.mayTake && pr.Tasks.TryTake()
+	return len(t.handOffs)+len(t.handedLocals) < t.mayTake && pr.Tasks.TryTake()
 }
 
 // lease leases the task of a call to this node if possible.
 func (pr *preparer) lease(t *prepared, x *replay.Execution, c engine.Call) {
-	local := t.going[c.Call.Local]
+	local := t.runningLocals[c.Call.Local]
 	if c.Task < 0 {
 		if local != nil {
 			pr.locals.DetachUnstored(local, t.Turn.End != nil)
@@ -84,11 +84,11 @@ func (pr *preparer) lease(t *prepared, x *replay.Execution, c engine.Call) {
 	}
 	stored := &t.Request.Tasks[c.Task]
 	if local != nil {
-		delete(t.going, c.Call.Local)
+		delete(t.runningLocals, c.Call.Local)
 		if pr.Tasks.TryTake() {
 			local.Ref.EventID, local.Token, local.Lease = stored.EventID, storage.NewToken(), manage.NewLease(pr.Config.Lease)
 			stored.Lease = &provider.TaskLease{Token: local.Token, Owner: pr.Config.Owner, Duration: pr.Config.Lease}
-			t.begun = append(t.begun, local)
+			t.handedLocals = append(t.handedLocals, local)
 			return
 		}
 		pr.locals.Detach(local, activity.ErrLeaseLost) // the queue starts it again

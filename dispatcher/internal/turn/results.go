@@ -37,7 +37,7 @@ func (re *results) admit(working context.Context) bool {
 		return true
 	}
 	re.ts.conclude(&re.run)
-	re.ts.courier.giveBack(working, re.all)
+	re.ts.router.giveBack(working, re.all)
 	return false
 }
 
@@ -46,7 +46,7 @@ func (re *results) admit(working context.Context) bool {
 func (re *results) allowed(working context.Context) bool {
 	ts, a := re.ts, re.a
 	switch {
-	case a.x == nil, ts.Quiet():
+	case a.x == nil, !ts.Accepting():
 		return false
 	case a.readyAt != 0 && a.readyAt <= ts.Clock.Now(), ts.actors.hasArrived(a):
 		return false
@@ -60,7 +60,7 @@ func (re *results) allowed(working context.Context) bool {
 	return ts.takeSlot(working, &re.run, handOffTimeout-time.Since(since))
 }
 
-func (re *results) play(working context.Context) (going map[int64]*local.Attempt, err error) {
+func (re *results) play(working context.Context) (running map[int64]*local.Attempt, err error) {
 	re.ts.reporter.began(&re.run, observe.FromMemory)
 	if !re.began.IsZero() {
 		re.waited = re.began.Sub(re.all[0].Came)
@@ -92,8 +92,8 @@ func (re *results) deliver() ([]provider.TaskCompletion, error) {
 func (re *results) complete(_ context.Context, t *prepared) bool {
 	t.Request.Completes = re.completes
 	if t.Request.Status != provider.StatusRunning || t.Request.Next != nil || len(t.Request.CancelTimers) > 0 { // a claim ahead is useless now
-		if t.early = re.ts.claims.Drop(re.a.key); t.early != nil {
-			t.Request.Lease = t.early.Token
+		if t.claim = re.ts.claims.Drop(re.a.key); t.claim != nil {
+			t.Request.Lease = t.claim.Token
 		}
 	}
 	return true
@@ -127,16 +127,16 @@ func (re *results) failed(working context.Context, err error) {
 		return
 	}
 	re.ts.evictor.evict(re.a)
-	re.ts.courier.giveBack(working, re.all)
+	re.ts.router.giveBack(working, re.all)
 	re.ts.actors.setClosing(re.a.key, re.ts.actors.closingOf(re.a.key).Separate()) // which only this node knows, so the instance stays pinned to it
 }
 
 func (re *results) giveBack(working context.Context) {
 	re.ts.evictor.evict(re.a)
-	re.ts.courier.giveBack(working, re.all)
+	re.ts.router.giveBack(working, re.all)
 	re.ts.evictor.unpin(working, re.a)
 }
 
 func (re *results) abandoned(working context.Context, _ *stuckTurn) {
-	re.ts.courier.giveBack(working, re.all)
+	re.ts.router.giveBack(working, re.all)
 }

@@ -20,7 +20,7 @@ func (pr *preparer) pin(t *prepared, a *actor, x *replay.Execution) {
 	if pr.Config.Off.Has(fastpath.Sticky) {
 		return
 	}
-	if pr.Config.CacheCount == 0 || x.Size() > pr.Config.CacheBytes || t.Turn.End != nil || pr.Quiet() || pr.turnSlots.Wanted() {
+	if pr.Config.CacheCount == 0 || x.Size() > pr.Config.CacheBytes || t.Turn.End != nil || !pr.Accepting() || pr.turnSlots.Wanted() {
 		return
 	}
 	t.Request.Owner, t.Request.Sticky = pr.Config.Owner, pr.pinTime()

@@ -33,7 +33,7 @@ type origin interface {
 	admit(working context.Context) bool
 	// play gives the execution what the turn is made of, and runs its code and the local activities that it calls. It may never return. It
 	// returns the local activities that go on.
-	play(working context.Context) (going map[int64]*local.Attempt, err error)
+	play(working context.Context) (running map[int64]*local.Attempt, err error)
 	// complete adds to the commit what only the origin knows. If there is nothing to store, complete ends the turn and returns false.
 	complete(working context.Context, t *prepared) bool
 	// store stores the turn. The result stored reports whether the store may have it, although there is an error.
@@ -89,8 +89,8 @@ func (ts *Turns) turn(working context.Context, r *run) (handed *task.Attempt) {
 	if !r.of.admit(working) {
 		return nil
 	}
-	going, err := r.of.play(working)
-	defer ts.locals.DetachAll(going)
+	running, err := r.of.play(working)
+	defer ts.locals.DetachAll(running)
 	if !ts.conclude(r) {
 		return nil
 	}
@@ -98,13 +98,13 @@ func (ts *Turns) turn(working context.Context, r *run) (handed *task.Attempt) {
 		r.of.failed(working, err)
 		return nil
 	}
-	return ts.store(working, r, going)
+	return ts.store(working, r, running)
 }
 
 // store stores what the code has done.
-func (ts *Turns) store(working context.Context, r *run, going map[int64]*local.Attempt) (handed *task.Attempt) {
+func (ts *Turns) store(working context.Context, r *run, running map[int64]*local.Attempt) (handed *task.Attempt) {
 	a, x := r.a, r.a.x
-	t, stored := &prepared{going: going}, false
+	t, stored := &prepared{runningLocals: running}, false
 	defer func() { ts.committer.rollBack(working, t, stored) }()
 	ts.preparer.prepare(t, a, r, x)
 	if !r.of.complete(working, t) {

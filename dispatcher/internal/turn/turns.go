@@ -54,13 +54,13 @@ type Turns struct {
 
 	preparer  *preparer
 	committer *committer
-	courier   *courier
+	router    *resultRouter
 	evictor   *evictor
 	unpinner  *fast.Unpinner
 	starter   *starter
 	reporter  reporter
 	anchorer  anchorer
-	historian historian
+	histories historyReader
 }
 
 // New makes the turns of a node.
@@ -70,16 +70,16 @@ func New(n *core.Node, all attempts, locals *local.Worker) *Turns {
 	}
 	ts.starter = &starter{Node: n, turns: ts}
 	ts.reporter, ts.anchorer = reporter{n}, anchorer{n}
-	ts.historian = historian{n}
+	ts.histories = historyReader{n}
 	ts.claims = fast.NewClaims(n, ts.beginClaimed)
 	ts.watch = newWatch(n.Config.DeadlockLimit, ts.abandonStuck)
 	ts.unpinner = &fast.Unpinner{Node: n}
 	ts.evictor = &evictor{Node: n, actors: ts.actors, unpinner: ts.unpinner}
-	ts.courier = &courier{Node: n, actors: ts.actors, attempts: all}
+	ts.router = &resultRouter{Node: n, actors: ts.actors, attempts: all}
 	ts.preparer = &preparer{Node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals, anchorer: ts.anchorer}
 	ts.committer = &committer{
 		Node: n, actors: ts.actors, attempts: all, locals: locals, evictor: ts.evictor, unpinner: ts.unpinner,
-		courier: ts.courier, claims: ts.claims, reporter: ts.reporter, calling: timelimit.NewShared(n.Working, storage.CallTimeout),
+		router: ts.router, claims: ts.claims, reporter: ts.reporter, calling: timelimit.NewShared(n.Working, storage.CallTimeout),
 	}
 	return ts
 }

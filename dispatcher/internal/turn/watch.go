@@ -174,7 +174,7 @@ func (ts *Turns) abandon(working context.Context, r *run, why *stuckTurn, count 
 	go func() {
 		defer ts.Work.Done()
 		ts.evictor.unpin(working, r.a)
-		ts.courier.refuse(working, waiting)
+		ts.router.refuse(working, waiting)
 		if why != nil {
 			ts.reporter.failed(r, observe.Stuck)
 		}

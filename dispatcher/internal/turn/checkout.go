@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Loan is the cached execution of an instance, lent to a query. Meanwhile no turn of the instance begins here.
-type Loan struct {
+// Checkout is the cached execution of an instance, which a query uses. Meanwhile no turn of the instance begins here.
+type Checkout struct {
 	X       *replay.Execution
 	Version provider.UUID // of its last commit
 
@@ -19,10 +19,10 @@ type Loan struct {
 // Holds reports whether this node has an actor of the instance, which may have its execution.
 func (ts *Turns) Holds(key provider.UUID) bool { return ts.actors.holds(key) }
 
-// Lend lends the cached execution of an instance as soon as no turn is waiting or in progress. It returns nil if there is none, or
-// none until ctx is done. A loan leaves the place in the cache, the idle clock and the pin as they are.
-func (ts *Turns) Lend(ctx context.Context, key provider.UUID) *Loan {
-	l, later := ts.actors.lend(key)
+// Checkout returns the cached execution of an instance as soon as no turn is waiting or in progress. It returns nil if there is none, or
+// none until ctx is done. A checkout leaves the place in the cache, the idle clock and the pin as they are.
+func (ts *Turns) Checkout(ctx context.Context, key provider.UUID) *Checkout {
+	l, later := ts.actors.checkout(key)
 	if later == nil {
 		return l
 	}
@@ -39,17 +39,17 @@ func (ts *Turns) Lend(ctx context.Context, key provider.UUID) *Loan {
 	return nil
 }
 
-// Return ends a loan. Turns that came meanwhile go first, before the next query.
-func (ts *Turns) Return(l *Loan) { ts.endLoan(l, true) }
+// Return ends a checkout. Turns that came meanwhile go first, before the next query.
+func (ts *Turns) Return(l *Checkout) { ts.endCheckout(l, true) }
 
-// Keep ends a loan whose execution is spoiled: the instance continues without it. The caller closes the execution.
-func (ts *Turns) Keep(l *Loan) {
+// Discard ends a checkout whose execution is spoiled: the instance continues without it. The caller closes the execution.
+func (ts *Turns) Discard(l *Checkout) {
 	ts.Count.CacheEvictions.Add(1)
-	ts.endLoan(l, false)
+	ts.endCheckout(l, false)
 }
 
-func (ts *Turns) endLoan(l *Loan, back bool) {
-	drive, closing := ts.actors.takeBack(l.a, back)
+func (ts *Turns) endCheckout(l *Checkout, back bool) {
+	drive, closing := ts.actors.endCheckout(l.a, back)
 	ts.evictor.close(closing)
 	if drive {
 		go ts.drive(ts.Working, l.a, nil)
@@ -83,7 +83,7 @@ func (ts *Turns) New(inst *provider.Instance, info replay.Info) (x *replay.Execu
 
 // Read reads the history of the current execution of an instance.
 func (ts *Turns) Read(ctx context.Context, inst *provider.Instance) ([]history.Event, error) {
-	return ts.historian.read(ctx, inst)
+	return ts.histories.read(ctx, inst)
 }
 
 // InfoOf returns what identifies the current execution of an instance.

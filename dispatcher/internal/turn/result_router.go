@@ -17,8 +17,8 @@ const (
 	commitTimeout  = time.Second
 )
 
-// courier delivers results to executions.
-type courier struct {
+// router delivers results to executions.
+type resultRouter struct {
 	*core.Node
 
 	actors   *actors
@@ -27,63 +27,63 @@ type courier struct {
 
 // take delivers a result to the cached execution or to the inbox, and ends its attempt. It returns the actor that the caller has to drive;
 // nil: none. The result of a redelivered task goes to the inbox, because a turn that kills its node must be counted.
-func (co *courier) take(working context.Context, r *task.Result) (next *actor) {
+func (rr *resultRouter) take(working context.Context, r *task.Result) (next *actor) {
 	if r == nil {
 		return nil
 	}
 	a := r.Attempt
-	defer co.attempts.Over(a)
+	defer rr.attempts.Over(a)
 	r.Came = time.Now()
 	taken, idle := false, (*actor)(nil)
-	if a.Deliveries == 1 && !co.Quiet() && !co.Config.Off.Has(fastpath.FastTurn) {
-		taken, idle = co.actors.enlist(a.Ref.Key, job{result: r}, false)
+	if a.Deliveries == 1 && rr.Accepting() && !rr.Config.Off.Has(fastpath.FastTurn) {
+		taken, idle = rr.actors.enlist(a.Ref.Key, job{result: r}, false)
 	}
 	switch {
 	case !taken:
-		co.attempts.ToInbox(working, r)
+		rr.attempts.ToInbox(working, r)
 	case idle == nil:
-		co.startTimeout(working, r)
+		rr.startTimeout(working, r)
 	}
 	return idle
 }
 
 // startTimeout starts the timeout of a waiting result. If a turn has begun with the result, a late timer does nothing.
-func (co *courier) startTimeout(working context.Context, r *task.Result) {
-	r.Timeout.Store(time.AfterFunc(handOffTimeout, func() { co.timedOut(working, r) }))
+func (rr *resultRouter) startTimeout(working context.Context, r *task.Result) {
+	r.Timeout.Store(time.AfterFunc(handOffTimeout, func() { rr.timedOut(working, r) }))
 }
 
 // timedOut sends a result that has waited long enough to the inbox.
-func (co *courier) timedOut(working context.Context, r *task.Result) {
-	switch co.actors.withdraw(r.Attempt.Ref.Key, r) {
+func (rr *resultRouter) timedOut(working context.Context, r *task.Result) {
+	switch rr.actors.withdraw(r.Attempt.Ref.Key, r) {
 	case withdrawn:
-		co.giveBack(working, []*task.Result{r})
+		rr.giveBack(working, []*task.Result{r})
 	case committing:
-		co.startTimeout(working, r)
+		rr.startTimeout(working, r)
 	case begun:
 	}
 }
 
 // giveBack sends results to the inbox, each on its own goroutine, because the storage may be slow.
-func (co *courier) giveBack(working context.Context, results []*task.Result) {
+func (rr *resultRouter) giveBack(working context.Context, results []*task.Result) {
 	for _, r := range results {
-		co.Work.Add()
+		rr.Work.Add()
 		go func() {
-			defer co.Work.Done()
-			co.attempts.ToInbox(working, r)
+			defer rr.Work.Done()
+			rr.attempts.ToInbox(working, r)
 		}()
 	}
 }
 
 // refuse ends jobs that no actor will do. It releases turns and sends results to the inbox.
-func (co *courier) refuse(working context.Context, jobs []job) {
+func (rr *resultRouter) refuse(working context.Context, jobs []job) {
 	for _, j := range jobs {
 		if j.result != nil {
-			co.giveBack(working, []*task.Result{j.result})
+			rr.giveBack(working, []*task.Result{j.result})
 			continue
 		}
-		co.Store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
+		rr.Store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
 		if j.suspect {
-			co.Suspects.Done()
+			rr.Suspects.Done()
 		}
 	}
 }

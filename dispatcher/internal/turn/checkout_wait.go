@@ -11,8 +11,8 @@ func (as *actors) holds(key provider.UUID) bool {
 	return as.byKey[key] != nil
 }
 
-// lend lends the execution of an idle actor. If the actor is busy, the loan comes through later.
-func (as *actors) lend(key provider.UUID) (l *Loan, later chan *Loan) {
+// checkout takes the execution of an idle actor. If the actor is busy, the checkout comes through later.
+func (as *actors) checkout(key provider.UUID) (l *Checkout, later chan *Checkout) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	a, ok := as.byKey[key]
@@ -20,22 +20,22 @@ func (as *actors) lend(key provider.UUID) (l *Loan, later chan *Loan) {
 	case !ok:
 		return nil, nil
 	case a.busy:
-		later = make(chan *Loan, 1)
+		later = make(chan *Checkout, 1)
 		a.queries = append(a.queries, later)
 		return nil, later
 	}
 	as.work.Add()
-	return a.loan(), nil
+	return a.checkout(), nil
 }
 
-// loan lends the execution of an actor that has one and is not busy. It needs actors.mu.
-func (a *actor) loan() *Loan {
-	a.busy, a.lent = true, true
-	return &Loan{X: a.x, Version: a.version, a: a}
+// checkout takes the execution of an actor that has one and is not busy. It needs actors.mu.
+func (a *actor) checkout() *Checkout {
+	a.busy, a.checkedOut = true, true
+	return &Checkout{X: a.x, Version: a.version, a: a}
 }
 
-// leaveQueue gives up waiting for a loan. It returns false if the loan has come or will come at once.
-func (as *actors) leaveQueue(key provider.UUID, later chan *Loan) bool {
+// leaveQueue gives up waiting for a checkout. It returns false if it has come or will come at once.
+func (as *actors) leaveQueue(key provider.UUID, later chan *Checkout) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	a, ok := as.byKey[key]
@@ -51,9 +51,9 @@ func (as *actors) leaveQueue(key provider.UUID, later chan *Loan) bool {
 	return false
 }
 
-// lendNext lends to the query that has waited longest the execution of an actor that has just become idle, or tells all that there is
+// checkoutNext gives to the query that has waited longest the execution of an actor that has just become idle, or tells all that there is
 // none. It needs actors.mu.
-func (as *actors) lendNext(a *actor) {
+func (as *actors) checkoutNext(a *actor) {
 	if len(a.queries) == 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (as *actors) lendNext(a *actor) {
 	next := a.queries[0]
 	a.queries = a.queries[1:]
 	as.work.Add()
-	next <- a.loan()
+	next <- a.checkout()
 }
 
 // refuseQueries tells all waiting queries that there is no execution. It needs actors.mu.
@@ -75,12 +75,12 @@ func (a *actor) refuseQueries() {
 	a.queries = nil
 }
 
-// takeBack ends a loan. If drive is true, turns wait and the caller makes them; it stays counted as work. The caller closes the
+// endCheckout ends a checkout. If drive is true, turns wait and the caller makes them; it stays counted as work. The caller closes the
 // execution that is returned: it was evicted meanwhile.
-func (as *actors) takeBack(a *actor, back bool) (drive bool, closing *replay.Execution) {
+func (as *actors) endCheckout(a *actor, back bool) (drive bool, closing *replay.Execution) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	a.lent = false
+	a.checkedOut = false
 	if back && a.idle == nil {
 		closing = a.x
 	}
@@ -98,7 +98,7 @@ func (as *actors) takeBack(a *actor, back bool) (drive bool, closing *replay.Exe
 		delete(as.byKey, a.key)
 		a.gone = true
 	}
-	as.lendNext(a)
+	as.checkoutNext(a)
 	return false, closing
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// reportLeft logs and counts what an ended execution has left behind. The buried events are those that its last commit
+// reportLeftovers logs and counts what an ended execution has left behind. The dead letters are the events that its last commit
 // moved to the dead letters and that this node has seen.
-func (c *committer) reportLeft(x *replay.Execution, buried []string) {
+func (c *committer) reportLeftovers(x *replay.Execution, deadLetters []string) {
 	left := x.Left()
-	if left == nil && len(buried) == 0 {
+	if left == nil && len(deadLetters) == 0 {
 		return
 	}
 	info := x.Info()
@@ -23,11 +23,11 @@ func (c *committer) reportLeft(x *replay.Execution, buried []string) {
 	if left == nil {
 		left = &replay.Left{}
 	}
-	if len(buried)+len(left.Unread) > 0 {
-		c.Count.EventsBuried.Add(int64(len(buried)))
+	if len(deadLetters)+len(left.Unread) > 0 {
+		c.Count.EventsBuried.Add(int64(len(deadLetters)))
 		c.Count.EventsUnread.Add(int64(len(left.Unread)))
 		c.Config.Logger.Warn("instance ended before its code took all events", append(of,
-			"dead_letters", len(buried), "unread", len(left.Unread), "events", counted(slices.Concat(buried, left.Unread)))...)
+			"dead_letters", len(deadLetters), "unread", len(left.Unread), "events", counted(slices.Concat(deadLetters, left.Unread)))...)
 	}
 	c.Count.ErrorsUnread.Add(int64(left.Lost))
 	for _, text := range left.Errors {
@@ -59,8 +59,8 @@ func counted(names []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// buriedEvents returns the names of the events that a closing commit did not consume.
-func buriedEvents(messages []provider.Message, consumed []int64) (names []string) {
+// deadLetterNames returns the names of the events that a closing commit did not consume.
+func deadLetterNames(messages []provider.Message, consumed []int64) (names []string) {
 	if len(consumed) == len(messages) {
 		return nil
 	}

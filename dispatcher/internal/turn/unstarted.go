@@ -15,16 +15,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// endUnbegun ends the calls of the turn's reminders whose tasks are gone. If the activity did return a result, that is already in the inbox
+// endUnstarted ends the calls of the turn's reminders whose tasks are gone. If the activity did return a result, that is already in the inbox
 // and comes first. It runs before the turn's commit consumes the reminders, so at least once.
-func (co *courier) endUnbegun(working context.Context, x *replay.Execution, inst *provider.Instance, unbegun []int64) error {
-	unbegun = slices.DeleteFunc(unbegun, func(event int64) bool { return !x.Awaits(event) })
-	if len(unbegun) == 0 {
+func (rr *resultRouter) endUnstarted(working context.Context, x *replay.Execution, inst *provider.Instance, unstarted []int64) error {
+	unstarted = slices.DeleteFunc(unstarted, func(event int64) bool { return !x.Awaits(event) })
+	if len(unstarted) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
-	found, err := co.Store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
+	found, err := rr.Store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
 	if err != nil {
 		return &core.StorageError{Err: fmt.Errorf("looking for cancelled tasks: %w", err)}
 	}
@@ -34,13 +34,13 @@ func (co *courier) endUnbegun(working context.Context, x *replay.Execution, inst
 			there[found.Tasks[i].EventID] = true
 		}
 	}
-	for _, event := range unbegun {
+	for _, event := range unstarted {
 		if there[event] {
 			continue
 		}
-		gone := &history.ActivityFailed{Scheduled: event, Failure: co.Config.Env.Errors.Encode(
+		gone := &history.ActivityFailed{Scheduled: event, Failure: rr.Config.Env.Errors.Encode(
 			failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}
-		_, err := co.Store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: engine.Message(gone, inst.Execution, event)})
+		_, err := rr.Store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: engine.Message(gone, inst.Execution, event)})
 		if err != nil && !errors.Is(err, provider.ErrEnded) {
 			return &core.StorageError{Err: fmt.Errorf("ending a cancelled call: %w", err)}
 		}
