@@ -298,3 +298,11 @@ func timeOrNull(at provider.Time) any {
 	}
 	return int64(at)
 }
+
+// begunOrNull is what is stored about whether a task has begun.
+func begunOrNull(task *relational.Task) any {
+	if task.StartBy == 0 || !task.Begun {
+		return nil
+	}
+	return true
+}

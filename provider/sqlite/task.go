@@ -133,14 +133,6 @@ func (t *taskRows) DropRank(task *relational.Task) error {
 	return t.do(sqlDropRank, task.Key, task.Execution, task.EventID)
 }
 
-// begunOrNull is what is stored about whether a task has begun.
-func begunOrNull(task *relational.Task) any {
-	if task.StartBy == 0 || !task.Begun {
-		return nil
-	}
-	return true
-}
-
 // RemoveTask implements [relational.Rows].
 func (t *taskRows) RemoveTask(ref provider.TaskRef) error {
 	return t.do(sqlDropTask, ref.Key, ref.Execution, ref.EventID)
