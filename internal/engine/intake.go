@@ -42,9 +42,9 @@ type Fetched struct {
 type Intake struct {
 	Fetched
 
-	Handled []int64 // IDs of the messages that the commit consumes
+	Handled   []int64 // IDs of the messages that the commit consumes
 	Unstarted []int64 // cancelled activities that may never have begun
-	Dropped [DroppedReasons]int64
+	Dropped   [DroppedReasons]int64
 
 	x        *replay.Execution
 	seen     int               // how many messages were delivered before the execution ended or reached its limit
