@@ -9,22 +9,58 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/reference/errors.md")
+var update = flag.Bool("update", false, "write the pages of errors")
 
-// sections returns the doors in the order of the page.
-func sections() []section {
-	return []section{
-		makingClients(), startingInstances(), steeringInstances(), acting(), moving(), makingSchedules(), startingBulk(), settingRetention(), endingActivities(), readingInstances(), listingInstances(), followingInstances(),
-		fillingRegistries(), startingRuntimes(),
-		callingActivities(), callingLocals(), callingChildren(), reachingInOrchestrations(), waitingInOrchestrations(), usingActivities(),
-		openingFiles(), restoring(), typingCommands(), makingDashboards(), askingDashboards(),
+// A page has the doors of one part of the module.
+type page struct {
+	file, title, intro string
+	sections           []section
+}
+
+// pages returns the pages of doors in the order of the reference.
+func pages() []page {
+	return []page{
+		{
+			"errors-client.md", "client", "calls of package client by which a service starts, reaches and reads instances",
+			[]section{
+				makingClients(), startingInstances(), steeringInstances(), acting(), endingActivities(), readingInstances(), listingInstances(), followingInstances(),
+			},
+		},
+		{
+			"errors-operate.md", "operating a store", "calls by which a fleet is operated: files of instances, schedules, bulk jobs, retention",
+			[]section{moving(), makingSchedules(), startingBulk(), settingRetention()},
+		},
+		{"errors-runtime.md", "runtime", "the registry and the options of a node", []section{fillingRegistries(), startingRuntimes()}},
+		{
+			"errors-code.md", "orchestrations and activities", "calls that code of orchestrations and activities makes",
+			[]section{callingActivities(), callingLocals(), callingChildren(), reachingInOrchestrations(), waitingInOrchestrations(), usingActivities()},
+		},
+		{"errors-sqlite.md", "SQLite files", "opening and restoring a file", []section{openingFiles(), restoring()}},
+		{"errors-command-line.md", "command line", "what the command prints", []section{typingCommands()}},
+		{"errors-dashboard.md", "dashboard", "making a dashboard, and its HTTP API", []section{makingDashboards(), askingDashboards()}},
 	}
+}
+
+// head returns the text above the tables of a page.
+func (p page) head() string {
+	return fmt.Sprintf("# Errors: %s\n\nThis page has %s. [Errors](errors.md) says what each error means and what to do. "+
+		"`go test ./internal/test/doors -update` writes this page\nfrom the tables that the tests run.\n\n%s", p.title, p.intro, legend)
+}
+
+// index returns the list of pages for the page of all errors.
+func index() string {
+	var list strings.Builder
+	list.WriteString("\n## Doors\n\nWhat each door does with bad input, with the literal text of the error:\n\n")
+	for _, p := range pages() {
+		fmt.Fprintf(&list, "- [%s](%s): %s\n", strings.ToUpper(p.title[:1])+p.title[1:], p.file, p.intro)
+	}
+	return list.String()
 }
 
 const introduction = `# Errors
 
-This page lists what each error means, and what every door does with bad input. ` + "`go test ./internal/test/doors -update`" + ` writes it from the tables that the
-tests run, so each text below is what a call really returns.
+This page lists what each error means. ` + "`go test ./internal/test/doors -update`" + ` writes it, and the pages of [doors](#doors), from the tables that the tests run. So
+each text is what a call really returns.
 
 Compare errors with ` + "`errors.Is` and `errors.As`, never by their text. A refused call has stored nothing unless the table says otherwise" + `.
 
@@ -40,10 +76,8 @@ details and causes of a stored error), ` + "`*provider.Error`" + ` (the call, it
 The [exit codes](command-line.md) of the command line follow from these errors.
 `
 
-const doorsIntroduction = `
-## Doors
-
-Each door has one table: the input, the literal error, and the sentinel for ` + "`errors.Is`" + `. KEY stands for the key of an instance, SYMBOL for the symbol of a Go
+// legend explains the tables of a page.
+const legend = `Each door has one table: the input, the literal error, and the sentinel for ` + "`errors.Is`" + `. KEY stands for the key of an instance, SYMBOL for the symbol of a Go
 function. A row with "panic" shows the text of the panic. A panic in orchestration code blocks the instance, and a panic in an activity is a failed attempt.
 `
 
@@ -63,7 +97,7 @@ func code(text string) string {
 }
 
 func (s section) write(page *strings.Builder, rows []row) {
-	fmt.Fprintf(page, "\n### %s\n\n%s\n\n| input | error | is | what to do |\n| --- | --- | --- | --- |\n", s.title, s.intro)
+	fmt.Fprintf(page, "\n## %s\n\n%s\n\n| input | error | is | what to do |\n| --- | --- | --- | --- |\n", s.title, s.intro)
 	for _, r := range rows {
 		is := r.is.name
 		if strings.Contains(is, ".") {
@@ -73,12 +107,12 @@ func (s section) write(page *strings.Builder, rows []row) {
 	}
 }
 
-// checkPage compares the page with the stored file, or updates the file.
-func checkPage(t *testing.T, page string) {
+// checkPage compares a page with the stored file, or updates the file.
+func checkPage(t *testing.T, name, text string) {
 	t.Helper()
-	path := filepath.Join("..", "..", "..", "docs", "reference", "errors.md")
+	path := filepath.Join("..", "..", "..", "docs", "reference", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +120,7 @@ func checkPage(t *testing.T, page string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ReplaceAll(string(stored), "\r\n", "\n") != page {
+	if strings.ReplaceAll(string(stored), "\r\n", "\n") != text {
 		t.Errorf("%s is not what the tables say: run go test ./internal/test/doors -update", path)
 	}
 }

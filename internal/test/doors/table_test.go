@@ -93,37 +93,53 @@ func state(t *testing.T, store provider.Provider) []provider.Instance {
 	return res.Instances
 }
 
-// Each door refuses each bad input with the text in its table and stores nothing of it. The page of the documentation
-// equals the tables.
+// Each door refuses each bad input with the text in its table and stores nothing of it. The pages of the documentation equal the tables.
 func TestDoors(t *testing.T) {
 	longtest.Skip(t)
-	var page strings.Builder
-	page.WriteString(introduction)
-	for _, g := range catalogue() {
-		g.write(&page)
-	}
-	page.WriteString(doorsIntroduction)
-	complete := true
-	for _, s := range sections() {
-		ran := false
-		t.Run(s.title, func(t *testing.T) {
-			ran = true
-			w := newWorld(t)
-			rows := s.rows(t, w)
-			s.write(&page, rows)
-			before := state(t, w)
-			for _, r := range rows {
-				t.Run(r.input, func(t *testing.T) {
-					check(t, r, attempt(t, r))
-					if diff := cmp.Diff(before, state(t, w)); diff != "" {
-						t.Errorf("has left a trace in the store:\n%s", diff)
-					}
-				})
+	for _, p := range pages() {
+		t.Run(p.title, func(t *testing.T) {
+			var text strings.Builder
+			text.WriteString(p.head())
+			complete := true
+			for _, s := range p.sections {
+				complete = s.check(t, &text) && complete
+			}
+			if complete { // the flag -run may have selected some
+				checkPage(t, p.file, text.String())
 			}
 		})
-		complete = complete && ran
 	}
-	if complete { // the flag -run may have selected some
-		checkPage(t, page.String())
+}
+
+// The page of all errors has the catalogue, and a list of the other pages.
+func TestPageOfErrors(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString(introduction)
+	for _, g := range catalogue() {
+		g.write(&text)
 	}
+	text.WriteString(index())
+	checkPage(t, "errors.md", text.String())
+}
+
+// check tries each row of the section, and writes its table. It reports whether it ran.
+func (s section) check(t *testing.T, text *strings.Builder) (ran bool) {
+	t.Helper()
+	t.Run(s.title, func(t *testing.T) {
+		ran = true
+		w := newWorld(t)
+		rows := s.rows(t, w)
+		s.write(text, rows)
+		before := state(t, w)
+		for _, r := range rows {
+			t.Run(r.input, func(t *testing.T) {
+				check(t, r, attempt(t, r))
+				if diff := cmp.Diff(before, state(t, w)); diff != "" {
+					t.Errorf("has left a trace in the store:\n%s", diff)
+				}
+			})
+		}
+	})
+	return ran
 }
