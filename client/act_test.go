@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
@@ -28,7 +27,7 @@ func (w *world) begin(h client.Handle[receipt], end bool) {
 }
 
 func TestSuspendAndResume(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	w := newWorld(t, client.Options{})
 	h := w.start(client.WithID("x"))
 	ctx := t.Context()
 	for range 2 { // a second one changes nothing
@@ -69,7 +68,7 @@ func TestSuspendAndResume(t *testing.T) {
 }
 
 func TestSuspendWithUnknownOutcome(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: time.Second})
+	w := newWorld(t, client.Options{})
 	h := w.start()
 	w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Steer}, Kind: faulty.After, First: 1})
 	if err := h.Suspend(t.Context(), ""); err != nil {
@@ -81,7 +80,7 @@ func TestSuspendWithUnknownOutcome(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	w := newWorld(t, client.Options{})
 	ctx := t.Context()
 	h := w.start(client.WithID("x"))
 	if _, err := h.Restart(ctx, ""); !errors.Is(err, client.ErrExists) {
@@ -147,7 +146,7 @@ func (m *meddled) ReadHistory(ctx context.Context, req provider.ReadHistoryReque
 
 // Two people restart an instance at once, and the new one ends before the second of them starts another: that would run it twice.
 func TestHazard88_RestartReplacesWhatWasShown(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	w := newWorld(t, client.Options{})
 	h := w.start(client.WithID("x"))
 	w.begin(h, true)
 	store := &meddled{hidden: hidden{provider.FullOf(w.store)}}
@@ -172,7 +171,7 @@ func TestHazard88_RestartReplacesWhatWasShown(t *testing.T) {
 
 // A page shows one instance, and its acts reach that one or none: not the one that has its ID by now.
 func TestHazard88_ActsGoByKey(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	w := newWorld(t, client.Options{})
 	ctx := t.Context()
 	shown := w.start(client.WithID("x"))
 	w.begin(shown, true)
@@ -194,7 +193,7 @@ func TestHazard88_ActsGoByKey(t *testing.T) {
 }
 
 func TestStartMany(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: time.Second})
+	w := newWorld(t, client.Options{})
 	starts := make([]client.ManyStart[order], 500)
 	for i := range starts {
 		starts[i] = client.ManyStart[order]{Input: order{Item: fmt.Sprint(i)}, Options: []client.StartOption{client.WithID(fmt.Sprintf("o-%d", i/2*2))}}
@@ -239,7 +238,7 @@ func TestStartMany(t *testing.T) {
 
 // Each act of this file needs the right of an operator, and is in the audit.
 func TestActsOnInstancesAreAudited(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: time.Second})
+	w := newWorld(t, client.Options{})
 	h := w.start(client.WithID("x"))
 	w.begin(h, true)
 	ctx := t.Context()

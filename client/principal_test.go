@@ -79,9 +79,10 @@ func principalActs() map[client.Act]struct {
 }
 
 func TestActsNeedTheirRole(t *testing.T) {
+	t.Parallel()
 	for kind, a := range principalActs() {
 		for _, role := range []client.Role{client.RoleViewer, client.RoleOperator, client.RoleAdmin} {
-			w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+			w := newWorld(t, client.Options{})
 			w.start(client.WithID("x"))
 			err := a.call(t.Context(), w.as(role))
 			if forbidden := errors.Is(err, client.ErrForbidden); forbidden != (role < a.least) {
@@ -109,9 +110,11 @@ func TestActsNeedTheirRole(t *testing.T) {
 	}
 }
 
-// The intent is stored before the act: an act that is interrupted shows with an unknown outcome.
+// The intent is stored before the act: an act that is interrupted shows with an unknown outcome. The failing calls last as long as
+// CallTimeout. It is long enough for the others on a busy machine.
 func TestHazard90_IntentBeforeTheAct(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	t.Parallel()
+	w := newWorld(t, client.Options{CallTimeout: time.Second})
 	h := w.start(client.WithID("x"))
 	// The store fails from the Send on: nothing behind the intent is stored.
 	w.fail(faulty.Send)
@@ -123,7 +126,7 @@ func TestHazard90_IntentBeforeTheAct(t *testing.T) {
 		t.Fatalf("audit: %+v", got)
 	}
 	// Without an intent there is no act.
-	w = newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	w = newWorld(t, client.Options{CallTimeout: time.Second})
 	h = w.start(client.WithID("x"))
 	w.fail(faulty.Record)
 	if err := w.as(client.RoleOperator).Terminate(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
@@ -136,7 +139,8 @@ func TestHazard90_IntentBeforeTheAct(t *testing.T) {
 
 // An entry without an outcome reads unknown.
 func TestHazard90_InterruptedActIsUnknown(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	t.Parallel()
+	w := newWorld(t, client.Options{CallTimeout: time.Second})
 	w.start(client.WithID("x"))
 	ctx, cancel := context.WithCancel(t.Context())
 	var sent atomic.Bool

@@ -181,7 +181,7 @@ func reading() []string {
 
 // A viewer changes nothing, by whatever function. A new one has to take its place in one of the two lists.
 func TestHazard67_NoDoorPassesTheRights(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	w := newWorld(t, client.Options{})
 	if _, _, err := upgrade.Finish(t.Context(), provider.FullOf(w.store), replay.EngineLevel, true); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestHazard67_ResumeNeedsTheRightOfTheAct(t *testing.T) {
 
 // No fork takes an ID of perdure itself, and no request ID by which perdure knows the runs of schedules.
 func TestHazard67_ForksStayOutOfTheSystem(t *testing.T) {
-	w := newWorld(t, client.Options{CallTimeout: 100 * time.Millisecond})
+	w := newWorld(t, client.Options{})
 	h := w.start(client.WithID("dure/x"))
 	_, err := client.Fork(t.Context(), h, 1, "perdure/retention")
 	want(t, err, `forking instance "dure/x" at event 1 into "perdure/retention": invalid request: IDs that begin with perdure/ belong to perdure itself: choose another one`, client.ErrInvalid)

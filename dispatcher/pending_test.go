@@ -42,12 +42,15 @@ func TestPendingHoldsItsSlot(t *testing.T) {
 		p := newDeferred(activity.ErrPending)
 		e.Options.MaxConcurrentActivities = 1
 		e.Options.Lease = time.Second
+		if !e.Virtual { // a busy machine must renew it in time
+			e.Options.Lease = 6 * time.Second
+		}
 		rt := e.Start(single(e, p.work))
 		key := e.Create("single", "single", 1)
 		c := <-p.completers
 		e.Until("it is pending", func() bool { return rt.Stats().AttemptsPending == 1 })
 		second := e.Create("second", "single", 1)
-		time.Sleep(3 * time.Second) //nolint:forbidigo // leases last a second; on SQLite they do so in real time
+		time.Sleep(e.Options.Lease + 2*time.Second) //nolint:forbidigo // longer than a lease; on SQLite in real time
 		if s := rt.Stats(); s.AttemptsRunning != 1 || s.LeasesLost != 0 || len(p.runs.All()) != 1 {
 			e.T.Errorf("%+v after %d runs", s, len(p.runs.All()))
 		}
@@ -292,7 +295,7 @@ func TestParkedWaitsInTheStore(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
 		p := newDeferred(activity.ErrParked)
-		e.Options.MaxConcurrentActivities, e.Options.Lease = 1, time.Second
+		e.Options.MaxConcurrentActivities, e.Options.Lease = 1, 5*time.Second // a busy machine parks it within its lease
 		rt := e.Start(single(e, p.work))
 		key := e.Create("single", "single", 1)
 		completer := <-p.completers
@@ -306,7 +309,7 @@ func TestParkedWaitsInTheStore(t *testing.T) {
 		}
 		e.Stop(rt)
 		rt = e.Start(single(e, p.work))
-		time.Sleep(3 * time.Second) //nolint:forbidigo // leases last a second; on SQLite they do so in real time
+		time.Sleep(e.Options.Lease + time.Second) //nolint:forbidigo // longer than a lease; on SQLite in real time
 		c := clienttest.New(e.T, e.Store, client.Options{})
 		if err := client.CompleteActivity(e.T.Context(), c, completer.Token(), 42); err != nil {
 			e.T.Error(err)

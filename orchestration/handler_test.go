@@ -1,6 +1,7 @@
 package orchestration_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
 )
 
 // handled waits until an execution has begun and its history has so many events of a kind.
@@ -157,9 +159,8 @@ func TestHazard53_TheClosingIsVisible(t *testing.T) {
 		reg := registry(e.T)
 		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (none, error) {
 			orchestration.HandleEvent(ctx, "ship", func(ctx *octx, _ none) error {
-				_, err := orchestration.CallActivityNamed[none](ctx, "elsewhere", none{}, orchestration.WithQueue("nobody"),
-					orchestration.WithScheduleToCloseTimeout(2*time.Second))
-				return errors.Join(err)
+				_, err := orchestration.CallActivityNamed[none](ctx, "elsewhere", none{}, orchestration.WithQueue("later"))
+				return err
 			})
 			_, err := orchestration.Events[none](ctx, "stop").Receive(ctx)
 			return none{}, err
@@ -182,6 +183,11 @@ func TestHazard53_TheClosingIsVisible(t *testing.T) {
 				e.T.Error(err)
 			}
 		}
+		worker := runtime.NewRegistry() // its node ends the closing
+		enginetest.Activity(e.T, worker, "elsewhere", func(context.Context, none) (none, error) {
+			return none{}, orchestration.NonRetryable(errors.New("not shipped"))
+		}, runtime.OnQueue("later"))
+		e.Start(worker)
 		if _, err := h.Wait(e.T.Context()); err != nil {
 			e.T.Error(err)
 		}

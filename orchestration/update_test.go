@@ -57,12 +57,25 @@ func basket(ctx *octx, _ none) ([]string, error) {
 // startBasket starts a basket on a node of its own.
 func startBasket(e *enginetest.Engine, opts ...client.StartOption) (*client.Client, client.Handle[[]string]) {
 	e.T.Helper()
+	reg := baskets(e)
+	e.Start(reg)
+	return newBasket(e, reg, opts...)
+}
+
+// baskets makes a registry with the orchestration.
+func baskets(e *enginetest.Engine) *runtime.Registry {
+	e.T.Helper()
 	reg := runtime.NewRegistry()
 	enginetest.Orchestration(e.T, reg, "basket", basket)
 	if err := runtime.AddError(reg, "full", errFull); err != nil {
 		e.T.Fatal(err)
 	}
-	e.Start(reg)
+	return reg
+}
+
+// newBasket starts a basket.
+func newBasket(e *enginetest.Engine, reg *runtime.Registry, opts ...client.StartOption) (*client.Client, client.Handle[[]string]) {
+	e.T.Helper()
 	c := e.Client(client.Options{Errors: reg.Errors()})
 	h, err := client.Start(e.T.Context(), c, orchestration.Define("basket", basket), none{}, opts...)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // checkResets resets and forks ended and blocked instances of a database, with all mistakes before.
 func checkResets(t *testing.T, db string) {
 	t.Helper()
-	code, _, stderr := perdure(t, "", "reset", "greet-1", "--at", "1", "--timeout", "200ms", "--request-id", "r-0", "--db", db)
+	code, stderr := unserved(t, "reset", "greet-1", "--at", "1", "--request-id", "r-0", "--db", db)
 	if code == exitOK || !strings.Contains(stderr, "no node has answered") || !strings.Contains(stderr, "--request-id r-0") {
 		t.Errorf("without a node: exit code %d: %s", code, stderr)
 	}

@@ -54,7 +54,7 @@ func packingWorker(t *testing.T, path string, lease time.Duration) (w *workerPro
 // After the first signal the running activity finishes, and its orchestration continues elsewhere.
 func TestSignalShutsDownInPhases(t *testing.T) {
 	t.Parallel()
-	w, store, stderr := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), 500*time.Millisecond)
+	w, store, stderr := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), 3*time.Second) // a busy worker renews it in time
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

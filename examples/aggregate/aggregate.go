@@ -26,11 +26,11 @@ type Summary struct {
 }
 
 // Summarize asks all sources at once, each in a separate activity. Stored results survive a crash, which repeats only
-// the rest. Each source is tried three times, and all of them have two seconds together. Sources that have not
+// the rest. Each source is tried three times, and all of them have five seconds together. Sources that have not
 // responded by then are listed as missing.
 func Summarize(ctx *orchestration.Context, sources []string) (Summary, error) {
 	var s *Sources
-	limited, cancel := ctx.WithTimeout(2 * time.Second)
+	limited, cancel := ctx.WithTimeout(5 * time.Second)
 	defer cancel() // cancel the activities that still run
 	retry := orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 3, InitialInterval: 10 * time.Millisecond})
 	figures := make([]orchestration.Future[int], len(sources))

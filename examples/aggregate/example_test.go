@@ -70,7 +70,7 @@ func Example() {
 	// Output:
 	// 15
 	// dead: no answer
-	// slow: scope timed out after 2s
+	// slow: scope timed out after 5s
 	// map[dead:3 flaky:2 north:1 slow:1 south:1]
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -76,6 +77,20 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// inSomeRound demands that one of several rounds succeeds. A busy machine spoils a round now and then. A fault spoils all.
+// The limit of a round is fallback/2, because a poll comes after three quarters of fallback at the earliest.
+func inSomeRound(t *testing.T, round func() error) {
+	t.Helper()
+	var err error
+	for range 5 {
+		if err = round(); err == nil {
+			return
+		}
+		t.Logf("another round: %v", err)
+	}
+	t.Error(err)
+}
+
 // listening waits until a store listens for notifications.
 func listening(t *testing.T, p *Provider) {
 	t.Helper()
@@ -118,24 +133,30 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")
-	id := unique()
-	asked := make(chan error, 1)
-	go func() {
-		_, err := p.Ask(t.Context(), provider.AskRequest{Key: in.Key, AskID: id, Wait: lease})
-		asked <- err
-	}()
-	eventually(t, "the question is stored", func() bool { return number(t, p, `SELECT count(*) FROM perdure.ask`) == 1 })
-	exec(t, p, `UPDATE perdure.ask SET answered = true, answer = ''`) // by a call that never returned
-	began := time.Now()
-	if err := p.Answer(t.Context(), provider.AnswerRequest{AskID: id}); !errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("the repeat returns %v", err)
-	}
-	if err := <-asked; err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took > fallback*4/5 { // the poll comes after fallback
-		t.Errorf("the asker heard after %v", took)
-	}
+	inSomeRound(t, func() error {
+		id, looked := unique(), p.asks.looks.Load()
+		asked := make(chan error, 1)
+		go func() {
+			_, err := p.Ask(t.Context(), provider.AskRequest{Key: in.Key, AskID: id, Wait: lease})
+			asked <- err
+		}()
+		eventually(t, "the asker has looked", func() bool { return p.asks.looks.Load() > looked && p.db.pool.Stat().AcquiredConns() == 0 })
+		exec(t, p, `UPDATE perdure.ask SET answered = true, answer = ''`) // by a call that never returned
+		began := time.Now()
+		if err := p.Answer(t.Context(), provider.AnswerRequest{AskID: id}); !errors.Is(err, provider.ErrNotFound) {
+			t.Fatalf("the repeat returns %v", err)
+		}
+		if err := <-asked; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > fallback/2 { // the poll comes after fallback
+			return fmt.Errorf("the asker heard after %v", took)
+		}
+		if p.asks.looks.Load() == looked+1 {
+			return errors.New("the first look of the asker was so late that it saw the answer")
+		}
+		return nil
+	})
 }
 
 func TestLostNotificationsAreHealed(t *testing.T) {
@@ -164,19 +185,24 @@ func TestDueTimesAreForgotten(t *testing.T) {
 	in := create(t, p, "in")
 	commit(t, p, turn(&in, 1))
 	listening(t, p)
-	fetched := fetchLater(t, p)
-	// The earlier time passes without work: the message is consumed before it is due.
-	m := send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
-	now := get(t, thief, in.Key)
-	eventually(t, "the fetch knows of it", func() bool { return parkedUntil(p) != relational.Never })
-	commit(t, thief, turn(&now, m.MessageID))
-	eventually(t, "the fetch looked in vain", func() bool { return parkedUntil(p) == relational.Never })
-	began := time.Now()
-	send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
-	<-fetched
-	if took := time.Since(began); took > fallback*4/5 {
-		t.Errorf("a message with a delay of 300 ms was fetched after %v", took)
-	}
+	inSomeRound(t, func() error {
+		fetched := fetchLater(t, p)
+		// The earlier time passes without work, as that of a message which another process sent and consumed.
+		p.parking.hear(&signal{Due: p.memory.clock.now().Add(300 * time.Millisecond)}, nil)
+		eventually(t, "the fetch looked in vain", func() bool { return parkedUntil(p) == relational.Never })
+		began := time.Now()
+		send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
+		got := <-fetched
+		took := time.Since(began)
+		if len(got) != 1 {
+			t.Fatalf("fetched %d turns", len(got))
+		}
+		commit(t, p, consuming(t, p, &got[0]))
+		if took > fallback/2 {
+			return fmt.Errorf("a message with a delay of 300 ms was fetched after %v", took)
+		}
+		return nil
+	})
 }
 
 func parkedUntil(p *Provider) int64 {

@@ -46,7 +46,8 @@ func TestPausedFunctionFailsNoOther(t *testing.T) {
 	t.Parallel()
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
-	p.completions.idle, other.completions.lock = 2*time.Second, 100*time.Millisecond
+	// The other one must meet the lock before the server ends the transaction.
+	p.completions.idle, other.completions.lock = 10*time.Second, 100*time.Millisecond
 	count := ledger(t, p)
 	item := running(t, p)
 	holds, paused := make(chan struct{}), make(chan error, 1)

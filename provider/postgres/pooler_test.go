@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -19,13 +20,15 @@ func TestPgBouncer(t *testing.T) {
 		everyCall(t, client)
 	}
 	listening(t, worker)
-	fetched := fetchLater(t, worker)
-	began := time.Now()
-	create(t, client, "in")
-	<-fetched
-	if took := time.Since(began); took > fallback/2 {
-		t.Errorf("the notification took %v", took)
-	}
+	inSomeRound(t, func() error {
+		fetched, began := fetchLater(t, worker), time.Now()
+		create(t, client, unique().String())
+		<-fetched
+		if took := time.Since(began); took > fallback/2 {
+			return fmt.Errorf("the notification took %v", took)
+		}
+		return nil
+	})
 	startIn(t, client)
 	checkConsistent(t, client)
 	checkNoSession(t, client)

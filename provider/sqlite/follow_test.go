@@ -47,7 +47,7 @@ func TestFollowersSeeOtherProcesses(t *testing.T) {
 		if err != nil || !req.Ends(&after) {
 			t.Fatalf("%s: %+v, %v", c.sql, after, err)
 		}
-		if late := time.Since(<-changed); late > 2*time.Second {
+		if late := time.Since(<-changed); late > 7*time.Second { // half of the slow recheck
 			t.Errorf("%s is seen after %v", c.sql, late)
 		}
 	}

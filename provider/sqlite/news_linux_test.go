@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,29 +15,32 @@ func TestHazard38_KernelTellsOfForeignCommits(t *testing.T) {
 	p := openTest(t, path, Options{})
 	w := p.store.writer
 	other := startPeer(t, "one", path)
-	var took []time.Duration
-	for range 7 {
-		got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-		awaitParked(t, w, 1)
-		settled(t, p)
-		w.helm.Lock()
-		w.foreign.looked = time.Now().Add(time.Hour) // no look is due by time
-		w.helm.Unlock()
-		w.queue.Poke()
-		await(t, "a long rest", func() bool {
+	inSomeRound(t, func() error {
+		var took []time.Duration
+		for range 7 {
+			got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
+			awaitParked(t, w, 1)
+			settled(t, p)
 			w.helm.Lock()
-			defer w.helm.Unlock()
-			return time.Until(w.wakes) > 5*time.Second
-		})
-		other.tell()
-		wantTurn(t, got)
-		took = append(took, time.Since(time.UnixMicro(other.hears("began"))))
-	}
-	p50 := percentile(took, 50)
-	t.Logf("p50 %v", p50)
-	if p50 > 100*time.Millisecond { // the slow look after one that was too early would take 250 ms
-		t.Errorf("p50 %v: want 10ms on a quiet machine", p50)
-	}
+			w.foreign.looked = time.Now().Add(time.Hour) // no look is due by time
+			w.helm.Unlock()
+			w.queue.Poke()
+			await(t, "a long rest", func() bool {
+				w.helm.Lock()
+				defer w.helm.Unlock()
+				return time.Until(w.wakes) > 5*time.Second
+			})
+			other.tell()
+			wantTurn(t, got)
+			took = append(took, time.Since(time.UnixMicro(other.hears("began"))))
+		}
+		p50 := percentile(took, 50)
+		t.Logf("p50 %v", p50)
+		if p50 > 100*time.Millisecond { // the slow look after one that was too early would take 250 ms
+			return fmt.Errorf("p50 %v: want 10ms on a quiet machine", p50)
+		}
+		return nil
+	})
 }
 
 // Without writes the writer rarely looks, though a call waits.

@@ -69,7 +69,10 @@ func act(ctx context.Context, what, path string) error {
 		return err
 	case "end": // ends the instance "w" from here
 		_, err := p.Steer(ctx, provider.SteerRequest{ID: "w", Action: provider.SteerTerminate, Commit: newToken()})
-		return err
+		if err != nil {
+			return err
+		}
+		say("ended", 1)
 	default:
 		return obey(ctx, p, what)
 	}
@@ -251,7 +254,9 @@ func TestAnotherProcessWakesWaitingGets(t *testing.T) {
 		}
 		done <- err
 	}()
-	cmd, _ := start(t, "end", path)
+	await(t, "a waiting call", func() bool { return p.store.hub.Waiting() == 1 })
+	cmd, lines := start(t, "end", path)
+	lines.Scan() // it has committed, or it has failed
 	begin := time.Now()
 	if err := <-done; err != nil {
 		t.Fatal(err)

@@ -144,8 +144,8 @@ func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
 	if _, err := write(t.Context(), p.handle, "enroll", 0, func(t *tx, _ *struct{}) error { return t.enroll("other") }); err != nil {
 		t.Fatal(err) // no process serves an owner that is not enrolled
 	}
+	begin := time.Now() // before the clock is read from which the stickiness counts
 	corrupt(t, p, `UPDATE perdure_instance SET sticky_owner = 'other', sticky_until = ?`, p.store.clock.elapsed()+micros(stickiness))
-	begin := time.Now()
 	if _, err := p.Send(t.Context(), provider.SendRequest{Key: c.key, Message: provider.NewMessage{Payload: payload}}); err != nil {
 		t.Fatal(err)
 	}

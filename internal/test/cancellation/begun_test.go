@@ -55,18 +55,19 @@ func TestActivity_WhatWasGivenUpNeverBegins(t *testing.T) {
 	}
 }
 
-// backOff returns how long a failed attempt waits for the next.
+// backOff returns how long a failed attempt waits for the next. The cancellation must be stored before that is over, on
+// a busy machine, too.
 func (r *rig) backOff() time.Duration {
 	if r.Virtual {
 		return 10 * time.Second
 	}
-	return 400 * time.Millisecond
+	return 6 * time.Second
 }
 
 // neverBegins cancels a waiting activity and then lets a node that could run it look for work.
 func neverBegins(r *rig, name string, main func(ctx *octx, name string, retry orchestration.ActivityOption) (string, error), at func([]provider.TaskInfo) bool) {
 	var refused enginetest.Notes[int]
-	retry := orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: r.backOff()})
+	retry := orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: r.backOff(), Jitter: orchestration.Off})
 	enginetest.Activity(r.T, r.activities, "refuse", func(context.Context, string) (string, error) {
 		refused.Add(1)
 		return "", errors.New("refused")
@@ -79,7 +80,11 @@ func neverBegins(r *rig, name string, main func(ctx *octx, name string, retry or
 	l := late.listen("later", nil)
 	late.start()
 	r.WaitEnded(key)
-	r.pause(2 * r.backOff())
+	wait := time.Second
+	if name == "refuse" { // until the next attempt had begun
+		wait += r.backOff()
+	}
+	r.pause(wait)
 	if len(l.began) != 0 || len(refused.All()) != 1 && name == "refuse" {
 		r.T.Errorf("it began %d times, and %d attempts were refused", len(l.began), len(refused.All()))
 	}

@@ -70,8 +70,9 @@ func TestActivity_GracePeriod(t *testing.T) {
 
 func comesBackInTime(r *rig) {
 	log := r.listened()
+	rest := r.ample()
 	l := r.listen("work", func(cause error) (string, error) {
-		r.pause(r.grace() / 2)
+		r.pause(rest)
 		return "", cause
 	})
 	key := r.main(func(ctx *octx, _ none) (string, error) { return call(ctx, "work", "") })
@@ -103,12 +104,13 @@ func comesBackLate(r *rig) {
 	key := r.main(func(ctx *octx, _ none) (string, error) { return call(ctx, "work", "one") })
 	<-l.began
 	other := r.Create("other", "other", none{})
+	asked := time.Now()
 	r.Cancel(key, "enough")
 	cancelled := r.hear(l)
 	if got := enginetest.Output[string](r.engine, other); got != "done" {
 		r.T.Errorf("the next activity returned %q", got)
 	}
-	if waited := time.Since(cancelled.at); waited < r.grace() || !r.soon(waited, r.grace()) {
+	if waited, ok := r.waited(asked, cancelled); !ok {
 		r.T.Errorf("the slot was free after %v, want the grace period of %v", waited, r.grace())
 	}
 	r.Until("it is logged", func() bool { return len(log.lines("ERROR", leftBehind, "activity=work", "instance=main")) == 1 })
@@ -168,10 +170,11 @@ func TestActivity_WaitForEndEndsWithTheGracePeriod(t *testing.T) {
 			return call(ctx, "work", "", orchestration.WithCancellation(orchestration.WaitForEnd))
 		})
 		<-l.began
+		asked := time.Now()
 		r.Cancel(key, "enough")
 		cancelled := r.hear(l)
 		i := r.WaitEnded(key)
-		if waited := time.Since(cancelled.at); i.Status != provider.StatusCancelled || waited < r.grace() || !r.soon(waited, r.grace()) {
+		if waited, ok := r.waited(asked, cancelled); i.Status != provider.StatusCancelled || !ok {
 			r.T.Errorf("ended as %v after %v", i.Status, waited)
 		}
 		close(release)

@@ -16,47 +16,52 @@ import (
 // cancelling the activity.
 func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 	t.Parallel()
-	slow := func(r *rig) func(error) (string, error) {
-		return func(error) (string, error) {
-			r.pause(r.grace() / 2)
+	slow := func(r *rig, rest time.Duration) *listener {
+		return r.listen("work", func(error) (string, error) {
+			r.pause(rest)
 			return "tidied up", nil
-		}
+		})
 	}
 	t.Run("TryCancel", func(t *testing.T) {
 		t.Parallel()
 		everyStore(t, func(r *rig) {
-			l := r.listen("work", slow(r))
-			got, asked, took := r.giveUp(l, orchestration.TryCancel)
-			if h := r.next(l, asked); !errors.Is(h.cause, activity.ErrCancelled) {
+			l := slow(r, r.ample())
+			g := r.giveUp(l, orchestration.TryCancel)
+			if h := r.next(l, g.asked); !errors.Is(h.cause, activity.ErrCancelled) {
 				r.T.Errorf("saw %v", h.cause)
 			}
-			if got != "cancelled" || (r.Virtual && took >= time.Second) {
-				r.T.Errorf("the call returned %q after %v", got, took)
+			if g.answer != "cancelled" || (r.Virtual && g.took >= time.Second) {
+				r.T.Errorf("the call returned %q after %v", g.answer, g.took)
 			}
+			g.end()
 		})
 	})
 	t.Run("WaitForEnd", func(t *testing.T) {
 		t.Parallel()
 		everyStore(t, func(r *rig) {
-			l := r.listen("work", slow(r))
-			got, _, took := r.giveUp(l, orchestration.WaitForEnd)
+			rest := r.ample()
+			l := slow(r, rest)
+			g := r.giveUp(l, orchestration.WaitForEnd)
 			if h := r.hear(l); !errors.Is(h.cause, activity.ErrCancelled) {
 				r.T.Errorf("saw %v", h.cause)
 			}
-			if got != "tidied up" || took < r.grace()/2 {
-				r.T.Errorf("the call returned %q after %v", got, took)
+			if g.answer != "tidied up" || g.took < rest {
+				r.T.Errorf("the call returned %q after %v", g.answer, g.took)
 			}
+			g.end()
 		})
 	})
 	t.Run("Abandon", func(t *testing.T) {
 		t.Parallel()
 		everyStore(t, func(r *rig) {
 			l := r.listen("work", nil)
-			got, _, took := r.giveUp(l, orchestration.Abandon)
-			if got != "cancelled" || (r.Virtual && took >= time.Second) {
-				r.T.Errorf("the call returned %q after %v", got, took)
+			g := r.giveUp(l, orchestration.Abandon)
+			if g.answer != "cancelled" || (r.Virtual && g.took >= time.Second) {
+				r.T.Errorf("the call returned %q after %v", g.answer, g.took)
 			}
-			// Only the end of the execution stopped it, which came a renewal later.
+			// Only the end of the execution stops it. A wrong cancellation would come before, with a renewal at the latest.
+			r.pause(r.renewed())
+			g.end()
 			if h := r.hear(l); !errors.Is(h.cause, activity.ErrOrchestrationEnded) {
 				r.T.Errorf("saw %v", h.cause)
 			}
@@ -64,13 +69,24 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 	})
 }
 
-// giveUp cancels the scope of a call once its activity runs. It returns the result of the call and the time it took.
-// The execution keeps running for a while.
-func (r *rig) giveUp(l *listener, c orchestration.Cancellation) (answer string, asked time.Time, took time.Duration) {
+// givenUp is a call that ended because its scope was cancelled.
+type givenUp struct {
+	answer string
+	asked  time.Time
+	took   time.Duration
+	end    func() // ends the execution
+}
+
+// giveUp cancels the scope of a call once its activity runs. It returns when the call has. The execution keeps running.
+func (r *rig) giveUp(l *listener, c orchestration.Cancellation) (g givenUp) {
 	r.T.Helper()
-	answered := make(chan time.Time, 10)
-	enginetest.Activity(r.T, r.activities, "note", func(context.Context, string) (string, error) {
-		answered <- time.Now()
+	type note struct {
+		answer string
+		at     time.Time
+	}
+	answered := make(chan note, 10)
+	enginetest.Activity(r.T, r.activities, "note", func(_ context.Context, answer string) (string, error) {
+		answered <- note{answer, time.Now()}
 		return "", nil
 	})
 	key := r.main(func(ctx *octx, _ none) (string, error) {
@@ -88,16 +104,24 @@ func (r *rig) giveUp(l *listener, c orchestration.Cancellation) (answer string, 
 		} else if err != nil {
 			return "", err
 		}
-		if _, err := call(ctx, "note", ""); err != nil {
+		if _, err := call(ctx, "note", got); err != nil {
 			return "", err
 		}
-		return got, ctx.Sleep(r.lease() / 2)
+		return got, receive(ctx, "end")
 	})
 	<-l.began
-	asked = time.Now()
+	g.asked = time.Now()
 	r.Raise(key, "stop", none{})
-	took = (<-answered).Sub(asked)
-	return enginetest.Output[string](r.engine, key), asked, took
+	n := <-answered
+	g.answer, g.took = n.answer, n.at.Sub(g.asked)
+	g.end = func() {
+		r.T.Helper()
+		r.Raise(key, "end", none{})
+		if got := enginetest.Output[string](r.engine, key); got != g.answer {
+			r.T.Errorf("the execution returned %q, want %q", got, g.answer)
+		}
+	}
+	return g
 }
 
 // A call that waits for the end of its activity also returns when the activity does not run. Its task may wait in the

@@ -99,7 +99,7 @@ func (r *rig) within() time.Duration {
 	case r.way == deaf:
 		late := 100 * time.Millisecond
 		if !r.Virtual {
-			late = r.lease() / 3
+			late = 15 * time.Second
 		}
 		return 2*r.lease()/3 + late
 	case r.Virtual:
@@ -118,6 +118,27 @@ func (r *rig) soon(took, must time.Duration) bool {
 	return took <= must+time.Minute
 }
 
+// waited returns how long ago an activity saw its cancellation, and whether the grace period has just passed. The
+// period begins before the activity notes the time and after the client asked. In real time these may lie far apart.
+func (r *rig) waited(asked time.Time, cancelled heard) (time.Duration, bool) {
+	waited := time.Since(cancelled.at)
+	atLeast := waited
+	if !r.Virtual {
+		atLeast = time.Since(asked)
+	}
+	return waited, atLeast >= r.grace() && r.soon(waited, r.grace())
+}
+
+// ample makes the grace period so long in real time that an activity comes back within it on a busy machine. It returns
+// how long the activity may rest. Call it before the nodes start.
+func (r *rig) ample() time.Duration {
+	if r.Virtual {
+		return r.grace() / 2
+	}
+	r.Options.Leaks.GracePeriod = 20 * time.Second
+	return 250 * time.Millisecond
+}
+
 func (r *rig) lease() time.Duration {
 	if r.Options.Lease == 0 {
 		return 30 * time.Second
@@ -132,6 +153,14 @@ func (r *rig) grace() time.Duration {
 	return r.Options.Leaks.GracePeriod
 }
 
+// renewed is a time in which a node renews every lease at least once. Only the way that is deaf needs that.
+func (r *rig) renewed() time.Duration {
+	if r.Virtual || r.way == deaf {
+		return r.lease() / 2
+	}
+	return time.Second
+}
+
 // pause lets time pass. It waits in real time only where the clock is real.
 func (r *rig) pause(d time.Duration) {
 	timer := time.NewTimer(d)
@@ -139,11 +168,11 @@ func (r *rig) pause(d time.Duration) {
 	<-timer.C
 }
 
-// quick returns options that keep tests short in real time and leases valid on a busy machine. A notice still arrives
-// long before a renewal.
+// quick returns options that keep tests short in real time and leases valid on a busy machine. There, too, a notice
+// arrives long before a renewal.
 func quick(w way) runtime.Options {
-	lease := 12 * time.Second
-	if w == deaf {
+	lease := time.Minute
+	if w == deaf { // tests wait for its renewals
 		lease = 6 * time.Second
 	}
 	return runtime.Options{Lease: lease, Leaks: runtime.LeakOptions{GracePeriod: 500 * time.Millisecond}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,10 +76,9 @@ func TestLocalActivity_Concurrent(t *testing.T) {
 	everyStore(t, func(r *rig) {
 		const n = 10
 		all := make(chan struct{})
-		arrived := make(chan struct{}, n)
+		var arrived atomic.Int64
 		runs := r.script("meet", func(ctx context.Context, _ int) (string, error) {
-			arrived <- struct{}{}
-			if len(arrived) == n {
+			if arrived.Add(1) == n {
 				close(all)
 			}
 			select {
@@ -110,9 +110,19 @@ func TestLocalActivity_Concurrent(t *testing.T) {
 func TestLocalActivity_CompleteEventually(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
-		long := r.brief()
-		runs := r.script("long", func(ctx context.Context, _ int) (string, error) { return "late", hold(ctx, long) })
+		r.brief()
+		stored := make(chan struct{})
+		runs := r.script("long", func(ctx context.Context, _ int) (string, error) {
+			select {
+			case <-stored:
+				return "late", nil
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		})
 		key := r.main(func(ctx *octx, _ none) (string, error) { return call(ctx, "long") })
+		r.Until("its turn has ended without it", func() bool { return len(r.Tasks(key)) == 1 })
+		close(stored)
 		if got := enginetest.Output[string](r.engine, key); got != "late" {
 			r.T.Errorf("got %q", got)
 		}
@@ -184,7 +194,7 @@ func testNonRetryable(t *testing.T, answer error, policy orchestration.RetryPoli
 func TestLocalActivity_BackoffWithPersistentTimer(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
-		r.Options.LocalActivityTime = time.Second
+		r.Options.LocalActivityTime = 4 * time.Second // the first two attempts end in this time, on a busy machine, too
 		runs := r.script("slow to mend", func(_ context.Context, attempt int) (string, error) {
 			if attempt < 4 {
 				return "", errRefused
@@ -195,7 +205,7 @@ func TestLocalActivity_BackoffWithPersistentTimer(t *testing.T) {
 		key := r.main(func(ctx *octx, _ none) (string, error) {
 			began = ctx.Now()
 			out, err := call(ctx, "slow to mend", retries(orchestration.RetryPolicy{
-				InitialInterval: 100 * time.Millisecond, Coefficient: 12, MaxInterval: 1200 * time.Millisecond,
+				InitialInterval: 100 * time.Millisecond, Coefficient: 42, MaxInterval: 4200 * time.Millisecond,
 			}))
 			ended = ctx.Now()
 			return out, err
@@ -213,13 +223,13 @@ func TestLocalActivity_BackoffWithPersistentTimer(t *testing.T) {
 		if len(attempts) != 4 || attempts[3] != 4 || !local[1] || local[2] || len(keys) != 1 {
 			r.T.Errorf("attempts %v, local %v, idempotency keys %v", attempts, local, keys)
 		}
-		if q := eventOf[*history.LocalQueued](r, key); q.Attempts != 2 || q.Delay != 1_200_000 {
+		if q := eventOf[*history.LocalQueued](r, key); q.Attempts != 2 || q.Delay != 4_200_000 {
 			r.T.Errorf("queued as %+v", q)
 		}
 		if done := eventOf[*history.ActivityCompleted](r, key); done.Attempt != 4 {
 			r.T.Errorf("completed as %+v", done)
 		}
-		if took := ended.Sub(began); took < 2500*time.Millisecond {
+		if took := ended.Sub(began); took < 8500*time.Millisecond {
 			r.T.Errorf("three delays took %v", took)
 		}
 	})

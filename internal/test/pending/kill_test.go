@@ -21,6 +21,10 @@ import (
 // how the activity is pending.
 const dying = "PERDURE_TEST_PENDING"
 
+// dyingLease is the lease of that node. A busy machine must not lose it before the node is killed. Tests wait until it
+// is over, so it is short.
+const dyingLease = 4 * second
+
 // liveUntilKilled runs a node that prints the token of every activity that it runs.
 func liveUntilKilled(where string) int {
 	fields := strings.Split(where, "|")
@@ -37,7 +41,7 @@ func liveUntilKilled(where string) int {
 		if err != nil {
 			return err
 		}
-		_, err = runtime.Start(context.Background(), store, reg, runtime.Options{Lease: second})
+		_, err = runtime.Start(context.Background(), store, reg, runtime.Options{Lease: dyingLease})
 		return err
 	}()
 	if err != nil {
@@ -93,7 +97,7 @@ func turns(t testing.TB) *runtime.Registry {
 // Park, kill -9, restart, complete: the function ran once, in the killed process.
 func TestHazard30_ParkedSurvivesKill(t *testing.T) {
 	t.Parallel()
-	onDisk(t, runtime.Options{Lease: second}, func(e *enginetest.Engine, address, schema string) {
+	onDisk(t, runtime.Options{}, func(e *enginetest.Engine, address, schema string) {
 		before := e.Start(turns(e.T))
 		key := e.Create("approval", "main", 1)
 		cmd, token := child(e.T, address+"|"+schema+"|parked")
@@ -104,8 +108,8 @@ func TestHazard30_ParkedSurvivesKill(t *testing.T) {
 		reg := registry(e.T, a.work)
 		e.Start(reg)
 		e.Create("another", "main", 1)
-		other := <-a.tokens    // the new node runs whatever there is to run
-		time.Sleep(2 * second) //nolint:forbidigo // a lease, had there been one, would be over
+		other := <-a.tokens             // the new node runs whatever there is to run
+		time.Sleep(dyingLease + second) //nolint:forbidigo // a lease, had there been one, would be over
 		if len(a.tokens) != 0 || other == token {
 			e.T.Error("it ran again")
 		}
@@ -125,7 +129,7 @@ func TestHazard30_ParkedSurvivesKill(t *testing.T) {
 // An activity that holds its slot dies with its node, and runs again with another token.
 func TestHeldRunsAgainAfterKill(t *testing.T) {
 	t.Parallel()
-	onDisk(t, runtime.Options{Lease: second}, func(e *enginetest.Engine, address, schema string) {
+	onDisk(t, runtime.Options{}, func(e *enginetest.Engine, address, schema string) {
 		before := e.Start(turns(e.T))
 		key := e.Create("approval", "main", 1)
 		cmd, token := child(e.T, address+"|"+schema+"|held")

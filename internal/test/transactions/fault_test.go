@@ -303,8 +303,8 @@ func TestShutdownWhileAFunctionHangs(t *testing.T) {
 		}()
 		select {
 		case err = <-closed:
-		case <-time.After(13 * time.Second): // less than the time limit of a function
-			err = errors.New("not within 13 s")
+		case <-time.After(14500 * time.Millisecond): // less than the time limit of a function
+			err = errors.New("not within 14.5 s")
 		}
 		if err != nil {
 			t.Errorf("shutting down and closing: %v", err)

@@ -81,7 +81,7 @@ func TestStartsWithItsRow(t *testing.T) {
 }
 
 // The first turn begins soon after the commit, although the store gets no notification. The limit is 50 ms; ten times
-// that would mean a poll.
+// that would mean a poll. A busy machine delays many of the turns, and a fault delays all. So the fifth fastest is judged.
 func TestFirstTurnFollowsTheCommit(t *testing.T) {
 	t.Parallel()
 	const limit = 500 * time.Millisecond
@@ -105,9 +105,9 @@ func TestFirstTurnFollowsTheCommit(t *testing.T) {
 			waits = append(waits, (<-began).Sub(committed))
 		}
 		slices.Sort(waits)
-		t.Logf("first turn after the commit: p50 %v, longest %v", waits[len(waits)/2], waits[len(waits)-1])
-		if waits[len(waits)/2] > limit {
-			t.Errorf("half of the first turns began later than %v after their commits", waits[len(waits)/2])
+		t.Logf("first turn after the commit: fifth fastest %v, p50 %v, longest %v", waits[4], waits[len(waits)/2], waits[len(waits)-1])
+		if waits[4] > limit {
+			t.Errorf("the fifth fastest of %d first turns began %v after its commit", len(waits), waits[4])
 		}
 	})
 }

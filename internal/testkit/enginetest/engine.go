@@ -59,6 +59,9 @@ func (e *Engine) StartOn(store provider.Provider, reg *runtime.Registry, opts ru
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opts.DeadlockLimit == 0 && !e.Virtual { // the default counts code that a busy machine does not run as stuck
+		opts.DeadlockLimit = 20 * time.Second
+	}
 	rt, err := runtime.Start(fastpath.Without(e.T.Context(), e.Off), store, reg, opts)
 	if err != nil {
 		e.T.Fatalf("starting a node: %v", err)
