@@ -6,7 +6,7 @@ import (
 )
 
 // stepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first. beat takes
-// the progress of the attempt, and returns once it is stored if store is set.
+// the progress of the attempt, and returns once it is stored if store is set. The forms are JSON because public signatures name no internal type.
 func stepOf[Request, Done any](
 	request, from []byte, beat func(done []byte, store bool) error, step func(req Request, from *Done, beat func(done Done, store bool) error) (Done, error),
 ) ([]byte, error) {

@@ -57,7 +57,8 @@ func (d *added) origin() []byte {
 	return origin
 }
 
-// root returns the topmost ancestor of a child, if its start event names it.
+// root returns the topmost ancestor of a child, if its start event names it. A start event with a root needs
+// level 8, as one with began does. So both are left out on a store that does not allow that level.
 func (d *added) root() history.Root {
 	if !d.on {
 		return history.Root{}

@@ -3,7 +3,8 @@
 // An execution's history is a list of events 1, 2, ... n. An event is either a message or a command. A message
 // arrives: a start, a result, a timer, an external event, a cancel request. A command comes from the orchestration's
 // code: schedule, start, record. The commands that code makes while it handles a message follow that message
-// directly. A message in an inbox has the form of the event that it becomes; only the time is set when it is applied.
+// directly. A message in an inbox has the form of the event that it becomes. When it is applied, it gets its ID, its
+// time and the flags of its envelope. Its body stays as it is, except for headers and for the delay of a start.
 //
 // # Encoding
 //

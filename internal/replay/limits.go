@@ -46,7 +46,7 @@ const (
 )
 
 // The scheduler behaviours. A change of what code sees gets a flag here. Old histories replay with the flags that they
-// were started with.
+// were started with. A new command needs no flag: no old history has its events. It needs a level: see LevelOf.
 const (
 	flagOneByOne = 1 << iota // messages are applied one at a time
 	flagScopes               // a returned coroutine's scope is over; detached scopes may use the reserve

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The limits of what code shows to others. They decide what is stored, never what code sees.
+// The limits of what code shows to others. They decide what is stored, never what code sees. They count for one
+// execution: the next one keeps the columns and does not know their names, which are in no event.
 const (
 	maxStatusBytes = 16 << 10
 	maxValueBytes  = 64 << 10

@@ -29,7 +29,8 @@ func (p *Plan) Progress() *Progress {
 	return &Progress{After: p.After}
 }
 
-// Plan returns what to do now. The work is bounded for any time since the last plan.
+// Plan returns what to do now. The work is bounded for any time since the last plan: it looks back a minute, and four times as far each
+// time, until it has as many late due times as it may start. So two weeks of a schedule for each second take milliseconds.
 func (t *Times) Plan(of *Progress, now time.Time) (Plan, error) {
 	c, err := t.course(of)
 	if err != nil {

@@ -12,8 +12,8 @@
 // waits, runs all of them in one transaction, commits once, and only then lets them return: group commit. Fetches that found
 // nothing are parked in the process. The transaction that makes something ready also claims it for them, so starting an
 // instance and fetching it cost one commit. Four connections read, never inside a long transaction. The log has room for 9 MB
-// in advance, since a commit that extends the file takes nearly twice as long. It is copied into the database when no call
-// waits, or at 8 MB.
+// in advance, since a commit that extends the file takes nearly twice as long. SQLite copies the log into the
+// database inside the commit that makes it 2,000 pages (8 MB) long.
 //
 // Leases run on the elapsed clock of the machine (on Linux), which time steps and suspended sleep cannot shorten. A reboot ends
 // them all. The file names the process that serves each lease owner, so the leases of a process that died end within a quarter

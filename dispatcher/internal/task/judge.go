@@ -66,7 +66,8 @@ func excluded(p *history.RetryPolicy, f *history.Failure) bool {
 // maxReason limits the text of each failure in a list of attempts, in bytes.
 const maxReason = 200
 
-// listed returns the last attempts, this one included, as many as the call asks for. f is its failure, if it failed.
+// listed returns the last attempts, this one included, as many as the call asks for. f is its failure, if it failed. Until the call ends the
+// list is stored with the failure of its task. It goes into the history only if the scheduled event says that its readers know it.
 func (j *judge) listed(a *Attempt, f *history.Failure) []history.Attempt {
 	if a.Call.Retry == nil || a.Call.Retry.Listed <= 0 {
 		return nil

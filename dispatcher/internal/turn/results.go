@@ -137,6 +137,8 @@ func (re *results) giveBack(working context.Context) {
 	re.ts.evictor.unpin(working, re.a)
 }
 
+// abandoned sends the results to the inbox. The deadlock is not counted, because there is no lease to count it on: the code may be tried once
+// more than deadlockStrikes allows.
 func (re *results) abandoned(working context.Context, _ *stuckTurn) {
 	re.ts.router.giveBack(working, re.all)
 }

@@ -8,5 +8,7 @@
 // learn of. An inbox, an execution and new tasks are parts of one instance in a Tx. Commits, reports, steering and the
 // other calls use those parts.
 //
+// Calls that are statements and nothing else, such as Get and ReadHistory, are methods of [Queries], which both stores embed.
+//
 // The package is not a database layer. Statements, connections, locks and the claims of fetches belong to the stores.
 package relational
