@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// testNames returns the names of all tests of the repository.
-func testNames(t *testing.T) (names []string) {
+// goFiles returns the paths of all Go files with slashes, and the names of all tests in them.
+func goFiles(t *testing.T) (paths, tests []string) {
 	t.Helper()
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -21,9 +21,13 @@ func testNames(t *testing.T) (names []string) {
 		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != "." {
 			return filepath.SkipDir
 		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		paths = append(paths, filepath.ToSlash(path))
 		if strings.HasSuffix(path, "_test.go") {
 			for _, m := range declared.FindAllStringSubmatch(readPage(t, path), -1) {
-				names = append(names, m[1])
+				tests = append(tests, m[1])
 			}
 		}
 		return nil
@@ -31,10 +35,10 @@ func testNames(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return names
+	return paths, tests
 }
 
-// Each decision has its parts, stands in the list under its title, and names tests that exist. A name that ends with an underscore stands for
+// Each decision has its parts, stands in the list under its title, and names files and tests that exist. A name that ends with an underscore stands for
 // all tests that begin so.
 func TestDecisionsAreWhole(t *testing.T) {
 	t.Parallel()
@@ -42,7 +46,9 @@ func TestDecisionsAreWhole(t *testing.T) {
 	if err != nil || len(records) < 50 {
 		t.Fatal(len(records), err)
 	}
-	index, tests := readPage(t, "docs/decisions/README.md"), testNames(t)
+	index := readPage(t, "docs/decisions/README.md")
+	sources, tests := goFiles(t)
+	files := regexp.MustCompile("`([\\w/]+\\.go)`")
 	named := regexp.MustCompile("`(Test\\w+)")
 	for _, path := range records {
 		text, file := readPage(t, path), filepath.Base(path)
@@ -59,6 +65,11 @@ func TestDecisionsAreWhole(t *testing.T) {
 			var found bool
 			if _, after, found = strings.Cut(after, part); !found {
 				t.Errorf("%s: no %q in its place", path, strings.TrimSpace(part))
+			}
+		}
+		for _, m := range files.FindAllStringSubmatch(text, -1) {
+			if !slices.ContainsFunc(sources, func(source string) bool { return source == m[1] || strings.HasSuffix(source, "/"+m[1]) }) {
+				t.Errorf("%s: no file %s", path, m[1])
 			}
 		}
 		for _, m := range named.FindAllStringSubmatch(after, -1) {

@@ -4,26 +4,40 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-const pathHeading = "\n## One activity orchestration, from Start to Wait\n"
+var stepRow = regexp.MustCompile("(?m)^\\| (\\d+)\\. .* \\| `([^`]+)` \\| `([^`]+)` \\|$")
 
-var pathRow = regexp.MustCompile("(?m)^\\| (\\d+)\\. .* \\| `([^`]+)` \\| `([^`]+)` \\|$")
-
-// functionsOf returns the functions and methods that a file declares, methods as Type.method.
-func functionsOf(path string) (map[string]bool, error) {
+// namesOf returns what a file declares: functions, types, and methods as Type.method.
+func namesOf(path string) (map[string]bool, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(path), nil, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]bool{}
 	for _, decl := range file.Decls {
-		if fn, ok := decl.(*ast.FuncDecl); ok {
-			found[receiverOf(fn)+fn.Name.Name] = true
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			found[receiverOf(d)+d.Name.Name] = true
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					found[s.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						found[name.Name] = true
+					}
+				}
+			}
 		}
 	}
 	return found, nil
@@ -51,26 +65,138 @@ func receiverOf(fn *ast.FuncDecl) string {
 	}
 }
 
-// Every step in the table on the path of an orchestration names an existing function.
-func TestPathOfAnOrchestrationExists(t *testing.T) {
-	t.Parallel()
-	_, section, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), pathHeading)
+// section returns what stands under a heading of a page, up to the next heading of the same depth.
+func section(t *testing.T, page, heading string) string {
+	t.Helper()
+	_, text, found := strings.Cut(readPage(t, page), "\n"+heading+"\n")
 	if !found {
-		t.Fatalf("ARCHITECTURE.md has no section %q", strings.TrimSpace(pathHeading))
+		t.Fatalf("%s has no section %q", page, heading)
 	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	rows := pathRow.FindAllStringSubmatch(section, -1)
-	if lines := strings.Count(section, "\n| ") - 2; lines != len(rows) || lines < 1 || lines > 10 { // without the head of the table
-		t.Errorf("the table has %d rows, %d in the form | n. step | `file` | `function` |; at most 10 are allowed", lines, len(rows))
+	depth, _, _ := strings.Cut(heading, " ")
+	text, _, _ = strings.Cut(text, "\n"+depth+" ")
+	return text
+}
+
+// Every step of a path in ARCHITECTURE.md and of a recipe in CONTRIBUTING.md names an existing function, type or constant. The steps are
+// numbered from 1.
+func TestStepsOfPagesExist(t *testing.T) {
+	t.Parallel()
+	tables := []struct{ page, heading string }{
+		{"ARCHITECTURE.md", "## A turn, from Start to Wait"},
+		{"ARCHITECTURE.md", "## An update"},
+		{"ARCHITECTURE.md", "## A commit in a store"},
+		{"CONTRIBUTING.md", "### A field of an event"},
+		{"CONTRIBUTING.md", "### A sentence of the provider contract"},
+		{"CONTRIBUTING.md", "### A call of the client"},
+		{"CONTRIBUTING.md", "### A command"},
+		{"CONTRIBUTING.md", "### A column of the instance row"},
+	}
+	for _, table := range tables {
+		text := section(t, table.page, table.heading)
+		rows := stepRow.FindAllStringSubmatch(text, -1)
+		if lines := strings.Count(text, "\n| ") - 2; lines != len(rows) || lines < 1 || lines > 12 { // without the head of the table
+			t.Errorf("%q has %d rows, %d in the form | n. step | `file` | `name` |; at most 12 are allowed", table.heading, lines, len(rows))
+		}
+		for i, row := range rows {
+			if row[1] != strconv.Itoa(i+1) {
+				t.Errorf("%q: step %d has the number %s", table.heading, i+1, row[1])
+			}
+			switch names, err := namesOf(row[2]); {
+			case err != nil:
+				t.Errorf("%q, step %s: reading %s: %v", table.heading, row[1], row[2], err)
+			case !names[row[3]]:
+				t.Errorf("%q, step %s: %s declares no %s", table.heading, row[1], row[2], row[3])
+			}
+		}
+	}
+}
+
+// Every word of the vocabulary is the name of a type, function or constant in the package that its row names.
+func TestVocabularyIsInTheCode(t *testing.T) {
+	t.Parallel()
+	packages := map[string][]string{} // the last element of the path: the folders
+	for folder := range packageFolders(t) {
+		packages[path.Base(folder)] = append(packages[path.Base(folder)], folder)
+	}
+	rows := regexp.MustCompile("(?m)^\\| ([^|]+) \\| [^|]+ \\| `([^`]+)` \\|$").FindAllStringSubmatch(section(t, "ARCHITECTURE.md", "## Vocabulary"), -1)
+	if len(rows) < 25 || len(rows) > 40 {
+		t.Errorf("%d words, want 25 to 40", len(rows))
 	}
 	for _, row := range rows {
-		step, path, function := row[1], row[2], row[3]
-		functions, err := functionsOf(path)
-		switch {
-		case err != nil:
-			t.Errorf("step %s: reading %s: %v", step, path, err)
-		case !functions[function]:
-			t.Errorf("step %s: %s declares no function %s", step, path, function)
+		pkg, name, _ := strings.Cut(row[2], ".")
+		found := false
+		for _, folder := range packages[pkg] {
+			files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				names, err := namesOf(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = found || names[name]
+			}
 		}
+		if !found {
+			t.Errorf("%s: no package %s declares %s", row[1], pkg, name)
+		}
+	}
+}
+
+// packageFolders returns the folders with Go code, by their paths with slashes.
+func packageFolders(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != ".") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(file) == ".go" && filepath.Dir(file) != "." {
+			found[filepath.ToSlash(filepath.Dir(file))] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Every package belongs to one of the eight parts, and every part names folders that exist.
+func TestEveryPackageHasAPart(t *testing.T) {
+	t.Parallel()
+	part := map[string]string{} // of a folder
+	for _, row := range regexp.MustCompile("(?m)^\\| (\\w+) \\| (`.*`) \\|$").FindAllStringSubmatch(section(t, "ARCHITECTURE.md", "## Eight parts"), -1) {
+		for folder := range strings.SplitSeq(row[2], ", ") {
+			folder = strings.Trim(folder, "`")
+			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+				t.Errorf("part %s: no folder %s", row[1], folder)
+			}
+			if before := part[folder]; before != "" {
+				t.Errorf("%s is of %s and of %s", folder, before, row[1])
+			}
+			part[folder] = row[1]
+		}
+	}
+	for folder := range packageFolders(t) {
+		above := folder
+		for part[above] == "" && above != "." {
+			above = path.Dir(above)
+		}
+		if above == "." {
+			t.Errorf("%s belongs to no part", folder)
+		}
+	}
+}
+
+// The map stays one that is read in a quarter of an hour.
+func TestArchitectureIsShort(t *testing.T) {
+	t.Parallel()
+	if size := len(readPage(t, "ARCHITECTURE.md")); size > 12<<10 {
+		t.Errorf("ARCHITECTURE.md has %d bytes, at most %d are allowed", size, 12<<10)
 	}
 }
