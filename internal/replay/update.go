@@ -158,7 +158,8 @@ func (x *core) verdict(b *history.UpdateReceived) (outcome int64, why *history.F
 
 func panicFailure(text string) *history.Failure { return &history.Failure{Message: text} }
 
-// receiveUpdate takes an update that is an event, live or stored.
+// receiveUpdate takes an update that is an event, live or stored. If the code had blocked before, takesUpdate has validated a live one;
+// else decide will.
 func (x *Execution) receiveUpdate(e history.Event, b *history.UpdateReceived) {
 	us := x.wantUpdates()
 	us.known.remember(history.UpdateHash(b.ID))

@@ -1,4 +1,5 @@
-// Package core holds what the parts of a node share: its settings, counters, slots, clock and store.
+// Package core holds what the parts of a node share: its settings, counters, slots, clock and store. It belongs to the part "node" of
+// ARCHITECTURE.md, not to its core, which is pure.
 package core
 
 import (

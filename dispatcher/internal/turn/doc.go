@@ -10,4 +10,8 @@
 // A commit may lease a task to this node. Its attempt runs on the same goroutine, and its result goes straight to the actor, which
 // commits the next turn together with the task's completion. A step then costs one commit and no fetch. If anything is in the way, such
 // as a conflict, a waiting message or a busy actor, the result goes to the inbox.
+//
+// Read drive.go first. Turns.drive owns a goroutine, Turns.proceed makes a turn or runs the attempt that the last one handed off, Turns.step
+// chooses the origin, and Turns.turn makes the turn. Only fetched uses engine.Intake: first and results call Execution.Absorb and Continue
+// themselves. Only first does not use committer.commit: it stores the turn by Store.Create.
 package turn

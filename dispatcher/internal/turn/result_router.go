@@ -17,7 +17,7 @@ const (
 	commitTimeout  = time.Second
 )
 
-// router delivers results to executions.
+// resultRouter delivers results to executions.
 type resultRouter struct {
 	*core.Node
 

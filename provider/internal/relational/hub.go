@@ -10,7 +10,8 @@ import (
 )
 
 // Hub holds the calls that wait for an instance or an answer, by key, so that a commit finds its own quickly. It is safe
-// for concurrent use.
+// for concurrent use. Tell wakes waits for an end and the askers of an instance, TellFollowers waits for a key-value or a mark, Reply one
+// asker. Fetches do not wait here: each store has its own list of them.
 type Hub struct {
 	mu        sync.Mutex
 	instances map[provider.UUID]*waiter  // the first of each list
