@@ -233,8 +233,9 @@ func TestListenerReconnects(t *testing.T) {
 	}
 }
 
-func TestLongSignalsAreSplit(t *testing.T) {
-	p := store(t)
+// listener returns a connection that hears what the processes of a store say.
+func listener(t *testing.T, p *Provider) *pgx.Conn {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), postgrestest.URL(t))
 	if err != nil {
 		t.Fatal(err)
@@ -247,6 +248,30 @@ func TestLongSignalsAreSplit(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "LISTEN "+p.wake.channel); err != nil {
 		t.Fatal(err)
 	}
+	return conn
+}
+
+// says reports whether a process sends a signal before another process named "end" sends one.
+func says(t *testing.T, conn *pgx.Conn, node string, suits func(*signal) bool) bool {
+	t.Helper()
+	for {
+		n, err := conn.WaitForNotification(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in signal
+		if err := json.Unmarshal([]byte(n.Payload), &in); err != nil { //nolint:musttag // a Notice goes by its own names
+			t.Fatal(err)
+		}
+		if in.Node == node && suits(&in) || in.Node == "end" {
+			return in.Node == node
+		}
+	}
+}
+
+func TestLongSignalsAreSplit(t *testing.T) {
+	p := store(t)
+	conn := listener(t, p)
 	fx := relational.NewEffects()
 	want := make(map[provider.UUID]bool)
 	for range 2000 {

@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // sessions are the terms on which the tests take sessions.
@@ -279,6 +282,7 @@ func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
 	p := store(t)
 	byHand(t, p)
 	both, _, _ := holder(t, p, "both")
+	conn := listener(t, p)
 	rounds := int64(0)
 	inSomeRound(t, func() error {
 		rounds++
@@ -287,9 +291,17 @@ func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
 		gone.serve("both", lease)
 		beat(t, both)
 		listening(t, p)
-		fetched, began := fetchTasksLater(t, p), time.Now()
-		if err := gone.p.Close(); err != nil {
+		fetched := fetchTasksLater(t, p)
+		stop := busy(t, conn, gone.p)
+		began := time.Now()
+		err := gone.p.Close()
+		stop()
+		if err != nil {
 			t.Fatal(err)
+		}
+		exec(t, p, `SELECT pg_notify($1, '{"n":"end"}')`, p.wake.channel)
+		if !says(t, conn, gone.p.wake.node, func(s *signal) bool { return len(s.Tasks) > 0 }) {
+			t.Fatal("it has told nobody of its tasks")
 		}
 		n := <-fetched
 		took := time.Since(began)
@@ -307,6 +319,28 @@ func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// busy makes a process send signals one after another, and gather each for as long as it ever does. So it has not sent its last
+// signal when it closes.
+func busy(t *testing.T, conn *pgx.Conn, p *Provider) (stop func()) {
+	t.Helper()
+	for n := range maxPeers {
+		p.wake.peers.heard(fmt.Sprintf(`{"n":"%016x"`, n), time.Now())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			fx := relational.NewEffects()
+			fx.Asks = true
+			p.wake.hint(&fx)
+			<-tick.C
+		}
+	}()
+	says(t, conn, p.wake.node, func(s *signal) bool { return s.Asks })
+	return stop
 }
 
 func fetchTasksLater(t *testing.T, p *Provider) <-chan int {
