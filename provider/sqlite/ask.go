@@ -86,7 +86,7 @@ func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, key p
 	deadline := time.NewTimer(req.Wait)
 	defer deadline.Stop()
 	for {
-		elsewhere := as.store.hub.Elsewhere()
+		elsewhere := as.store.hub.NextRecheck()
 		res, ok, err := as.answerOf(ctx, req.AskID, key)
 		if errors.Is(err, provider.ErrNotFound) {
 			res, err = lastAnswer(ch, err)

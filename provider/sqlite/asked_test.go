@@ -71,7 +71,7 @@ func TestKindsThatNobodyWaitsForCostTimersNothing(t *testing.T) {
 			calm(t, p)
 			n := count(t, p)
 			h.now.Add(2 * time.Second.Microseconds())
-			p.store.writer.queue.Poke()
+			p.store.writer.queue.Wake()
 			wantTurn(t, got)
 			calm(t, p)
 			fewest = min(fewest, n.Load())
@@ -162,7 +162,7 @@ func TestDueTimesCoverAKindFromItsFirstFetch(t *testing.T) {
 			got := ask(ctx, p)
 			awaitParked(t, p.store.writer, 2)
 			h.now.Add(2 * time.Hour.Microseconds())
-			p.store.writer.queue.Poke()
+			p.store.writer.queue.Wake()
 			wantTurn(t, got)
 		})
 	}

@@ -150,7 +150,7 @@ func (t *turn) end() {
 			t.gate.held.Store(nil)
 			t.gate.leave()
 			t.writer.nudged.Store(true)
-			t.writer.queue.Poke()
+			t.writer.queue.Wake()
 		}
 		t.own.mu.Lock()
 		delete(t.own.turns, t)

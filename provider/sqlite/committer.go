@@ -81,7 +81,7 @@ func (c *committer) forget() {
 	t.Forget()
 	clear(t.made)
 	clear(t.quiet)
-	c.store.hub.Doubt()
+	c.store.hub.ForgetAlive()
 	t.forgetKinds()
 }
 
@@ -169,16 +169,16 @@ func (c *committer) publish() {
 	t.owners.commit()
 	t.quiet.stir(t)
 	t.agenda.foresee(fx.Due, fx.ElapsedDue)
-	hub.Made(fx.Made)
+	hub.MarkAlive(fx.Created)
 	for _, key := range fx.Changed {
-		hub.Tell(key, c.rowOf(key))
+		hub.Wake(key, c.rowOf(key))
 		delete(t.made, key)
 	}
 	for _, a := range fx.Answers {
 		hub.Reply(a)
 	}
 	hub.Announce(fx.Notices)
-	hub.TellFollowers(t.Touched, fx)
+	hub.WakeFollowers(t.Touched, fx)
 }
 
 // attachRows reads the rows that waiting calls will want.

@@ -81,7 +81,7 @@ func (cl *claimer) holdBack(d *damage) error {
 	err := cl.committer.run(func() error {
 		cl.committer.forget()
 		_, err := cl.tx.exec(sqlHoldBack, d.Error(), cl.tx.Now, d.ref.Key)
-		cl.tx.News(d.ref.Key)
+		cl.tx.MarkChanged(d.ref.Key)
 		return err
 	})
 	if err == nil {

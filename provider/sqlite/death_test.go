@@ -62,7 +62,7 @@ func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 	}
 	got := fetchTurns(t.Context(), p, otherNode(time.Minute))
 	await(t, "the takeover, while the lease of 30 s lasts", func() bool {
-		p.store.writer.queue.Poke()
+		p.store.writer.queue.Wake()
 		return len(got) == 1
 	})
 	if f := <-got; f.err != nil || len(f.res.Turns) != 1 {
@@ -187,7 +187,7 @@ func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 	if !p.store.here.gone(other.process) || !p.store.here.alone() {
 		t.Error("the end of a process is not seen")
 	}
-	p.store.writer.queue.Poke()
+	p.store.writer.queue.Wake()
 	await(t, "the census", func() bool {
 		gone, err := ownerGone(t, p, "elsewhere")
 		n := int64(0)

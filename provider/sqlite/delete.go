@@ -199,7 +199,7 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 	if err := t.LeaveSessions(key); err != nil {
 		return 0, err
 	}
-	t.News(key)
+	t.MarkChanged(key)
 	return t.exec(`DELETE FROM perdure_instance WHERE key = ?`, key)
 }
 
@@ -222,7 +222,7 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 		return provider.PruneResult{}, err
 	}
 	if req.Look {
-		return found.Looked(func(keys []provider.UUID) ([]int64, error) { return cl.sizes(ctx, keys) })
+		return found.Preview(func(keys []provider.UUID) ([]int64, error) { return cl.sizes(ctx, keys) })
 	}
 	res := provider.PruneResult{Cursor: found.Cursor}
 	res.Instances, err = pruneAll(found.Keys, func(key provider.UUID) (int64, error) { return cl.prune(ctx, key) })

@@ -43,7 +43,7 @@ const (
 // InsertInstance implements [relational.Rows].
 func (t *instanceRows) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
 	t.keep(h, req)
-	t.Effects.Made = append(t.Effects.Made, h.Key)
+	t.Effects.Created = append(t.Effects.Created, h.Key)
 	if req.Parent.Key.IsZero() {
 		return t.do(sqlCreateRoot, h.Key, h.ID, h.Kind, h.Version, req.RequestID, t.Now, t.Now, h.ReadyAt, h.InboxBytes, h.FetchAt)
 	}
@@ -54,7 +54,7 @@ func (t *instanceRows) InsertInstance(h *relational.Head, req *provider.CreateRe
 // InsertBegun implements [relational.FirstTurnRows].
 func (t *instanceRows) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
 	t.keep(h, req)
-	t.Effects.Made = append(t.Effects.Made, h.Key)
+	t.Effects.Created = append(t.Effects.Created, h.Key)
 	if h.StickyOwner != "" {
 		if err := t.enroll(h.StickyOwner); err != nil {
 			return err

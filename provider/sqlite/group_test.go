@@ -163,7 +163,7 @@ func cancelRunning(t *testing.T, _ *Provider) chan error {
 	defer cancel()
 	began, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		m := &relational.Member{Op: "test", Alone: true} // its caller does not run it
+		m := &relational.Member{Op: "test", Exclusive: true} // its caller does not run it
 		_, err := relational.Do(ctx, p.enqueue, m, false, func(*relational.Tx, *struct{}) error {
 			close(began)
 			<-end

@@ -69,8 +69,8 @@ func (w *writer) await(ctx context.Context, closing <-chan struct{}, m *relation
 	if !w.queue.Add(m, urgent) {
 		return provider.ErrClosed
 	}
-	if m.Alone || !w.patient(ctx) { // a member that goes alone runs a program's function, which may take long
-		w.queue.Poke()
+	if m.Exclusive || !w.patient(ctx) { // a member that goes alone runs a program's function, which may take long
+		w.queue.Wake()
 	} else if w.helm.TryLock() { // else its holder looks at the queue afterwards
 		w.lead(m)
 	}
@@ -87,7 +87,7 @@ func (w *writer) patient(ctx context.Context) bool {
 // with the next group at once, and where other processes have the file, for which the call may have to wait.
 func (w *writer) lead(m *relational.Member) {
 	call := true
-	if !w.crowd && w.foreign.alone && w.queue.TakeLone(m) {
+	if !w.crowd && w.foreign.alone && w.queue.TakeSingle(m) {
 		w.attend()
 		w.group = append(w.group[:0], m)
 		w.round()
@@ -95,7 +95,7 @@ func (w *writer) lead(m *relational.Member) {
 	}
 	w.helm.Unlock()
 	if call || w.queue.Len() > 0 {
-		w.queue.Poke()
+		w.queue.Wake()
 	}
 }
 

@@ -68,7 +68,7 @@ func (t *inboxRows) PutMessage(key provider.UUID, m *relational.Message) error {
 }
 
 // RemoveMessages implements [relational.Rows]: the first messages by one statement.
-func (t *inboxRows) RemoveMessages(key provider.UUID, meal relational.Meal) error {
+func (t *inboxRows) RemoveMessages(key provider.UUID, meal relational.Consumed) error {
 	if meal.Prefix && len(meal.Places) > 1 {
 		last := meal.Places[len(meal.Places)-1]
 		return t.do(sqlEatFirst, key, last.VisibleAt, last.ID)
@@ -95,16 +95,16 @@ func (t *inboxRows) RemoveTimers(key provider.UUID, execution int64) error {
 	return t.do(sqlDropTimers, key, execution)
 }
 
-// BuryInbox implements [relational.Rows].
-func (t *inboxRows) BuryInbox(h *relational.Head, reason string, now provider.Time) error {
+// DeadLetterInbox implements [relational.Rows].
+func (t *inboxRows) DeadLetterInbox(h *relational.Head, reason string, now provider.Time) error {
 	if err := t.do(sqlBuryInbox, h.ID, reason, now, h.Key); err != nil {
 		return err
 	}
 	return t.do(sqlDropInbox, h.Key)
 }
 
-// BuryMessage implements [relational.Rows].
-func (t *inboxRows) BuryMessage(h *relational.Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error) {
+// DeadLetterMessage implements [relational.Rows].
+func (t *inboxRows) DeadLetterMessage(h *relational.Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error) {
 	if err := t.do(sqlBuryMessage, h.ID, reason, now, h.Key, id); err != nil {
 		return 0, false, err
 	}

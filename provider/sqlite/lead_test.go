@@ -58,7 +58,7 @@ func TestLoneCallerRunsItsCall(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if led, err := ledAs(t.Context(), p, &relational.Member{Op: "test", Alone: true}); led || err != nil {
+		if led, err := ledAs(t.Context(), p, &relational.Member{Op: "test", Exclusive: true}); led || err != nil {
 			t.Fatalf("a caller runs what may run a program's function (%v)", err)
 		}
 	}

@@ -22,7 +22,7 @@ func TestHazard38_KernelTellsOfForeignCommits(t *testing.T) {
 		w.helm.Lock()
 		w.foreign.looked = time.Now().Add(time.Hour) // no look is due by time
 		w.helm.Unlock()
-		w.queue.Poke()
+		w.queue.Wake()
 		await(t, "a long rest", func() bool {
 			w.helm.Lock()
 			defer w.helm.Unlock()
@@ -58,7 +58,7 @@ func TestKernelThatTellsNothingIsNotTrusted(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	w := p.store.writer
 	without(t, p)
-	other, err := openNews(t.TempDir(), w.queue.Poke) // to which nothing is written
+	other, err := openNews(t.TempDir(), w.queue.Wake) // to which nothing is written
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (g *guests) CompleteIn(
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	m := &relational.Member{Op: "complete task", Alone: true}
+	m := &relational.Member{Op: "complete task", Exclusive: true}
 	//nolint:contextcheck // a group belongs to no caller
 	res, err = relational.Do(ctx, g.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
 		return g.store.writer.complete(t, &item, fn, res)

@@ -107,7 +107,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 			return 0
 		})
 	}
-	if s.writer.foreign.news, err = openNews(full+"-wal", s.writer.queue.Poke); err != nil {
+	if s.writer.foreign.news, err = openNews(full+"-wal", s.writer.queue.Wake); err != nil {
 		s.log.Debug("the writer looks for the commits of other processes itself", "err", err)
 	}
 	go s.writer.loop()

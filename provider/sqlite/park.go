@@ -50,7 +50,7 @@ func (fs *fetches) park(ctx context.Context, call *parked, wait time.Duration) e
 	if !p.admit(call) {
 		return provider.ErrClosed
 	}
-	fs.store.writer.queue.Poke()
+	fs.store.writer.queue.Wake()
 	var timeout <-chan time.Time
 	if wait > 0 {
 		timer := time.NewTimer(min(wait, provider.MaxWait))

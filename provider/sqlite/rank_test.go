@@ -144,8 +144,8 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if got := fetchedTasks(t, p, 500); strings.Contains(got, "rare") {
 		t.Error("what was stored last came first")
 	}
-	of, err := write(t.Context(), p.handle, "turns", 0, func(t *tx, of *relational.Turns) (err error) {
-		*of, err = t.Turns(relational.Lane{Queue: "q", Key: "flood"})
+	of, err := write(t.Context(), p.handle, "turns", 0, func(t *tx, of *relational.LaneRanks) (err error) {
+		*of, err = t.LaneRanks(relational.Lane{Queue: "q", Key: "flood"})
 		return err
 	})
 	if err != nil || of.Last != 9<<50+1_000_000/200_000 || of.First >= 9<<50 {

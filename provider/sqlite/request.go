@@ -9,8 +9,8 @@ const (
 		AND number <= (SELECT max(number) FROM perdure_request WHERE key = ?1) - ?2`
 )
 
-// Remember implements [relational.Rows].
-func (t *inboxRows) Remember(key provider.UUID, request string) (fresh bool, err error) {
+// AddRequest implements [relational.Rows].
+func (t *inboxRows) AddRequest(key provider.UUID, request string) (fresh bool, err error) {
 	n, err := t.exec(sqlRemember, key, request)
 	if err != nil || n == 0 {
 		return false, err

@@ -72,8 +72,8 @@ func (t *taskRows) Task(ref provider.TaskRef) (*relational.Task, error) {
 	return task, nil
 }
 
-// Turns implements [relational.Rows].
-func (t *taskRows) Turns(of relational.Lane) (waiting relational.Turns, err error) {
+// LaneRanks implements [relational.Rows].
+func (t *taskRows) LaneRanks(of relational.Lane) (waiting relational.LaneRanks, err error) {
 	_, err = t.one(sqlTurns, func(r *row) { waiting.First, waiting.Last = r.time(0), r.time(1) }, of.Queue, of.Key)
 	return waiting, err
 }
@@ -103,8 +103,8 @@ func (t *taskRows) AddTask(task *relational.Task, stored *provider.NewTask) erro
 	return doubled(t.do(sql, args...), "task", task.EventID)
 }
 
-// SucceedTask implements [relational.HandOffRows].
-func (t *taskRows) SucceedTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
+// ReplaceTask implements [relational.HandOffRows].
+func (t *taskRows) ReplaceTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
 	if err := t.enroll(task.Owner); err != nil {
 		return false, err
 	}
@@ -194,8 +194,8 @@ func (t *taskRows) requeue(ref provider.TaskRef) error {
 	return t.do(sqlRequeueTask, int64(task.State), timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), ref.Key, ref.Execution, ref.EventID)
 }
 
-// BuryTask implements [relational.Rows].
-func (t *taskRows) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
+// DeadLetterTask implements [relational.Rows].
+func (t *taskRows) DeadLetterTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
 	kind, err := relational.StoredTask(t.Rows, task.Kind)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func intrude(t *testing.T, p *Provider, between func()) {
 	if !p.store.writer.parking.admit(call) {
 		t.Fatal("the writer has stopped")
 	}
-	p.store.writer.queue.Poke()
+	p.store.writer.queue.Wake()
 	<-call.done
 	if call.err != nil {
 		t.Fatal(call.err)
@@ -253,16 +253,16 @@ func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
 		}
 	}
 	told, begin := 0, time.Now()
-	for seen := p.store.hub.Elsewhere(); time.Since(begin) < 5*pause; {
+	for seen := p.store.hub.NextRecheck(); time.Since(begin) < 5*pause; {
 		others()
-		if now := p.store.hub.Elsewhere(); now != seen {
+		if now := p.store.hub.NextRecheck(); now != seen {
 			told, seen = told+1, now
 		}
 	}
 	if most := int(time.Since(begin)/pause) + 1; told == 0 || told > most {
 		t.Errorf("told %d times: want 1 to %d", told, most)
 	}
-	last := p.store.hub.Elsewhere()
+	last := p.store.hub.NextRecheck()
 	others()
 	select {
 	case <-last: // the delayed call runs though there are no other writes

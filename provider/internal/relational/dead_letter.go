@@ -2,8 +2,8 @@ package relational
 
 import "github.com/perdure/perdure/provider"
 
-// Letter is a dead letter with what its redrive needs.
-type Letter struct {
+// DeadLetterRow is a dead letter with what its redrive needs.
+type DeadLetterRow struct {
 	provider.DeadLetter
 
 	Timer       bool // of a message
@@ -14,7 +14,7 @@ type Letter struct {
 }
 
 // Redrive puts a dead letter back to where it came from. It returns false if that is gone.
-func (t *Tx) Redrive(l *Letter) (bool, error) {
+func (t *Tx) Redrive(l *DeadLetterRow) (bool, error) {
 	h, err := t.Head(l.Key)
 	if err != nil || h.sendable("", l.Key) != nil {
 		return false, err

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	letterColumns = `SELECT id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority,
+	deadLetterColumns = `SELECT id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority,
 	fairness_key, session, limit_key FROM perdure.dead_letter WHERE `
-	sqlListLetters   = letterColumns + `id > $1 ORDER BY id LIMIT $2`
-	sqlListLettersOf = letterColumns + `key = $3 AND id > $1 ORDER BY id LIMIT $2`
-	sqlTakeLetter    = letterColumns + `id = $1{ FOR UPDATE|}`
+	sqlListDeadLetters   = deadLetterColumns + `id > $1 ORDER BY id LIMIT $2`
+	sqlListDeadLettersOf = deadLetterColumns + `key = $3 AND id > $1 ORDER BY id LIMIT $2`
+	sqlLockDeadLetter    = deadLetterColumns + `id = $1{ FOR UPDATE|}`
 	// Rows that others delete, too, are locked in one order.
-	sqlDropLetters = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter
+	sqlDropDeadLetters = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter
 	WHERE id {= ANY($1::bigint[])|IN (SELECT value FROM json_each($1))} ORDER BY id{ FOR UPDATE|}) RETURNING id`
 )
 
-func scanLetter(r Row) Letter {
-	return Letter{
+func scanDeadLetter(r Row) DeadLetterRow {
+	return DeadLetterRow{
 		DeadLetter: provider.DeadLetter{
 			ID: r.Int(0), Task: r.Bool(1), Key: r.UUID(2), InstanceID: r.Text(3), Execution: r.Int(4), EventID: r.Int(5),
 			Kind: provider.MessageKind(r.Int(6)), Queue: r.Text(7), Name: r.Text(8), Reason: r.Text(9), Payload: r.Blob(10),
@@ -29,7 +29,7 @@ func scanLetter(r Row) Letter {
 	}
 }
 
-// DeadLetters implements [provider.Redriver]. A letter whose instance is gone, has ended or runs another execution stays,
+// DeadLetters implements [provider.Redriver]. A dead letter whose instance is gone, has ended or runs another execution stays,
 // and is not counted as done.
 func (qs Queries) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
 	if err := req.Validate(); err != nil {
@@ -37,7 +37,7 @@ func (qs Queries) DeadLetters(ctx context.Context, req provider.DeadLettersReque
 	}
 	switch req.Action {
 	case provider.DeadLettersList:
-		return qs.listLetters(ctx, &req)
+		return qs.listDeadLetters(ctx, &req)
 	case provider.DeadLettersRedrive:
 		for ids := range slices.Chunk(req.IDs, qs.batch) {
 			m := &Member{Op: "dead letters"}
@@ -50,30 +50,30 @@ func (qs Queries) DeadLetters(ctx context.Context, req provider.DeadLettersReque
 		return res, nil
 	default:
 		return change(ctx, qs.storage, "dead letters", 0, func(q Queryer, res *provider.DeadLettersResult) error {
-			return q.Query(dropLetters(req.IDs, res))
+			return q.Query(dropDeadLetters(req.IDs, res))
 		})
 	}
 }
 
-func (qs Queries) listLetters(ctx context.Context, req *provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
+func (qs Queries) listDeadLetters(ctx context.Context, req *provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
-	sql, args := sqlListLetters, []any{req.Cursor, req.Max}
+	sql, args := sqlListDeadLetters, []any{req.Cursor, req.Max}
 	if !req.Key.IsZero() {
-		sql, args = sqlListLettersOf, append(args, req.Key)
+		sql, args = sqlListDeadLettersOf, append(args, req.Key)
 	}
 	return read(ctx, qs.storage, Reading{Op: "dead letters"}, func(q Queryer, res *provider.DeadLettersResult) error {
 		return q.Query(Query{SQL: sql, Args: args, Each: func(r Row) error {
-			res.Letters = append(res.Letters, scanLetter(r).DeadLetter)
+			res.Letters = append(res.Letters, scanDeadLetter(r).DeadLetter)
 			return nil
 		}})
 	})
 }
 
-// dropLetters removes dead letters and counts them.
-func dropLetters(ids []int64, res *provider.DeadLettersResult) Query {
-	return Query{SQL: sqlDropLetters, Args: []any{ids}, Writes: true, Each: func(Row) error {
+// dropDeadLetters removes dead letters and counts them.
+func dropDeadLetters(ids []int64, res *provider.DeadLettersResult) Query {
+	return Query{SQL: sqlDropDeadLetters, Args: []any{ids}, Writes: true, Each: func(Row) error {
 		res.Done++
 		return nil
 	}}
@@ -83,19 +83,19 @@ func dropLetters(ids []int64, res *provider.DeadLettersResult) Query {
 func (t *Tx) redrive(ids []int64, res *provider.DeadLettersResult) error {
 	var back []int64
 	for _, id := range ids {
-		var letter *Letter
-		err := t.Rows.Query(Query{SQL: sqlTakeLetter, Args: []any{id}, Each: func(r Row) error {
-			l := scanLetter(r)
-			letter = &l
+		var row *DeadLetterRow
+		err := t.Rows.Query(Query{SQL: sqlLockDeadLetter, Args: []any{id}, Each: func(r Row) error {
+			l := scanDeadLetter(r)
+			row = &l
 			return nil
 		}})
 		if err != nil {
 			return err
 		}
-		if letter == nil || slices.Contains(back, id) {
+		if row == nil || slices.Contains(back, id) {
 			continue
 		}
-		done, err := t.Redrive(letter)
+		done, err := t.Redrive(row)
 		if err != nil {
 			return err
 		}
@@ -106,5 +106,5 @@ func (t *Tx) redrive(ids []int64, res *provider.DeadLettersResult) error {
 	if len(back) == 0 {
 		return nil
 	}
-	return t.Rows.Query(dropLetters(back, res))
+	return t.Rows.Query(dropDeadLetters(back, res))
 }
