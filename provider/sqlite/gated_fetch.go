@@ -9,7 +9,7 @@ import (
 type gatedFetch struct {
 	*taskFetch
 
-	call *parked
+	call *waitingFetch
 }
 
 // wants reports whether there are new tasks, or a lease or session that the fetch may wait for has ended.

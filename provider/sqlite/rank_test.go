@@ -124,7 +124,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 		}},
 		{sqlFindExpired, []any{p.store.clock.wall(), 10}, []string{"perdure_task_expire (expire_at<?)"}},
 		{sqlNextTask, []any{plain, p.store.clock.wall()}, []string{"perdure_task_fetch (kind=? AND fetch_at>?)"}},
-		{sqlTurns, []any{"q", "flood"}, []string{
+		{sqlLaneRanks, []any{"q", "flood"}, []string{
 			"perdure_task_kind_1 (queue=?)", "perdure_task_fetch (kind=? AND fetch_at>?)",
 			"perdure_task_fair (fairness_key=? AND kind=? AND fetch_at>?)",
 		}},

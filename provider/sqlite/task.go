@@ -16,11 +16,11 @@ const (
 	sqlDropTask   = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlAddHandOff = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
 		scheduled_at, not_before_at, payload, sum) VALUES (?, ?, ?, ?, 2, 1, ?, ?, ?, ?, ?, ?, ?)`
-	sqlSucceed = `UPDATE perdure_task SET event_id = ?, kind = ?, state = 2, attempt = 1, deliveries = 1, token = ?, owner = ?, lease_until = ?,
+	sqlReplaceTask = `UPDATE perdure_task SET event_id = ?, kind = ?, state = 2, attempt = 1, deliveries = 1, token = ?, owner = ?, lease_until = ?,
 		cancel = 0, scheduled_at = ?, not_before_at = ?, deadline_at = 0, fetch_at = NULL, expire_at = NULL, fairness_key = NULL, session = NULL,
 		limit_key = NULL, payload = ?, details = NULL, failure = NULL, sum = ?, start_by_at = NULL, begun = NULL, rank_at = NULL
 		WHERE key = ? AND execution = ? AND event_id = ? AND token = ? AND state <> 3`
-	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
+	sqlDeadLetterTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload, fairness_key, session, limit_key)
 		SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload, fairness_key, session, limit_key
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
@@ -33,7 +33,7 @@ const (
 	sqlRequeueTask = `UPDATE perdure_task SET state = ?, lease_until = 0, fetch_at = ?,
 		expire_at = ? WHERE key = ? AND execution = ? AND event_id = ?`
 	// A task that an older release has leased has a rank, and is fetched by another moment.
-	sqlTurns = `SELECT coalesce(min((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fetch
+	sqlLaneRanks = `SELECT coalesce(min((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fetch
 			WHERE t.kind = k.id AND t.fetch_at IS NOT NULL AND t.fetch_at = t.rank_at ORDER BY t.fetch_at LIMIT 1)), 0),
 		coalesce(max((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fair WHERE t.fairness_key = ?2 AND t.kind = k.id
 			AND t.rank_at IS NOT NULL AND t.fetch_at IS NOT NULL ORDER BY t.fetch_at DESC LIMIT 1)), 0)
@@ -74,7 +74,7 @@ func (t *taskRows) Task(ref provider.TaskRef) (*relational.Task, error) {
 
 // LaneRanks implements [relational.Rows].
 func (t *taskRows) LaneRanks(of relational.Lane) (waiting relational.LaneRanks, err error) {
-	_, err = t.one(sqlTurns, func(r *row) { waiting.First, waiting.Last = r.time(0), r.time(1) }, of.Queue, of.Key)
+	_, err = t.one(sqlLaneRanks, func(r *row) { waiting.First, waiting.Last = r.time(0), r.time(1) }, of.Queue, of.Key)
 	return waiting, err
 }
 
@@ -109,7 +109,7 @@ func (t *taskRows) ReplaceTask(done provider.TaskRef, token provider.UUID, task 
 		return false, err
 	}
 	t.leases.note(task.TaskRef)
-	n, err := t.exec(sqlSucceed, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil, t.Now, task.NotBefore,
+	n, err := t.exec(sqlReplaceTask, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil, t.Now, task.NotBefore,
 		stored.Payload, checksum(stored.Payload), done.Key, done.Execution, done.EventID, token)
 	return n > 0, doubled(err, "task", task.EventID)
 }
@@ -200,5 +200,5 @@ func (t *taskRows) DeadLetterTask(task *relational.Task, instanceID, reason stri
 	if err != nil {
 		return err
 	}
-	return t.do(sqlBuryTask, instanceID, kind.Queue, kind.Name, kind.Priority, reason, now, task.Key, task.Execution, task.EventID)
+	return t.do(sqlDeadLetterTask, instanceID, kind.Queue, kind.Name, kind.Priority, reason, now, task.Key, task.Execution, task.EventID)
 }

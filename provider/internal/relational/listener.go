@@ -1,6 +1,6 @@
 package relational
 
-// tellListener delivers the message about the end of an instance. The head no longer accepts messages itself.
+// notifyListener delivers the message about the end of an instance. The head no longer accepts messages itself.
 func (t *Tx) notifyListener(h *Head) error {
 	if !h.Listened {
 		return nil

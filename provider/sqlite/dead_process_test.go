@@ -38,7 +38,7 @@ func TestHazard24_LeasesOfADeadProcessEnd(t *testing.T) {
 	}
 }
 
-// Every transaction looks for foreign commits, so a busy writer never looks in between. It must notice dead processes, too.
+// Every transaction polls for commits of other processes, so a busy writer never polls in between. It must notice dead processes, too.
 func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -48,7 +48,7 @@ func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 		t.Fatal("the child leased nothing:", lines.Text())
 	}
 	_, err := write(t.Context(), p.handle, "busy", 0, func(_ *tx, _ *struct{}) error {
-		p.store.writer.foreign.looked = time.Now().Add(time.Hour) // as if a transaction had always just ended
+		p.store.writer.others.polledAt = time.Now().Add(time.Hour) // as if a transaction had always just ended
 		return nil
 	})
 	if err != nil {
@@ -81,12 +81,12 @@ func TestHazard24_LeasesOfADeadProcessEndBesideAThird(t *testing.T) {
 		t.Fatal(err)
 	}
 	holder := startPeer(t, "hold", path)
-	holder.tell()
-	if n := holder.hears("leased"); n != 1 {
+	holder.send()
+	if n := holder.receive("leased"); n != 1 {
 		t.Fatalf("the peer leased %d", n)
 	}
 	got := fetchTurns(t.Context(), p, otherNode(time.Minute))
-	awaitParked(t, p.store.writer, 1)
+	awaitWaiting(t, p.store.writer, 1)
 	if gone, err := ownerGone(t, p, "node of the dead"); gone || err != nil {
 		t.Fatal("a living owner is known dead", err)
 	}
@@ -121,8 +121,8 @@ func TestHazard24_SenderDoesNotServeTheOwnerOfAnotherProcess(t *testing.T) {
 	p := openTest(t, path, Options{})
 	key := create(t, p, "one", "x").Key
 	keeper := startPeer(t, "keep", path)
-	keeper.tell()
-	if n := keeper.hears("kept"); n != 1 {
+	keeper.send()
+	if n := keeper.receive("kept"); n != 1 {
 		t.Fatalf("the peer keeps %d", n)
 	}
 	if _, err := p.Send(t.Context(), provider.SendRequest{Key: key, Message: provider.NewMessage{Payload: payload}}); err != nil {
@@ -145,12 +145,12 @@ func TestHazard24_StoppedProcessKeepsItsLease(t *testing.T) {
 	p := openTest(t, path, Options{})
 	create(t, p, "one", "x")
 	holder := startPeer(t, "hold", path)
-	holder.tell()
-	holder.hears("leased")
+	holder.send()
+	holder.receive("leased")
 	if err := holder.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	res, err := p.FetchTurns(t.Context(), otherNode(4*censusEvery))
+	res, err := p.FetchTurns(t.Context(), otherNode(4*livenessEvery))
 	if err != nil || len(res.Turns) != 0 {
 		t.Errorf("fetched %d turns of a process that is stopped, %v", len(res.Turns), err)
 	}
@@ -167,9 +167,9 @@ func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = write(t.Context(), p.handle, "enroll", 0, func(x *tx, _ *struct{}) error {
-		p.store.writer.foreign.listed = false
+		p.store.writer.others.processesRead = false
 		_, err := x.exec(`INSERT INTO perdure_owner VALUES (?, 'elsewhere'), (?, 'both'), (?, 'both')`,
-			other.process, other.process, p.store.here.process)
+			other.process, other.process, p.store.presence.process)
 		return err
 	})
 	if err != nil {
@@ -180,15 +180,15 @@ func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 			t.Errorf("%s: gone %v, %v", owner, gone, err)
 		}
 	}
-	if p.store.here.gone(other.process) || p.store.here.alone() {
+	if p.store.presence.gone(other.process) || p.store.presence.alone() {
 		t.Error("the locks of processes are not seen")
 	}
 	other.close()
-	if !p.store.here.gone(other.process) || !p.store.here.alone() {
+	if !p.store.presence.gone(other.process) || !p.store.presence.alone() {
 		t.Error("the end of a process is not seen")
 	}
 	p.store.writer.queue.Wake()
-	await(t, "the census", func() bool {
+	await(t, "the liveness check", func() bool {
 		gone, err := ownerGone(t, p, "elsewhere")
 		n := int64(0)
 		if err == nil {
@@ -209,16 +209,16 @@ func TestHazard18_SurvivorWritesOnAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
 	other := startPeer(t, "midway", path)
-	other.tell()
-	if n := other.hears("writes"); n != 1 {
+	other.send()
+	if n := other.receive("writes"); n != 1 {
 		t.Fatal("the peer does not write")
 	}
 	waits := make(chan error, 1)
 	go func() { waits <- createIn(t.Context(), p, newKey().String()) }()
 	await(t, "a place in the queue", func() bool {
-		p.store.gate.mu.Lock()
-		defer p.store.gate.mu.Unlock()
-		return p.store.gate.place != nil
+		p.store.writeQueue.mu.Lock()
+		defer p.store.writeQueue.mu.Unlock()
+		return p.store.writeQueue.pending != nil
 	})
 	killed := time.Now()
 	other.kill()
@@ -228,7 +228,7 @@ func TestHazard18_SurvivorWritesOnAtOnce(t *testing.T) {
 	longest := time.Since(killed)
 	for round := range 4 {
 		other := startPeer(t, "load", path)
-		other.tell()
+		other.send()
 		for i := range 40 {
 			if i == 20 {
 				other.kill()

@@ -16,7 +16,7 @@ func corrupt(t *testing.T, p *Provider, sql string, args ...any) {
 	_, err := write(t.Context(), p.handle, "corrupt", 0, func(t *tx, _ *struct{}) error {
 		_, err := t.exec(sql, args...)
 		p.store.writer.committer.forget()
-		t.agenda.stale = true
+		t.schedule.stale = true
 		return err
 	})
 	if err != nil {
@@ -28,18 +28,18 @@ func TestHazard05_JanitorMendsReadyTimes(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	in := create(t, p, "one", "x")
 	p.store.janitor.sweep()
-	if n := p.store.janitor.mended.Load(); n != 0 {
-		t.Fatalf("mended %d of a sound store", n)
+	if n := p.store.janitor.repaired.Load(); n != 0 {
+		t.Fatalf("repaired %d of a sound store", n)
 	}
 	corrupt(t, p, `UPDATE perdure_instance SET ready_at = 0, fetch_at = NULL WHERE key = ?`, in.Key)
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
+	awaitWaiting(t, p.store.writer, 1)
 	p.store.janitor.sweep()
 	if f := <-got; f.err != nil || len(f.res.Turns) != 1 {
 		t.Fatalf("fetched %+v", f)
 	}
 	if n := p.Counters().ReadyMended; n != 1 {
-		t.Errorf("mended %d: want 1", n)
+		t.Errorf("repaired %d: want 1", n)
 	}
 }
 

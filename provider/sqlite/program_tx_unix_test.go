@@ -21,10 +21,10 @@ func TestOwnTransactionOfADeadProcess(t *testing.T) {
 	}
 	waits := make(chan error, 1)
 	go func() { waits <- createIn(t.Context(), p, "after") }()
-	await(t, "the store to stand in line", func() bool {
-		p.store.gate.mu.Lock()
-		defer p.store.gate.mu.Unlock()
-		return p.store.gate.place != nil
+	await(t, "the store to wait in the queue", func() bool {
+		p.store.writeQueue.mu.Lock()
+		defer p.store.writeQueue.mu.Unlock()
+		return p.store.writeQueue.pending != nil
 	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

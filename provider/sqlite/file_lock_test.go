@@ -13,32 +13,32 @@ import (
 func TestHazard18_StoppedProcessDoesNotHangTheOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{BusyTimeout: 50 * time.Millisecond})
-	other, err := openTurnstile(path, time.Minute) // as another process would
+	other, err := openFileLock(path, time.Minute) // as another process would
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.close()
-	enter := func() {
+	lock := func() {
 		t.Helper()
-		if err := other.enter(); err != nil {
+		if err := other.lock(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	enter()
-	for range 3 { // the first waits in line, the others take over its wait
+	lock()
+	for range 3 { // the first waits in the queue, the others take over its wait
 		if err := createIn(t.Context(), p, "one"); provider.OutcomeOf(err) != provider.OutcomeNothing || !provider.Retryable(err) {
 			t.Fatalf("error %v: want one that says nothing happened and may be retried", err)
 		}
 	}
-	other.leave()
-	enter() // the place that was given up must not keep the lock
-	other.leave()
+	other.unlock()
+	lock() // the place that was given up must not keep the lock
+	other.unlock()
 	if err := createIn(t.Context(), p, "one"); err != nil {
-		t.Fatal("the turnstile is free again:", err)
+		t.Fatal("the file lock is free again:", err)
 	}
-	enter()
+	lock()
 	if err := createIn(t.Context(), p, "two"); err == nil {
-		t.Fatal("two in the turnstile")
+		t.Fatal("two have the file lock")
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- p.Close() }()
@@ -50,34 +50,34 @@ func TestHazard18_StoppedProcessDoesNotHangTheOthers(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("Close hangs")
 	}
-	other.leave()
+	other.unlock()
 }
 
 // Calls that come while their process waits for its turn join the group that waits.
 func TestGroupTakesAlongWhoComesWhileItWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
-	other, err := openTurnstile(path, time.Minute) // as another process would
+	other, err := openFileLock(path, time.Minute) // as another process would
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.close()
-	if err := other.enter(); err != nil {
+	if err := other.lock(); err != nil {
 		t.Fatal(err)
 	}
 	before := p.store.writer.commits.Load()
 	created := make(chan error, 3)
 	begin := func(id string) { go func() { created <- createIn(t.Context(), p, id) }() }
 	begin("first")
-	await(t, "the first to stand in line", func() bool {
-		p.store.gate.mu.Lock()
-		defer p.store.gate.mu.Unlock()
-		return p.store.gate.place != nil
+	await(t, "the first to wait in the queue", func() bool {
+		p.store.writeQueue.mu.Lock()
+		defer p.store.writeQueue.mu.Unlock()
+		return p.store.writeQueue.pending != nil
 	})
 	begin("second")
 	begin("third")
 	await(t, "the others", func() bool { return queued(p) == 2 })
-	other.leave()
+	other.unlock()
 	for range 3 {
 		if err := <-created; err != nil {
 			t.Error(err)

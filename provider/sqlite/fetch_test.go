@@ -26,11 +26,11 @@ func fetchTurns(ctx context.Context, p *Provider, req provider.FetchTurnsRequest
 	return ch
 }
 
-func TestClaimRidesAlongWithCreate(t *testing.T) {
+func TestClaimIsInTheCommitOfCreate(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	create(t, p, "warm", "other") // so that the count below is not of the first of all
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
+	awaitWaiting(t, p.store.writer, 1)
 	before := p.store.writer.commits.Load()
 	create(t, p, "one", "x")
 	f := <-got
@@ -47,7 +47,7 @@ func TestChainOfHandOffStepsTakesOneCommitEach(t *testing.T) {
 	name := "chain-c"
 	lease := newToken()
 	got := fetchTurns(t.Context(), p, fetchOf(name, lease, time.Minute))
-	awaitParked(t, p.store.writer, 1)
+	awaitWaiting(t, p.store.writer, 1)
 	before := p.store.writer.commits.Load()
 	in := create(t, p, "c", name)
 	f := <-got
@@ -102,7 +102,7 @@ func tasksOf(queue, name string, wait time.Duration) provider.FetchTasksRequest 
 func TestTimersFireWhenDue(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
+	awaitWaiting(t, p.store.writer, 1)
 	_, err := p.Create(t.Context(), provider.CreateRequest{
 		ID: "later", Key: newKey(), Commit: newToken(), Name: "x", Message: provider.NewMessage{Delay: 50 * time.Millisecond},
 	})
@@ -189,10 +189,10 @@ func TestCancelledFetchGivesItsClaimBack(t *testing.T) {
 	defer cancel()
 	got := fetchTurns(ctx, p, fetchOf("x", newToken(), time.Minute))
 	w := p.store.writer
-	awaitParked(t, w, 1)
-	w.parking.mu.Lock()
-	call := w.parking.calls[0]
-	w.parking.mu.Unlock()
+	awaitWaiting(t, w, 1)
+	w.waiters.mu.Lock()
+	call := w.waiters.calls[0]
+	w.waiters.mu.Unlock()
 	take := call.take
 	call.take = func(tx *tx) (bool, error) { // the caller goes while the writer claims for it
 		found, err := take(tx)
@@ -234,6 +234,6 @@ func TestWaitingGetsAreToldByTheCommit(t *testing.T) {
 		}
 	}
 	if d := time.Since(begin); d > 7*time.Second { // half of the slow recheck
-		t.Errorf("told after %v: by the slow recheck only", d)
+		t.Errorf("woken after %v: by the slow recheck only", d)
 	}
 }

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	sqlBoot     = `SELECT value FROM perdure_meta WHERE name = 'boot'`
-	sqlSetBoot  = `INSERT INTO perdure_meta (name, value) VALUES ('boot', ?) ON CONFLICT DO UPDATE SET value = excluded.value`
-	sqlEndNamed = `UPDATE perdure_lease SET until = 0`
-	sqlEndAsks  = `DELETE FROM perdure_ask`
-	sqlNoOwners = `DELETE FROM perdure_owner`
+	sqlBoot          = `SELECT value FROM perdure_meta WHERE name = 'boot'`
+	sqlSetBoot       = `INSERT INTO perdure_meta (name, value) VALUES ('boot', ?) ON CONFLICT DO UPDATE SET value = excluded.value`
+	sqlEndNamed      = `UPDATE perdure_lease SET until = 0`
+	sqlEndAsks       = `DELETE FROM perdure_ask`
+	sqlDropAllOwners = `DELETE FROM perdure_owner`
 )
 
-// An ending ends all leases of a kind. If a row is damaged, find lists the leases from the index and one ends each of them,
+// A leaseEnding ends all leases of a kind. If a row is damaged, find lists the leases from the index and one ends each of them,
 // so that the others are free.
-type ending struct{ all, find, one string }
+type leaseEnding struct{ all, find, one string }
 
 //nolint:gochecknoglobals // constant table
-var endings = []ending{
+var leaseEndings = []leaseEnding{
 	{
 		`UPDATE perdure_instance SET lease_until = 1 WHERE lease_until > 0`,
 		`SELECT key FROM perdure_instance WHERE lease_until > 0`,
@@ -36,24 +36,24 @@ var endings = []ending{
 	},
 }
 
-// bury ends leases whose holders cannot be alive: all of them after a reboot, when the elapsed clock restarts, or when no
+// reapLeases ends leases whose holders cannot be alive: all of them after a reboot, when the elapsed clock restarts, or when no
 // other process has the file open.
-func (s *store) bury(ctx context.Context, c *conn) error {
+func (s *store) reapLeases(ctx context.Context, c *conn) error {
 	boot, stored := s.clock.boot(), ""
 	if _, err := c.one(ctx, sqlBoot, func(r *row) { stored = r.text(0) }); err != nil {
 		return err
 	}
 	rebooted := boot != stored && boot != ""
-	if !rebooted && !s.here.alone() {
+	if !rebooted && !s.presence.alone() {
 		return nil
 	}
-	for i := range endings {
-		if err := s.end(ctx, c, &endings[i]); err != nil {
+	for i := range leaseEndings {
+		if err := s.endLeases(ctx, c, &leaseEndings[i]); err != nil {
 			return err
 		}
 	}
 	return inTransaction(ctx, c, func() error {
-		work := []string{sqlEndAsks, sqlNoOwners}
+		work := []string{sqlEndAsks, sqlDropAllOwners}
 		if rebooted {
 			work = append(work, sqlEndNamed)
 			if _, err := c.exec(ctx, sqlSetBoot, boot); err != nil {
@@ -69,9 +69,9 @@ func (s *store) bury(ctx context.Context, c *conn) error {
 	})
 }
 
-// end ends the leases of one kind, except those on damaged pages. No process can take these over, and opening the file must
+// endLeases ends the leases of one kind, except those on damaged pages. No process can take these over, and opening the file must
 // still succeed so that it can be inspected.
-func (s *store) end(ctx context.Context, c *conn, e *ending) error {
+func (s *store) endLeases(ctx context.Context, c *conn, e *leaseEnding) error {
 	_, err := c.exec(ctx, e.all)
 	if !damaged(err) {
 		return err

@@ -90,9 +90,9 @@ func TestOwnTransactionsTakeTurnsWithTheStore(t *testing.T) {
 	steps := make(chan step, 3)
 	waiting := func(n int) func() bool {
 		return func() bool {
-			p.store.gate.line.Lock()
-			defer p.store.gate.line.Unlock()
-			return len(p.store.gate.waiting) == n
+			p.store.writeQueue.queueMu.Lock()
+			defer p.store.writeQueue.queueMu.Unlock()
+			return len(p.store.writeQueue.waiting) == n
 		}
 	}
 	for n, id := range []string{"first", "second"} {
@@ -106,7 +106,7 @@ func TestOwnTransactionsTakeTurnsWithTheStore(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		await(t, id+" to stand in line", waiting(n+1))
+		await(t, id+" to wait in the queue", waiting(n+1))
 	}
 	created := make(chan error, 1)
 	go func() { created <- createIn(t.Context(), p, "third") }()
@@ -140,9 +140,9 @@ func TestForgottenTransactionIsNamed(t *testing.T) {
 			}
 		}
 	}
-	want(createIn(t.Context(), p, "one"), "BeginTx began it at begin_test.go:", "commit it or roll it back")
+	want(createIn(t.Context(), p, "one"), "BeginTx began it at program_tx_test.go:", "commit it or roll it back")
 	_, err := p.BeginTx(t.Context(), nil)
-	want(err, "BeginTx began it at begin_test.go:")
+	want(err, "BeginTx began it at program_tx_test.go:")
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestForgottenTransactionIsNamed(t *testing.T) {
 	if err := place(t.Context(), p, tx, "lent"); err != nil {
 		t.Fatal(err)
 	}
-	want(createIn(t.Context(), p, "one"), "InTx at begin_test.go:", "commit it or roll it back")
+	want(createIn(t.Context(), p, "one"), "InTx at program_tx_test.go:", "commit it or roll it back")
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
@@ -208,10 +208,10 @@ func TestCloseEndsOwnTransactions(t *testing.T) {
 		_, err := p.BeginTx(t.Context(), nil)
 		waits <- err
 	}()
-	await(t, "the second to stand in line", func() bool {
-		p.store.gate.line.Lock()
-		defer p.store.gate.line.Unlock()
-		return len(p.store.gate.waiting) == 1
+	await(t, "the second to wait in the queue", func() bool {
+		p.store.writeQueue.queueMu.Lock()
+		defer p.store.writeQueue.queueMu.Unlock()
+		return len(p.store.writeQueue.waiting) == 1
 	})
 	if err := p.Close(); err != nil {
 		t.Error(err)

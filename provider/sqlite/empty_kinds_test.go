@@ -14,13 +14,13 @@ import (
 func TestASearchThatPassesOverSomeLeavesThemToTheirOwner(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "kept.db"), Options{})
 	waiting := make(chan struct{})
-	go func() { // while a call waits, the writer knows when to look again, and does not look each time
+	go func() { // while a call waits, the writer knows when to search again, and does not search each time
 		defer close(waiting)
 		_, _ = p.FetchTurns(t.Context(), fetchOf("nobody", newToken(), time.Minute)) // it ends with the test
 	}()
 	defer func() { <-waiting }()
 	defer p.Close() //nolint:errcheck // it ends the call that waits
-	await(t, "the call", p.store.writer.parking.any)
+	await(t, "the call", p.store.writer.waiters.any)
 	c := startChain(t, p, "kept")
 	req := c.request()
 	req.Owner, req.Sticky = "node", time.Minute
@@ -73,9 +73,9 @@ func TestLeaseBeginsAfterItWasAskedFor(t *testing.T) {
 	var got provider.FetchTurnsResult
 	var asked provider.Time
 	done, began := make(chan error, 1), make(chan struct{})
-	m := p.store.writer.later("slow", func(*tx) error {
+	m := p.store.writer.submit("slow", func(*tx) error {
 		close(began)
-		for !p.store.writer.parking.any() {
+		for !p.store.writer.waiters.any() {
 			runtime.Gosched()
 		}
 		return nil

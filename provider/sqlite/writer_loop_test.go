@@ -47,7 +47,7 @@ func awaitLed(tb testing.TB, p *Provider) {
 	})
 }
 
-func TestLoneCallerRunsItsCall(t *testing.T) {
+func TestSingleCallerRunsItsCall(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "lead.db"), Options{})
 	awaitLed(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), defaultBusyTimeout)
@@ -62,17 +62,17 @@ func TestLoneCallerRunsItsCall(t *testing.T) {
 			t.Fatalf("a caller runs what may run a program's function (%v)", err)
 		}
 	}
-	release, told := hold(t, p), make(chan error, 2)
+	release, results := hold(t, p), make(chan error, 2)
 	for range 2 {
 		go func() {
 			_, err := led(t.Context(), p)
-			told <- err
+			results <- err
 		}()
 	}
 	await(t, "a group of two", func() bool { return queued(p) == 2 })
 	release()
 	for range 2 {
-		if err := <-told; err != nil {
+		if err := <-results; err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestLeaderKnowsTheOutcomeThoughItIsCancelled(t *testing.T) {
 		switch {
 		case !led: // the goroutine was at work just then
 		case err != nil:
-			t.Fatal("it was done, and its caller is told:", err)
+			t.Fatal("it was done, and its caller gets:", err)
 		default:
 			n++
 		}
@@ -114,9 +114,9 @@ func TestLeaderKnowsTheOutcomeThoughItIsCancelled(t *testing.T) {
 func pretendPeer(t *testing.T, p *Provider) {
 	t.Helper()
 	w := p.store.writer
-	w.helm.Lock()
-	defer w.helm.Unlock()
-	w.foreign.alone, w.foreign.census = false, time.Now().Add(time.Hour)
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.others.alone, w.others.livenessAt = false, time.Now().Add(time.Hour)
 }
 
 // A caller that leads cannot stop waiting, so one with a near deadline must not lead.
@@ -153,29 +153,29 @@ func TestLeaderCallsTheGoroutineForWhatComesSooner(t *testing.T) {
 		fetched <- err
 	}()
 	w := p.store.writer
-	awaitParked(t, w, 1)
+	awaitWaiting(t, w, 1)
 	awaitLed(t, p)
-	w.helm.Lock()
-	a := w.tx.agenda
-	was, due, foreign := w.wakes, a.dues, w.foreign
+	w.lock.Lock()
+	s := w.tx.schedule
+	was, due, others := w.wakeAt, s.dueTimes, w.others
 	for name, change := range map[string]func(){
-		"a turn is due":              func() { a.wall = p.store.clock.wall().Add(time.Second) },
-		"a lease ends":               func() { a.elapsed = p.store.clock.elapsed() + 1e6 },
-		"what is due is not known":   func() { a.stale = true },
-		"another process has stored": func() { w.foreign.changed = true },
+		"a turn is due":              func() { s.wall = p.store.clock.wall().Add(time.Second) },
+		"a lease ends":               func() { s.elapsed = p.store.clock.elapsed() + 1e6 },
+		"what is due is not known":   func() { s.stale = true },
+		"another process has stored": func() { w.others.changed = true },
 	} {
 		now := time.Now()
-		a.dues, w.foreign = dues{wall: never, elapsed: never}, foreign
-		w.foreign.changed, w.foreign.alone, w.foreign.looked, w.wakes = false, true, now.Add(time.Hour), now.Add(10*time.Second)
-		if w.restless() {
+		s.dueTimes, w.others = dueTimes{wall: never, elapsed: never}, others
+		w.others.changed, w.others.alone, w.others.polledAt, w.wakeAt = false, true, now.Add(time.Hour), now.Add(10*time.Second)
+		if w.needsWake() {
 			t.Error("there is nothing to do")
 		}
-		if change(); !w.restless() {
+		if change(); !w.needsWake() {
 			t.Errorf("the goroutine sleeps on, though %s", name)
 		}
 	}
-	w.wakes, a.dues, w.foreign = was, due, foreign
-	w.helm.Unlock()
+	w.wakeAt, s.dueTimes, w.others = was, due, others
+	w.lock.Unlock()
 	cancel()
 	if err := <-fetched; !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -35,10 +35,10 @@ func addKinds(t *testing.T, p *Provider, n int) {
 	}
 }
 
-// hands are a store's clock that a test sets.
-type hands struct{ now atomic.Int64 }
+// A testClock is a store's clock that a test sets.
+type testClock struct{ now atomic.Int64 }
 
-func (h *hands) options() Options {
+func (h *testClock) options() Options {
 	h.now.Store(time.Now().UnixMicro())
 	return Options{Clock: func() time.Time { return time.UnixMicro(h.now.Load()) }}
 }
@@ -58,7 +58,7 @@ func createLater(t *testing.T, p *Provider, name string, delay time.Duration) {
 func TestKindsThatNobodyWaitsForCostTimersNothing(t *testing.T) {
 	// statements returns the fewest of some turns. It ends early at want, because the janitor may write in between.
 	statements := func(kinds, turns int, want int64) int64 {
-		var h hands
+		var h testClock
 		p := openTest(t, filepath.Join(t.TempDir(), "kinds.db"), h.options())
 		addKinds(t, p, kinds)
 		fetchAsNodesDo(t, p)
@@ -67,13 +67,13 @@ func TestKindsThatNobodyWaitsForCostTimersNothing(t *testing.T) {
 			name := fmt.Sprint("timer-", i)
 			createLater(t, p, name, time.Second)
 			got := fetchTurns(t.Context(), p, fetchOf(name, newToken(), time.Minute))
-			awaitParked(t, p.store.writer, 2)
-			calm(t, p)
+			awaitWaiting(t, p.store.writer, 2)
+			awaitIdle(t, p)
 			n := count(t, p)
 			h.now.Add(2 * time.Second.Microseconds())
 			p.store.writer.queue.Wake()
 			wantTurn(t, got)
-			calm(t, p)
+			awaitIdle(t, p)
 			fewest = min(fewest, n.Load())
 		}
 		return fewest
@@ -86,7 +86,7 @@ func TestKindsThatNobodyWaitsForCostTimersNothing(t *testing.T) {
 	}
 }
 
-// A foreign commit makes a process read only the kinds that are new.
+// A commit of another process makes a process read only the kinds that are new.
 func TestForeignCommitsCostNoReadOfKnownKinds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kinds.db")
 	p := openTest(t, path, Options{})
@@ -105,8 +105,8 @@ func TestForeignCommitsCostNoReadOfKnownKinds(t *testing.T) {
 		return rows, names
 	}
 	kinds()
-	execSQL(t, path, `INSERT INTO perdure_kind (name, code_version, engine_level) VALUES ('foreign', '', 1)`)
-	if rows, names := kinds(); rows != 1 || len(names[provider.Capability{Name: "foreign"}]) != 1 {
+	execSQL(t, path, `INSERT INTO perdure_kind (name, code_version, engine_level) VALUES ('other', '', 1)`)
+	if rows, names := kinds(); rows != 1 || len(names[provider.Capability{Name: "other"}]) != 1 {
 		t.Errorf("read %d rows to learn of one kind, and know %v", rows, names)
 	}
 	// A kind that was never committed is forgotten, and another kind gets its number.
@@ -139,10 +139,10 @@ func (c countedRows) each(sql string, fn func(*row) error, args ...any) error {
 	return c.statements.each(sql, func(r *row) error { *c.n++; return fn(r) }, args...)
 }
 
-// A kind that a fetch asks for only after the due moments were measured wakes it, too.
+// A kind that a fetch watches only after the due moments were read wakes it, too.
 func TestDueTimesCoverAKindFromItsFirstFetch(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, *Provider) chan fetched{
-		"a parked fetch": func(ctx context.Context, p *Provider) chan fetched {
+		"a waiting fetch": func(ctx context.Context, p *Provider) chan fetched {
 			return fetchTurns(ctx, p, fetchOf("late", newToken(), time.Minute))
 		},
 		"one that did not wait before": func(ctx context.Context, p *Provider) chan fetched {
@@ -151,16 +151,16 @@ func TestDueTimesCoverAKindFromItsFirstFetch(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var h hands
+			var h testClock
 			p := openTest(t, filepath.Join(t.TempDir(), "late.db"), h.options())
 			createLater(t, p, "late", time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
 			other := fetchTurns(ctx, p, fetchOf("other", newToken(), time.Minute))
 			defer func() { cancel(); <-other }()
-			awaitParked(t, p.store.writer, 1)
-			remeasure(t, p)
+			awaitWaiting(t, p.store.writer, 1)
+			rereadDue(t, p)
 			got := ask(ctx, p)
-			awaitParked(t, p.store.writer, 2)
+			awaitWaiting(t, p.store.writer, 2)
 			h.now.Add(2 * time.Hour.Microseconds())
 			p.store.writer.queue.Wake()
 			wantTurn(t, got)
@@ -168,15 +168,15 @@ func TestDueTimesCoverAKindFromItsFirstFetch(t *testing.T) {
 	}
 }
 
-// A kind whose next due moment is unknown does not become quiet.
+// A kind whose next due moment is unknown does not count as empty.
 func TestKindThatNobodyWaitsForIsSearchedAgain(t *testing.T) {
-	var h hands
+	var h testClock
 	p := openTest(t, filepath.Join(t.TempDir(), "again.db"), h.options())
 	createLater(t, p, "late", time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	other := fetchTurns(ctx, p, fetchOf("other", newToken(), time.Minute))
 	defer func() { cancel(); <-other }()
-	awaitParked(t, p.store.writer, 1)
+	awaitWaiting(t, p.store.writer, 1)
 	fetch := func() int {
 		res, err := p.FetchTurns(ctx, fetchOf("late", newToken(), 0))
 		if err != nil {
@@ -185,9 +185,9 @@ func TestKindThatNobodyWaitsForIsSearchedAgain(t *testing.T) {
 		return len(res.Turns)
 	}
 	fetch()
-	for range 3 { // each drops the kinds that were not asked for lately
+	for range 3 { // each drops the kinds that were not watched lately
 		h.now.Add(2 * time.Minute.Microseconds())
-		remeasure(t, p)
+		rereadDue(t, p)
 	}
 	if n := fetch(); n != 0 {
 		t.Fatalf("fetched %d turns early", n)
@@ -198,15 +198,15 @@ func TestKindThatNobodyWaitsForIsSearchedAgain(t *testing.T) {
 	}
 }
 
-// remeasure makes the writer measure the due moments for the calls that wait now.
-func remeasure(t *testing.T, p *Provider) {
+// rereadDue makes the writer read the due moments for the calls that wait now.
+func rereadDue(t *testing.T, p *Provider) {
 	t.Helper()
 	_, err := write(t.Context(), p.handle, "remeasure", 0, func(x *tx, _ *struct{}) error {
-		x.agenda.stale = true
+		x.schedule.stale = true
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	calm(t, p)
+	awaitIdle(t, p)
 }

@@ -17,47 +17,47 @@ var (
 		"end all processes that use it in an orderly way, which saves the last commits, and start them again")
 )
 
-// A companion is a file that SQLite keeps next to the open database.
-type companion struct {
+// A sidecar is a file that SQLite keeps next to the open database.
+type sidecar struct {
 	path string
 	info os.FileInfo
 }
 
-// remember notes which files are open, for checkPlace.
-func (s *store) remember() {
+// noteSidecars notes which files are open, for checkPaths.
+func (s *store) noteSidecars() {
 	for _, suffix := range []string{"-wal", "-shm"} {
 		if info, err := os.Stat(s.path + suffix); err == nil { //nolint:gosec // the path is the program's own
-			s.beside = append(s.beside, companion{s.path + suffix, info})
+			s.sidecars = append(s.sidecars, sidecar{s.path + suffix, info})
 		}
 	}
 }
 
-// lost returns what is wrong with the places of the open files.
-func (s *store) lost() error {
-	if elsewhere(s.path, s.info) {
+// checkFiles returns what is wrong with the paths of the open files.
+func (s *store) checkFiles() error {
+	if pathChanged(s.path, s.info) {
 		return errMoved
 	}
-	for _, c := range s.beside {
-		if elsewhere(c.path, c.info) {
+	for _, c := range s.sidecars {
+		if pathChanged(c.path, c.info) {
 			return errLogMoved
 		}
 	}
 	return nil
 }
 
-// elsewhere reports whether a path no longer names the file that it named.
-func elsewhere(path string, was os.FileInfo) bool {
+// pathChanged reports whether a path no longer names the file that it named.
+func pathChanged(path string, was os.FileInfo) bool {
 	info, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, was)
 }
 
-// checkPlace checks whether the paths still name the open files.
-func (s *store) checkPlace() {
+// checkPaths checks whether the paths still name the open files.
+func (s *store) checkPaths() {
 	var now *error
-	if err := s.lost(); err != nil {
+	if err := s.checkFiles(); err != nil {
 		now = &err
 	}
-	was := s.moved.Swap(now)
+	was := s.pathErr.Swap(now)
 	switch {
 	case was == nil && now != nil:
 		s.log.Error("perdure sqlite: all calls are refused", "path", s.path, "error", *now)
@@ -66,9 +66,9 @@ func (s *store) checkPlace() {
 	}
 }
 
-// misplaced returns what checkPlace found last.
-func (s *store) misplaced() error {
-	if err := s.moved.Load(); err != nil {
+// pathError returns what checkPaths found last.
+func (s *store) pathError() error {
+	if err := s.pathErr.Load(); err != nil {
 		return *err
 	}
 	return nil

@@ -20,9 +20,9 @@ func createFile(path string) error {
 	return file.Close() //nolint:wrapcheck // callers name the file
 }
 
-// openBeside opens or creates a lock file next to the database, with the owner and the mode of the database. SQLite does the
+// openLockFile opens or creates a lock file next to the database, with the owner and the mode of the database. SQLite does the
 // same for its own files. So a command that root runs does not lock the service out. A symbolic link is refused.
-func openBeside(path, suffix string) (*os.File, error) {
+func openLockFile(path, suffix string) (*os.File, error) {
 	info, err := os.Stat(path) //nolint:gosec // the caller names the file
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)

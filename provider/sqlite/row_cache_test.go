@@ -13,11 +13,11 @@ import (
 // known returns the row of an instance as the writer knows it and as it is stored.
 func known(t *testing.T, p *Provider, key provider.UUID) (in, stored provider.Instance, ok bool) {
 	t.Helper()
-	m := p.store.writer.later("known", func(t *tx) error {
+	m := p.store.writer.submit("known", func(t *tx) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		in, ok = t.recall(key)
+		in, ok = t.cachedInstance(key)
 		_, err := instanceOf(t.db, &stored, sqlInstance, key)
 		return err
 	})
@@ -66,22 +66,22 @@ func TestKnownRowsAreTheStoredOnes(t *testing.T) {
 func TestWhoWaitsHearsTheStoredRow(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "heard.db"), Options{})
 	c := startChain(t, p, "chain")
-	heard := make(chan provider.GetResult, 1)
+	results := make(chan provider.GetResult, 1)
 	go func() {
 		res, err := p.Get(t.Context(), provider.GetRequest{Key: c.key, WaitEnded: true, Wait: time.Minute})
 		if err != nil {
 			t.Error(err)
 		}
-		heard <- res
+		results <- res
 	}()
 	await(t, "the call", func() bool { return p.store.hub.Watched(c.key) })
 	if err := c.end(t); err != nil {
 		t.Fatal(err)
 	}
-	got := <-heard
+	got := <-results
 	want, err := p.Get(t.Context(), provider.GetRequest{Key: c.key})
 	if err != nil || !reflect.DeepEqual(got.Instance, want.Instance) {
-		t.Errorf("heard:\n%+v\nstored (%v):\n%+v", got.Instance, err, want.Instance)
+		t.Errorf("got:\n%+v\nstored (%v):\n%+v", got.Instance, err, want.Instance)
 	}
 }
 
@@ -98,20 +98,20 @@ func TestWhoBeganToWaitDuringTheCommitHearsTheRow(t *testing.T) {
 	await(t, "the call", func() bool { return p.store.hub.Watched(c.key) })
 	_, stored, _ := known(t, p, c.key)
 	w := p.store.writer
-	w.helm.Lock()
+	w.lock.Lock()
 	clear(w.committer.rows)
 	row, none := w.committer.rowOf(c.key), w.committer.rowOf(other.key)
-	w.helm.Unlock()
+	w.lock.Unlock()
 	if row == nil || !reflect.DeepEqual(*row, stored) || none != nil {
-		t.Errorf("heard:\n%+v\nstored:\n%+v\nof the one that nobody waits for: %+v", row, stored, none)
+		t.Errorf("got:\n%+v\nstored:\n%+v\nof the one that nobody waits for: %+v", row, stored, none)
 	}
 	cancel()
 	<-over
 }
 
-// A foreign change of an instance is noticed though the instance is known to be running.
+// A change of an instance by another process is noticed though the instance is known to be running.
 func TestWaitBeginsWithALookAfterAForeignCommit(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "foreign.db")
+	path := filepath.Join(t.TempDir(), "other.db")
 	p := openTest(t, path, Options{})
 	in := create(t, p, "ended elsewhere", "nobody")
 	other, err := connect(t.Context(), dsn(path, Options{}.withDefaults(), false))
@@ -122,7 +122,7 @@ func TestWaitBeginsWithALookAfterAForeignCommit(t *testing.T) {
 	if _, err := other.exec(t.Context(), "UPDATE perdure_instance SET status = ?, ended_at = 1 WHERE key = ?", provider.StatusCompleted, in.Key); err != nil {
 		t.Fatal(err)
 	}
-	create(t, p, "the writer looks", "nobody")
+	create(t, p, "the writer polls", "nobody")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if _, err := p.Get(ctx, provider.GetRequest{Key: in.Key, WaitEnded: true, Wait: time.Minute}); err != nil {

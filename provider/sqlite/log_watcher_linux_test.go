@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The kernel reports a commit of another process, so no look is needed. It reports the beginning of the commit, so the writer
-// looks until the commit has come.
+// The kernel reports a commit of another process, so no poll is needed. It reports the beginning of the commit, so the writer
+// polls until the commit has come.
 func TestHazard38_KernelTellsOfForeignCommits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -17,37 +17,37 @@ func TestHazard38_KernelTellsOfForeignCommits(t *testing.T) {
 	var took []time.Duration
 	for range 7 {
 		got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-		awaitParked(t, w, 1)
-		settled(t, p)
-		w.helm.Lock()
-		w.foreign.looked = time.Now().Add(time.Hour) // no look is due by time
-		w.helm.Unlock()
+		awaitWaiting(t, w, 1)
+		awaitWatching(t, p)
+		w.lock.Lock()
+		w.others.polledAt = time.Now().Add(time.Hour) // no poll is due by time
+		w.lock.Unlock()
 		w.queue.Wake()
 		await(t, "a long rest", func() bool {
-			w.helm.Lock()
-			defer w.helm.Unlock()
-			return time.Until(w.wakes) > 5*time.Second
+			w.lock.Lock()
+			defer w.lock.Unlock()
+			return time.Until(w.wakeAt) > 5*time.Second
 		})
-		other.tell()
+		other.send()
 		wantTurn(t, got)
-		took = append(took, time.Since(time.UnixMicro(other.hears("began"))))
+		took = append(took, time.Since(time.UnixMicro(other.receive("began"))))
 	}
 	p50 := percentile(took, 50)
 	t.Logf("p50 %v", p50)
-	if p50 > 100*time.Millisecond { // the slow look after one that was too early would take 250 ms
+	if p50 > 100*time.Millisecond { // the slow poll after one that was too early would take 250 ms
 		t.Errorf("p50 %v: want 10ms on a quiet machine", p50)
 	}
 }
 
-// Without writes the writer rarely looks, though a call waits.
-func TestIdleWriterDoesNotLook(t *testing.T) {
+// Without writes the writer rarely polls, though a call waits.
+func TestIdleWriterDoesNotPoll(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	got := fetchTurns(ctx, p, fetchOf("y", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
-	settled(t, p)
-	if d := p.store.writer.foreign.interval(true); d != lookCold {
-		t.Errorf("it looks each %v", d)
+	awaitWaiting(t, p.store.writer, 1)
+	awaitWatching(t, p)
+	if d := p.store.writer.others.pollInterval(true); d != pollIdle {
+		t.Errorf("it polls each %v", d)
 	}
 	cancel()
 	<-got
@@ -57,23 +57,23 @@ func TestIdleWriterDoesNotLook(t *testing.T) {
 func TestKernelThatTellsNothingIsNotTrusted(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	w := p.store.writer
-	without(t, p)
-	other, err := openNews(t.TempDir(), w.queue.Wake) // to which nothing is written
+	dropWatcher(t, p)
+	other, err := openLogWatcher(t.TempDir(), w.queue.Wake) // to which nothing is written
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.helm.Lock()
-	w.foreign.news = other
-	w.helm.Unlock()
+	w.lock.Lock()
+	w.others.logWatcher = other
+	w.lock.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	got := fetchTurns(ctx, p, fetchOf("y", newToken(), time.Minute))
-	awaitParked(t, w, 1)
-	settled(t, p)
+	awaitWaiting(t, w, 1)
+	awaitWatching(t, p)
 	create(t, p, "one", "x")
 	await(t, "distrust", func() bool {
-		w.helm.Lock()
-		defer w.helm.Unlock()
-		return w.foreign.deaf && w.foreign.interval(true) < lookCold
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		return w.others.watcherUnreliable && w.others.pollInterval(true) < pollIdle
 	})
 	cancel()
 	<-got

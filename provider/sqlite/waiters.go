@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A parked call is a fetch that waits in the process. The writer claims for it in the transaction that makes something ready,
+// A waitingFetch is a fetch that waits in the process. The writer claims for it in the transaction that makes something ready,
 // so that work becomes ready and is claimed in one commit.
-type parked struct {
+type waitingFetch struct {
 	op string
 	// wants reports whether effects may concern it.
 	wants func(*tx) bool
@@ -29,15 +29,15 @@ type parked struct {
 	done    chan struct{}
 	err     error
 
-	// Guarded by parking.mu.
-	trying bool
-	found  bool
-	gone   bool
+	// Guarded by waiters.mu.
+	trying    bool
+	found     bool
+	abandoned bool
 }
 
-// park queues a fetch and waits until it is answered, wait has passed, ctx is finished or the handle is closed. No claim is
+// await queues a fetch and waits until it is answered, wait has passed, ctx is finished or the handle is closed. No claim is
 // lost: what was taken for a caller that has given up is given back.
-func (fs *fetches) park(ctx context.Context, call *parked, wait time.Duration) error {
+func (fs *fetches) await(ctx context.Context, call *waitingFetch, wait time.Duration) error {
 	if fs.readOnly {
 		return refused(call.op)
 	}
@@ -46,8 +46,8 @@ func (fs *fetches) park(ctx context.Context, call *parked, wait time.Duration) e
 	}
 	defer fs.door.Leave()
 	call.wait, call.fresh, call.done = wait > 0, true, make(chan struct{})
-	p := &fs.store.writer.parking
-	if !p.admit(call) {
+	w := &fs.store.writer.waiters
+	if !w.add(call) {
 		return provider.ErrClosed
 	}
 	fs.store.writer.queue.Wake()
@@ -61,17 +61,17 @@ func (fs *fetches) park(ctx context.Context, call *parked, wait time.Duration) e
 	case <-call.done:
 		return call.err
 	case <-timeout:
-		p.dismiss(call, true)
+		w.remove(call, true)
 		<-call.done
 		return call.err
 	case <-ctx.Done():
-		if p.dismiss(call, false) {
+		if w.remove(call, false) {
 			return ctx.Err()
 		}
 		<-call.done
 		return call.err
 	case <-fs.door.Closing:
-		if p.dismiss(call, false) {
+		if w.remove(call, false) {
 			return provider.ErrClosed
 		}
 		<-call.done
@@ -79,71 +79,71 @@ func (fs *fetches) park(ctx context.Context, call *parked, wait time.Duration) e
 	}
 }
 
-// parking has the fetches that wait.
-type parking struct {
+// waiters has the fetches that wait.
+type waiters struct {
 	mu      sync.Mutex
-	calls   []*parked
+	calls   []*waitingFetch
 	fresh   bool // one has not been tried
 	stopped bool
 }
 
-// admit parks a call. It returns false if the writer has stopped.
-func (p *parking) admit(call *parked) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stopped {
+// add adds a call. It returns false if the writer has stopped.
+func (w *waiters) add(call *waitingFetch) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
 		return false
 	}
-	p.calls = append(p.calls, call)
-	p.fresh = true
+	w.calls = append(w.calls, call)
+	w.fresh = true
 	return true
 }
 
 // stop refuses the calls that come from now on.
-func (p *parking) stop() {
-	p.mu.Lock()
-	p.stopped = true
-	p.mu.Unlock()
+func (w *waiters) stop() {
+	w.mu.Lock()
+	w.stopped = true
+	w.mu.Unlock()
 }
 
-// takeFresh reports once whether a call was parked that has not been tried.
-func (p *parking) takeFresh() (fresh bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fresh, p.fresh = p.fresh, false
+// takeFresh reports once whether a call was added that has not been tried.
+func (w *waiters) takeFresh() (fresh bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fresh, w.fresh = w.fresh, false
 	return fresh
 }
 
 // any reports whether a call waits.
-func (p *parking) any() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.calls) > 0
+func (w *waiters) any() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.calls) > 0
 }
 
 // awaitsPlace reports whether a call may wait for a place in a queue.
-func (p *parking) awaitsPlace() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.calls, func(c *parked) bool { return c.limited })
+func (w *waiters) awaitsPlace() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.calls, func(c *waitingFetch) bool { return c.limited })
 }
 
-// dismiss ends a call that need not wait longer. If the writer is just trying it, a patient caller gets that result; others
+// remove ends a call that need not wait longer. If the writer is just trying it, a patient caller gets that result; others
 // may leave at once (true), and the writer gives back what it takes for them. False: the call is or will be done.
-func (p *parking) dismiss(call *parked, patient bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (w *waiters) remove(call *waitingFetch, patient bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if call.trying {
 		if patient {
 			call.wait = false
 			return false
 		}
-		call.gone = true
+		call.abandoned = true
 		return true
 	}
-	for i, c := range p.calls {
+	for i, c := range w.calls {
 		if c == call {
-			p.calls = append(p.calls[:i], p.calls[i+1:]...)
+			w.calls = append(w.calls[:i], w.calls[i+1:]...)
 			close(call.done)
 			return !patient
 		}
@@ -152,13 +152,13 @@ func (p *parking) dismiss(call *parked, patient bool) bool {
 }
 
 // candidates marks the calls that may have something to take now.
-func (p *parking) candidates(t *tx, all bool) []*parked {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var list []*parked
-	for _, c := range p.calls {
-		if c.lead > t.agenda.lead {
-			t.agenda.lead, t.agenda.stale = c.lead, true
+func (w *waiters) candidates(t *tx, all bool) []*waitingFetch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []*waitingFetch
+	for _, c := range w.calls {
+		if c.lead > t.schedule.lead {
+			t.schedule.lead, t.schedule.stale = c.lead, true
 		}
 		if all || c.fresh || c.wants(t) {
 			c.trying, c.found = true, false
@@ -168,25 +168,25 @@ func (p *parking) candidates(t *tx, all bool) []*parked {
 	return list
 }
 
-// answer ends the calls that got something, and those that do not wait. It reports whether others were tried in vain
+// finish ends the calls that got something, and those that do not wait. It reports whether others were tried in vain
 // and wait on, and returns the calls whose claims must be given back.
-func (p *parking) answer(tried []*parked) (waits bool, gone []*parked) {
+func (w *waiters) finish(tried []*waitingFetch) (waits bool, abandoned []*waitingFetch) {
 	if len(tried) == 0 {
 		return false, nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	rest := p.calls[:0]
-	for _, c := range p.calls {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := w.calls[:0]
+	for _, c := range w.calls {
 		if !c.trying {
 			rest = append(rest, c)
 			continue
 		}
 		c.trying, c.fresh = false, false
 		switch {
-		case c.gone:
+		case c.abandoned:
 			if c.found {
-				gone = append(gone, c)
+				abandoned = append(abandoned, c)
 			}
 			close(c.done)
 		case c.found || c.err != nil || !c.wait:
@@ -195,7 +195,7 @@ func (p *parking) answer(tried []*parked) (waits bool, gone []*parked) {
 			rest, waits = append(rest, c), true
 		}
 	}
-	clear(p.calls[len(rest):])
-	p.calls = rest
-	return waits, gone
+	clear(w.calls[len(rest):])
+	w.calls = rest
+	return waits, abandoned
 }
