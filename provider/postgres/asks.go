@@ -106,7 +106,7 @@ func (a *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, key pr
 	recheck := time.NewTicker(fallback)
 	defer recheck.Stop()
 	for {
-		elsewhere := a.hub.Elsewhere() // before the read, so that no answer is missed
+		elsewhere := a.hub.NextRecheck() // before the read, so that no answer is missed
 		res, ok, err := a.answerOf(ctx, req.AskID, key)
 		if err != nil || ok {
 			return res, err

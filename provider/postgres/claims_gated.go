@@ -109,7 +109,7 @@ func (f *gatedFetch) look(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
-	if !relational.Minds(&f.req, f.c.kinds.get()) {
+	if !relational.GatedNow(&f.req, f.c.kinds.get()) {
 		return f.taskFetch.look(ctx)
 	}
 	if err := f.announce(ctx); err != nil {
@@ -208,7 +208,7 @@ func (f *gatedFetch) open(t *txn) (*gate, error) {
 		b.Queue(sql(sqlHeldBy), owner).QueryRow(func(r pgx.Row) error { return r.Scan(&g.held) })
 	}
 	if len(g.room) > 0 {
-		ids, queues := g.kinds.Near(&f.req)
+		ids, queues := g.kinds.Unblocking(&f.req)
 		b.Queue(sql(sqlLeased), ids, queues).Query(func(rows pgx.Rows) error {
 			var queue string
 			var n int
@@ -280,10 +280,10 @@ func (f *gatedFetch) close(t *txn, g *gate, chosen []candidate) error {
 
 // due returns when the fetch may find work without a commit.
 func (f *gatedFetch) due(ctx context.Context) (now, next provider.Time, err error) {
-	if !relational.Minds(&f.req, f.c.kinds.get()) {
+	if !relational.GatedNow(&f.req, f.c.kinds.get()) {
 		return f.taskFetch.due(ctx)
 	}
-	ids, _ := f.c.kinds.get().Near(&f.req)
+	ids, _ := f.c.kinds.get().Unblocking(&f.req)
 	ids = append(ids, f.taskFetch.kinds(f.req.Sessions.Max > 0).ids...)
 	now, at, err := f.c.db.nextDue(ctx, sqlNextGated, ids, f.req.Expired, f.seen, f.req.Sessions.Max > 0)
 	f.res.Now = now

@@ -55,14 +55,14 @@ func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
 		t.Free(kind)
 	}
 	for _, in := range u.news {
-		c.hub.Tell(in.Key, in)
+		c.hub.Wake(in.Key, in)
 	}
 	for _, key := range t.Effects.Changed {
 		if u.owns(key) && c.hub.Watched(key) {
-			c.hub.Tell(key, u.ownInstance(key))
+			c.hub.Wake(key, u.ownInstance(key))
 		}
 	}
-	c.hub.TellFollowers(t.Touched, &t.Effects)
+	c.hub.WakeFollowers(t.Touched, &t.Effects)
 	c.wake.publish(&t.Effects, rider)
 }
 
@@ -79,7 +79,7 @@ func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome prov
 	rider.strand(err)
 	fx := t.Effects
 	fx.Notices = nil // a notice says that something is stored
-	c.hub.TellFollowers(t.Touched, &fx)
+	c.hub.WakeFollowers(t.Touched, &fx)
 	c.wake.hint(&fx)
 }
 

@@ -28,7 +28,7 @@ const (
 // writeWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
 func (c *commits) writeWarm(u *unit, fx *relational.Effects) (w warmCommit) {
 	made := c.made(u)
-	c.hub.Made(made) // before others can end them
+	c.hub.MarkAlive(made) // before others can end them
 	if step, ok := c.fuse(u, fx); ok {
 		w.xid, w.err = u.commitFused(step)
 	} else {
@@ -44,7 +44,7 @@ func (c *commits) writeWarm(u *unit, fx *relational.Effects) (w warmCommit) {
 // unmade makes the calls that wait for the instances look, because the outcome is unknown.
 func (c *commits) unmade(keys []provider.UUID) {
 	for _, key := range keys {
-		c.hub.Tell(key, nil)
+		c.hub.Wake(key, nil)
 	}
 }
 

@@ -236,7 +236,7 @@ func (d deleter) prune(ctx context.Context, req provider.PruneRequest) (res prov
 		return res, err
 	}
 	if req.Look {
-		return found.Looked(func(keys []provider.UUID) ([]int64, error) { return d.sizes(ctx, keys) })
+		return found.Preview(func(keys []provider.UUID) ([]int64, error) { return d.sizes(ctx, keys) })
 	}
 	res.Cursor = found.Cursor
 	for some := range slices.Chunk(found.Keys, pruneBatch) {

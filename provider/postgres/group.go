@@ -69,7 +69,7 @@ func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) 
 		members, stopped := crowd.take(queue)
 		if len(members) == 0 {
 			if stopped {
-				queue.Poke() // the other committers wait for the signal, too
+				queue.Wake() // the other committers wait for the signal, too
 				return
 			}
 			if queue.Len() > 0 { // another group is in flight
@@ -82,7 +82,7 @@ func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) 
 			continue
 		}
 		if len(members) == maxGroup {
-			queue.Poke() // there may be more
+			queue.Wake() // there may be more
 		}
 		alone := g.together(pool, members)
 		crowd.gather(queue, len(members)-len(alone))
@@ -100,10 +100,10 @@ func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) 
 // again queues a call for a later group, when the holder of its instance may be done. The holder is a fetch in most
 // cases. It returns false if the call has tried too often or must run alone for another reason.
 func (g *group) again(queue *relational.Queue, m *relational.Member) bool {
-	if m.Held == 0 || m.Held > quickTries || queue == g.renewals {
+	if m.Conflicts == 0 || m.Conflicts > quickTries || queue == g.renewals {
 		return false
 	}
-	pause(g.ctx, m.Held)
+	pause(g.ctx, m.Conflicts)
 	return queue.Return(m)
 }
 

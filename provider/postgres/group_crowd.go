@@ -96,10 +96,10 @@ func (c *crowd) leave(members []*relational.Member) {
 
 func (c *crowd) add(members []*relational.Member, n int) {
 	for _, m := range members {
-		if m.Taken == nil {
-			m.Taken = c.keysOf(m) // the ID may be given to another instance meanwhile
+		if m.Reserved == nil {
+			m.Reserved = c.keysOf(m) // the ID may be given to another instance meanwhile
 		}
-		for _, key := range m.Taken {
+		for _, key := range m.Reserved {
 			if c.keys[key] += n; c.keys[key] == 0 {
 				delete(c.keys, key)
 			}
@@ -109,12 +109,12 @@ func (c *crowd) add(members []*relational.Member, n int) {
 
 // free reports whether no group in flight changes what a call needs. take holds the lock.
 func (c *crowd) free(m *relational.Member) bool {
-	if m.Passed == maxPassed {
+	if m.Skipped == maxPassed {
 		return true
 	}
 	for _, key := range c.keysOf(m) {
 		if c.keys[key] > 0 {
-			m.Passed++
+			m.Skipped++
 			return false
 		}
 	}

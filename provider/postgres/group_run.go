@@ -106,9 +106,9 @@ func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, 
 			v.done = append(v.done, m)
 		case needsMore(err):
 			if errors.Is(err, errHeld) {
-				m.Held++
+				m.Conflicts++
 			} else {
-				m.Held = 0
+				m.Conflicts = 0
 			}
 			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
 				v.kind = need

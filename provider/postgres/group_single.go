@@ -66,7 +66,7 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 	}
 	if step, ok = l.g.commits.fuse(l.u, &l.t.Effects); ok {
 		l.made = l.g.commits.made(l.u)
-		l.g.commits.hub.Made(l.made) // before others can end them
+		l.g.commits.hub.MarkAlive(l.made) // before others can end them
 	}
 	return step, ok
 }
@@ -95,7 +95,7 @@ func (l *leader) end() {
 	}
 	l.g.crowd.leave(l.members)
 	if l.g.queue.Len() > 0 {
-		l.g.queue.Poke()
+		l.g.queue.Wake()
 	}
 }
 

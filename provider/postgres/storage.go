@@ -52,16 +52,16 @@ func (s storage) Leases(_ relational.Queryer, now provider.Time) (func(string, i
 // Skew implements [relational.Storage]. There is one clock.
 func (s storage) Skew() int64 { return 0 }
 
-// LookFailed implements [relational.Storage].
-func (s storage) LookFailed(err error) {
+// PollFailed implements [relational.Storage].
+func (s storage) PollFailed(err error) {
 	s.db.opts.Logger.Warn("perdure postgres: looking for changes failed, calls that wait for one return up to 15 s late", "error", err)
 }
 
 // Now implements [relational.Storage].
 func (s storage) Now() provider.Time { return s.clock.latest() }
 
-// Told implements [relational.Storage].
-func (s storage) Told(now provider.Time) { s.clock.told(now) }
+// ObserveTime implements [relational.Storage].
+func (s storage) ObserveTime(now provider.Time) { s.clock.told(now) }
 
 // queries are shared statements on a connection.
 type queries struct {
@@ -195,8 +195,8 @@ func (r *row) Blob(i int) []byte {
 	return decoded[[]byte](r, i)
 }
 
-// Sound implements [relational.Row]. The server has checksums of its own.
-func (r *row) Sound(i int) []byte { return r.Blob(i) }
+// VerifiedBlob implements [relational.Row]. The server has checksums of its own.
+func (r *row) VerifiedBlob(i int) []byte { return r.Blob(i) }
 
 // UUID implements [relational.Row].
 func (r *row) UUID(i int) (u provider.UUID) {
@@ -206,8 +206,8 @@ func (r *row) UUID(i int) (u provider.UUID) {
 	return decoded[pgtype.UUID](r, i).Bytes
 }
 
-// Known implements [relational.Row].
-func (r *row) Known(i int) {
+// NotNull implements [relational.Row].
+func (r *row) NotNull(i int) {
 	if r.values[i] == nil && r.bad == nil {
 		r.bad = fmt.Errorf("%w: column %s is null", errRow, r.fields[i].Name)
 	}

@@ -59,7 +59,7 @@ func (us *units) on(ctx context.Context, conn *pgx.Conn) *unit {
 		inboxRows: inboxRows{inbox: make(map[provider.UUID]*inbox)},
 		taskRows: taskRows{
 			tasks: make(map[provider.TaskRef]*relational.Task), heldTasks: make(map[provider.TaskRef]struct{}),
-			turns: make(map[relational.Lane]relational.Turns),
+			turns: make(map[relational.Lane]relational.LaneRanks),
 		},
 		effects: relational.NewEffects(),
 	}

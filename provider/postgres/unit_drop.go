@@ -12,8 +12,8 @@ const sqlBuryMessage = `WITH gone AS (DELETE FROM perdure.inbox WHERE key = $1 A
 		SELECT false, key, $3, execution, event_id, kind, timer, '', '', 0, $4, $5, payload FROM gone)
 	SELECT coalesce(octet_length(payload), 0)::bigint FROM gone`
 
-// BuryMessage implements [relational.Rows].
-func (r *inboxRows) BuryMessage(h *relational.Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error) {
+// DeadLetterMessage implements [relational.Rows].
+func (r *inboxRows) DeadLetterMessage(h *relational.Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error) {
 	if _, err := r.box(h.Key); err != nil {
 		return 0, false, err
 	}

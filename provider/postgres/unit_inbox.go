@@ -106,7 +106,7 @@ func (r *inboxRows) Waiting(key provider.UUID, named []int64, fn func(relational
 	if err != nil {
 		return err
 	}
-	if !box.complete && box.first >= relational.ClosingLook { // a closing commit with very many
+	if !box.complete && box.first >= relational.ClosingMessages { // a closing commit with very many
 		return r.readWaiting(key, fn)
 	}
 	for i, w := range box.list {
@@ -246,7 +246,7 @@ func (b *inbox) note(event, id int64) {
 }
 
 // RemoveMessages implements [relational.Rows].
-func (r *inboxRows) RemoveMessages(key provider.UUID, meal relational.Meal) error {
+func (r *inboxRows) RemoveMessages(key provider.UUID, meal relational.Consumed) error {
 	for _, place := range meal.Places {
 		r.eat(key, place.ID)
 	}
@@ -305,8 +305,8 @@ func (r *inboxRows) RemoveTimers(key provider.UUID, execution int64) error {
 	return nil
 }
 
-// BuryInbox implements [relational.Rows].
-func (r *inboxRows) BuryInbox(h *relational.Head, reason string, now provider.Time) error {
+// DeadLetterInbox implements [relational.Rows].
+func (r *inboxRows) DeadLetterInbox(h *relational.Head, reason string, now provider.Time) error {
 	r.t.ops.letters = append(r.t.ops.letters, inboxLetter{h.Key, h.ID, reason, now})
 	return nil
 }

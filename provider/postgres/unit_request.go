@@ -13,8 +13,8 @@ const (
 	sqlForget = `DELETE FROM perdure.request WHERE key = $1 AND number <= $2`
 )
 
-// Remember implements [relational.Rows]. The lock of the instance keeps others out.
-func (r *inboxRows) Remember(key provider.UUID, request string) (fresh bool, err error) {
+// AddRequest implements [relational.Rows]. The lock of the instance keeps others out.
+func (r *inboxRows) AddRequest(key provider.UUID, request string) (fresh bool, err error) {
 	rows, err := r.t.query(sqlRemember, uuid(key), request)
 	if err != nil {
 		return false, err

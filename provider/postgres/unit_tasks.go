@@ -15,7 +15,7 @@ type taskRows struct {
 	t         *txn
 	tasks     map[provider.TaskRef]*relational.Task
 	heldTasks map[provider.TaskRef]struct{}
-	turns     map[relational.Lane]relational.Turns
+	turns     map[relational.Lane]relational.LaneRanks
 }
 
 const (
@@ -227,8 +227,8 @@ func (r *taskRows) ResumeTasks(fx *relational.Effects, h *relational.Head) error
 	return rows.Err()
 }
 
-// BuryTask implements [relational.Rows].
-func (r *taskRows) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
+// DeadLetterTask implements [relational.Rows].
+func (r *taskRows) DeadLetterTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
 	kind, known := r.t.kinds.get().ByTask[task.Kind]
 	if !known {
 		return &needError{numbers: []int64{task.Kind}}
@@ -254,13 +254,13 @@ func (r *taskRows) queueTurns(b *pgx.Batch, lanes []relational.Lane) {
 	for _, of := range lanes {
 		if _, known := r.turns[of]; !known {
 			queues, keys = append(queues, of.Queue), append(keys, of.Key)
-			r.turns[of] = relational.Turns{}
+			r.turns[of] = relational.LaneRanks{}
 		}
 	}
 	b.Queue(r.t.db.names.sql(sqlTurns), queues, keys).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var of relational.Lane
-			var waiting relational.Turns
+			var waiting relational.LaneRanks
 			if err := rows.Scan(&of.Queue, &of.Key, &waiting.First, &waiting.Last); err != nil {
 				return err
 			}
@@ -270,8 +270,8 @@ func (r *taskRows) queueTurns(b *pgx.Batch, lanes []relational.Lane) {
 	})
 }
 
-// Turns implements [relational.Rows].
-func (r *taskRows) Turns(of relational.Lane) (relational.Turns, error) {
+// LaneRanks implements [relational.Rows].
+func (r *taskRows) LaneRanks(of relational.Lane) (relational.LaneRanks, error) {
 	waiting, known := r.turns[of]
 	if !known {
 		return waiting, &needError{needs: relational.Needs{Lanes: []relational.Lane{of}}}
@@ -282,6 +282,6 @@ func (r *taskRows) Turns(of relational.Lane) (relational.Turns, error) {
 // takeTurn records that a task was added to a lane, for later calls of the group.
 func (r *taskRows) takeTurn(of relational.Lane, task *relational.Task) {
 	before := r.turns[of]
-	r.turns[of] = relational.Turns{First: before.First, Last: max(before.Last, task.Rank)}
+	r.turns[of] = relational.LaneRanks{First: before.First, Last: max(before.Last, task.Rank)}
 	r.t.ops.later(func() { r.turns[of] = before })
 }

@@ -133,7 +133,7 @@ func (w *wake) deliver(in *signal, but *parked) {
 	w.kinds.note(in)
 	w.parking.hear(in, but)
 	for _, key := range in.Changed {
-		w.hub.Tell(key, nil)
+		w.hub.Wake(key, nil)
 	}
 	w.hub.Announce(in.Notices)
 	for _, id := range in.Answers {
@@ -144,7 +144,7 @@ func (w *wake) deliver(in *signal, but *parked) {
 // wakeAll makes all calls look, because notifications may have been lost.
 func (w *wake) wakeAll() {
 	w.kinds.stale.Store(true)
-	w.hub.Doubt()
+	w.hub.ForgetAlive()
 	w.parking.rouse()
 	w.hub.Recheck()
 }

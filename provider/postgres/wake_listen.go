@@ -90,7 +90,7 @@ func (w *wake) listen(conn *pgx.Conn) error {
 	defer func() {
 		w.hears.Store(false)
 		w.kinds.stale.Store(true)
-		w.hub.Doubt()
+		w.hub.ForgetAlive()
 		if w.ctx.Err() == nil {
 			w.wakeAll() // calls that sleep until they hear of something look now and then from here on
 		}
@@ -113,7 +113,7 @@ func (w *wake) listen(conn *pgx.Conn) error {
 		default:
 			w.deliver(&in, nil)
 			for _, key := range in.Changed {
-				w.hub.TellKey(key)
+				w.hub.WakeFollowersOf(key)
 			}
 		}
 	}

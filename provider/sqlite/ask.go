@@ -86,7 +86,7 @@ func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, key p
 	deadline := time.NewTimer(req.Wait)
 	defer deadline.Stop()
 	for {
-		elsewhere := as.store.hub.Elsewhere()
+		recheck := as.store.hub.NextRecheck()
 		res, ok, err := as.answerOf(ctx, req.AskID, key)
 		if errors.Is(err, provider.ErrNotFound) {
 			res, err = lastAnswer(ch, err)
@@ -100,7 +100,7 @@ func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, key p
 			if !a.Unread {
 				return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
 			}
-		case <-elsewhere:
+		case <-recheck:
 		case <-deadline.C:
 			<-as.withdrawAsk(req.AskID).Done
 			return lastAnswer(ch, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer))
@@ -128,7 +128,7 @@ func lastAnswer(ch <-chan relational.Answer, err error) (provider.AskResult, err
 
 // answerOf reads an answer that another process stored. It returns ErrNotFound if the instance is gone.
 func (as *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provider.AskResult, ok bool, err error) {
-	as.store.writer.looks.Add(1)
+	as.store.writer.answerReads.Add(1)
 	gone := false
 	err = as.read(ctx, "ask", func(c *conn) error {
 		_, err := c.one(context.WithoutCancel(ctx), sqlAnswerOf, func(r *row) { ok, res.Payload, gone = r.bool(0), r.blob(1), r.bool(2) }, id, key)
@@ -143,7 +143,7 @@ func (as *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provid
 
 // withdrawAsk queues the removal of a question.
 func (as *asks) withdrawAsk(id provider.UUID) *relational.Member {
-	return as.store.writer.later("ask", func(t *tx) error { return t.do(sqlDropAsk, id) })
+	return as.store.writer.submit("ask", func(t *tx) error { return t.do(sqlDropAsk, id) })
 }
 
 // FetchAsks implements [provider.Asker].
@@ -155,10 +155,10 @@ func (fs *fetches) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 	for _, c := range req.Capabilities {
 		f.caps[c] = struct{}{}
 	}
-	call := &parked{
+	call := &waitingFetch{
 		op: "fetch asks", wants: func(t *tx) bool { return t.Effects.Asks }, find: f.find, take: f.take, undo: f.undo,
 	}
-	if err := fs.park(ctx, call, req.Wait); err != nil {
+	if err := fs.await(ctx, call, req.Wait); err != nil {
 		return provider.FetchAsksResult{}, err
 	}
 	if f.res.Now == 0 {
@@ -167,7 +167,7 @@ func (fs *fetches) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 	return f.res, nil
 }
 
-// An askFetch is one parked FetchAsks. The writer owns it until the call is done.
+// An askFetch is one waiting FetchAsks. The writer owns it until the call is done.
 type askFetch struct {
 	log  *slog.Logger
 	req  provider.FetchAsksRequest

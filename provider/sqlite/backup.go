@@ -32,7 +32,7 @@ func (sv *saver) Backup(ctx context.Context, path string) error {
 	}
 	err = sv.save(ctx, part)
 	if err == nil {
-		err = settle(part, full)
+		err = finishCopy(part, full)
 	}
 	if err != nil {
 		err = errors.Join(err, remove(part))
@@ -46,7 +46,7 @@ func (sv *saver) save(ctx context.Context, to string) (err error) {
 		return err
 	}
 	defer sv.door.Leave()
-	if err := sv.store.misplaced(); err != nil {
+	if err := sv.store.pathError(); err != nil {
 		return err
 	}
 	if err := reserve(to, sv.store.path); err != nil {
@@ -90,8 +90,8 @@ func reserve(path, original string) error {
 	return file.Close() //nolint:wrapcheck // failed wraps it once, with the method's name
 }
 
-// settle makes the copy durable under its name.
-func settle(part, full string) error {
+// finishCopy makes the copy durable under its name.
+func finishCopy(part, full string) error {
 	f, err := os.OpenFile(part, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)

@@ -6,30 +6,30 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A claimer tries the parked fetches in the writer's transaction.
+// A claimer tries the waiting fetches in the writer's transaction.
 type claimer struct {
 	committer  *committer
 	tx         *tx // of the committer
-	parking    *parking
-	complaints *complaints
-	met        []*damage // not yet shown on its instances
-	unswept    time.Time // until when leases are not swept, because of damage
+	waiters    *waiters
+	logLimiter *logLimiter
+	damages    []*damage // not yet shown on its instances
+	sweepAfter time.Time // when leases are swept again, after damage
 }
 
-// serve claims for parked calls inside the group's transaction, or in one of its own if a search finds something.
-// Damage that it meets asks for a second run, with savepoints.
-func (cl *claimer) serve(foreign, savepoints bool) ([]*parked, error) {
-	t, a := cl.tx, cl.tx.agenda
+// serve claims for waiting calls inside the group's transaction, or in one of its own if a search finds something.
+// Damage that it finds asks for a second run, with savepoints.
+func (cl *claimer) serve(changed, savepoints bool) ([]*waitingFetch, error) {
+	t, s := cl.tx, cl.tx.schedule
 	if !cl.committer.begun {
 		t.skew = t.clock.skew()
 		t.tick()
 	}
-	all := foreign || a.passed(t.Now, t.Elapsed)
-	a.tried = tried{served: true, all: all, now: t.Now, elapsed: t.Elapsed}
-	calls := cl.parking.candidates(t, all)
-	t.quiet.stir(t)
+	all := changed || s.passed(t.Now, t.Elapsed)
+	s.tried = tried{served: true, all: all, now: t.Now, elapsed: t.Elapsed}
+	calls := cl.waiters.candidates(t, all)
+	t.emptyKinds.invalidate(t)
 	if all {
-		clear(t.quiet)
+		clear(t.emptyKinds)
 	}
 	if len(calls) == 0 {
 		return nil, nil
@@ -42,13 +42,13 @@ func (cl *claimer) serve(foreign, savepoints bool) ([]*parked, error) {
 	}
 	try, sweep := cl.try, cl.sweep
 	if savepoints {
-		try, sweep = cl.tryApart, cl.sweepApart
+		try, sweep = cl.tryInSavepoint, cl.sweepInSavepoint
 	}
-	if t.Elapsed >= a.elapsed || a.stale {
+	if t.Elapsed >= s.elapsed || s.stale {
 		if err := sweep(); err != nil {
 			return calls, rerunFor(err)
 		}
-		t.quiet.stir(t)
+		t.emptyKinds.invalidate(t)
 	}
 	for _, c := range calls {
 		if c.err != nil { // it failed in the run before
@@ -69,7 +69,7 @@ func rerunFor(err error) error {
 }
 
 // try claims for one call.
-func (cl *claimer) try(c *parked) error {
+func (cl *claimer) try(c *waitingFetch) error {
 	if !cl.committer.begun {
 		found, err := c.find(cl.tx)
 		if err != nil || !found {
@@ -87,9 +87,9 @@ func (cl *claimer) try(c *parked) error {
 	return cl.tx.Flush()
 }
 
-// tryApart is try in a savepoint. Damage that the call meets undoes nothing of others: the
-// item is passed over when the group runs again. Damage to what is common to all fails the call.
-func (cl *claimer) tryApart(c *parked) error {
+// tryInSavepoint is try in a savepoint. Damage that the call finds undoes nothing of others: the
+// item is skipped when the group runs again. Damage to what is common to all fails the call.
+func (cl *claimer) tryInSavepoint(c *waitingFetch) error {
 	found, own := c.find(cl.tx)
 	if own == nil && !found {
 		return nil
@@ -111,14 +111,14 @@ func (cl *claimer) tryApart(c *parked) error {
 	if !damaged(own) {
 		return own
 	}
-	if !cl.meet(own) {
+	if !cl.noteDamage(own) {
 		c.err = failed(c.op, own, provider.OutcomeNothing)
 	}
 	return errRerun
 }
 
-// failParked gives a storage error to the calls that were tried.
-func failParked(calls []*parked, err error) {
+// failWaiting gives a storage error to the calls that were tried.
+func failWaiting(calls []*waitingFetch, err error) {
 	for _, c := range calls {
 		c.err, c.found = failed(c.op, err, outcomeOfAbort(err)), false
 	}

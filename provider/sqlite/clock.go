@@ -31,11 +31,11 @@ type clock struct {
 	uptime func() int64                            // for tests, in place of bootMicros
 	offset atomic.Int64
 
-	mu     sync.Mutex
-	last   int64         // the store's time when anchor was read
-	anchor time.Duration // on the monotonic clock
-	behind bool          // the wall clock was set back
-	news   bool          // the step is not yet stored
+	mu          sync.Mutex
+	last        int64         // the store's time when anchor was read
+	anchor      time.Duration // on the monotonic clock
+	behind      bool          // the wall clock was set back
+	stepUnsaved bool          // the step is not yet stored
 }
 
 //nolint:gochecknoglobals // where the monotonic clock counts from
@@ -64,7 +64,7 @@ func (c *clock) wall() provider.Time {
 		return provider.Time(wall)
 	}
 	if !c.behind {
-		c.behind, c.news = true, true
+		c.behind, c.stepUnsaved = true, true
 	}
 	now := c.last + passed - passed/slew
 	if wall >= now {
@@ -89,9 +89,9 @@ func (c *clock) atLeast(at provider.Time) {
 func (c *clock) stepped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	news := c.news
-	c.news = false
-	return news
+	unsaved := c.stepUnsaved
+	c.stepUnsaved = false
+	return unsaved
 }
 
 // skew returns wall minus elapsed. It reads one clock between two readings of the other: a process that was stopped between two single

@@ -129,7 +129,7 @@ func TestHazard25_SetBackClockHidesNoMessages(t *testing.T) {
 		t.Errorf("the store's time is %v ahead of what it was", time.Duration(res.Now-two.Now)*time.Microsecond)
 	}
 	await(t, "the step to be stored", func() bool {
-		p.store.writer.queue.Poke()
+		p.store.writer.queue.Wake()
 		saved := int64(0)
 		err := p.read(t.Context(), "test", func(c *conn) (err error) {
 			saved, err = c.integer(t.Context(), `SELECT count(*) FROM perdure_meta WHERE name = 'time'`)

@@ -11,7 +11,7 @@ func BenchmarkCommit(b *testing.B) {
 	for _, size := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
 			p := openTest(b, filepath.Join(b.TempDir(), "bench.db"), Options{})
-			chains, told := make([]*chain, size), make(chan error, size)
+			chains, results := make([]*chain, size), make(chan error, size)
 			for i := range chains {
 				chains[i] = startChain(b, p, fmt.Sprint(i))
 			}
@@ -21,13 +21,13 @@ func BenchmarkCommit(b *testing.B) {
 				b.StopTimer()
 				release := hold(b, p)
 				for _, c := range chains {
-					go func() { told <- c.step(b) }()
+					go func() { results <- c.step(b) }()
 				}
 				await(b, "the batch", func() bool { return queued(p) == size })
 				b.StartTimer()
 				release()
 				for range chains {
-					if err := <-told; err != nil {
+					if err := <-results; err != nil {
 						b.Fatal(err)
 					}
 				}

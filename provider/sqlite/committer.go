@@ -12,22 +12,22 @@ import (
 type committer struct {
 	store   *store
 	tx      *tx
-	foreign *foreign
+	others  *otherProcesses
 	begun   bool
 	rows    map[provider.UUID]*provider.Instance // of the transaction, for the calls that wait for them
 	turns   atomic.Int64
 	dropped atomic.Int64
 }
 
-// afresh begins a transaction's count of what it did.
-func (c *committer) afresh() {
+// reset begins a transaction's count of what it did.
+func (c *committer) reset() {
 	c.tx.Effects, c.tx.Changes, c.tx.owners.added = relational.NewEffects(), 0, nil
 	c.tx.Touched = c.tx.Touched[:0]
 }
 
 // run runs fn in a transaction of its own.
 func (c *committer) run(fn func() error) error {
-	c.afresh()
+	c.reset()
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -43,34 +43,34 @@ func (c *committer) begin() error {
 	if c.begun {
 		return nil
 	}
-	if err := c.store.gate.enter(); err != nil {
+	if err := c.store.writeQueue.enter(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	t := c.tx
 	if _, err := t.db.exec("BEGIN IMMEDIATE"); err != nil {
-		c.store.gate.leave()
-		return fmt.Errorf("begin: %w", c.store.whoHolds(err))
+		c.store.writeQueue.leave()
+		return fmt.Errorf("begin: %w", c.store.explainBusy(err))
 	}
 	c.begun = true
 	t.skew = t.clock.skew()
 	t.tick()
-	if err := c.look(); err != nil {
+	if err := c.poll(); err != nil {
 		c.rollback()
 		return fmt.Errorf("begin: %w", err)
 	}
 	if len(t.Heads) > maxHeads {
 		clear(t.Heads)
-		clear(t.made)
+		clear(t.rowCache)
 	}
 	return nil
 }
 
-// look looks for commits of other processes, which void all that is cached of the file.
-func (c *committer) look() error {
-	void, err := c.foreign.look(c.tx.db, c.begun)
-	if void {
+// poll polls for commits of other processes, which make all that is cached of the file stale.
+func (c *committer) poll() error {
+	stale, err := c.others.poll(c.tx.db, c.begun)
+	if stale {
 		c.forget()
-		c.tx.agenda.stale = true
+		c.tx.schedule.stale = true
 	}
 	return err
 }
@@ -79,9 +79,9 @@ func (c *committer) look() error {
 func (c *committer) forget() {
 	t := c.tx
 	t.Forget()
-	clear(t.made)
-	clear(t.quiet)
-	c.store.hub.Doubt()
+	clear(t.rowCache)
+	clear(t.emptyKinds)
+	c.store.hub.ForgetAlive()
 	t.forgetKinds()
 }
 
@@ -94,7 +94,7 @@ func (c *committer) commit() error {
 	if c.tx.Changes == 0 {
 		c.begun = false
 		_, err := c.tx.db.exec("ROLLBACK")
-		c.store.gate.leave()
+		c.store.writeQueue.leave()
 		return err
 	}
 	c.attachRows()
@@ -103,16 +103,16 @@ func (c *committer) commit() error {
 		c.rollback()
 		return &commitError{err}
 	}
-	c.begun, c.tx.read.made = false, false
-	c.foreign.committed()
-	c.store.gate.leave()
+	c.begun, c.tx.read.added = false, false
+	c.others.committed()
+	c.store.writeQueue.leave()
 	return nil
 }
 
 // rollback ends a transaction that failed. If SQLite has ended it already, the statement fails and there is nothing to undo.
 func (c *committer) rollback() {
 	c.forget()
-	c.tx.read.made = false
+	c.tx.read.added = false
 	if !c.begun {
 		return
 	}
@@ -120,11 +120,11 @@ func (c *committer) rollback() {
 	if _, err := c.tx.db.exec("ROLLBACK"); err != nil && !noTransaction(err) {
 		c.store.log.Error("perdure sqlite: rollback failed", "path", c.store.path, "error", err)
 	}
-	c.store.gate.leave()
+	c.store.writeQueue.leave()
 }
 
 // guard runs fn in a savepoint. A fault of fn's own undoes all that fn did and leaves the transaction whole, unless it asks
-// for a rerun, too. It is returned apart from an error that ends the transaction.
+// for a rerun, too. It is returned separately from an error that ends the transaction.
 func (c *committer) guard(fn func() error) (own, err error) {
 	t := c.tx
 	if err := t.Flush(); err != nil {
@@ -167,18 +167,18 @@ func (c *committer) publish() {
 	c.turns.Add(fx.Commits)
 	c.dropped.Add(fx.Dropped)
 	t.owners.commit()
-	t.quiet.stir(t)
-	t.agenda.foresee(fx.Due, fx.ElapsedDue)
-	hub.Made(fx.Made)
+	t.emptyKinds.invalidate(t)
+	t.schedule.lowerDue(fx.Due, fx.ElapsedDue)
+	hub.MarkAlive(fx.Created)
 	for _, key := range fx.Changed {
-		hub.Tell(key, c.rowOf(key))
-		delete(t.made, key)
+		hub.Wake(key, c.rowOf(key))
+		delete(t.rowCache, key)
 	}
 	for _, a := range fx.Answers {
 		hub.Reply(a)
 	}
 	hub.Announce(fx.Notices)
-	hub.TellFollowers(t.Touched, fx)
+	hub.WakeFollowers(t.Touched, fx)
 }
 
 // attachRows reads the rows that waiting calls will want.
@@ -198,7 +198,7 @@ func (c *committer) attachRows() {
 func (c *committer) rowOf(key provider.UUID) *provider.Instance {
 	row := c.rows[key]
 	if row == nil && c.store.hub.Watched(key) {
-		if in, ok := c.tx.recall(key); ok {
+		if in, ok := c.tx.cachedInstance(key); ok {
 			row = &in
 		}
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 //nolint:gochecknoglobals // constant
-var sqlGiveBack = fmt.Sprintf("PRAGMA incremental_vacuum(%d)", compactPages)
+var sqlReleasePages = fmt.Sprintf("PRAGMA incremental_vacuum(%d)", compactPages)
 
 // Compact implements [provider.Compactor]. A file shrinks when SQLite next folds its log into it.
 func (cl *cleaner) Compact(ctx context.Context, req provider.CompactRequest) (res provider.CompactResult, err error) {
@@ -49,7 +49,7 @@ func (cl *cleaner) Compact(ctx context.Context, req provider.CompactRequest) (re
 	}
 	if !req.Rebuild && !before.Fixed {
 		for freed := int64(0); freed < req.Bytes && freed < before.Free; {
-			n, err := cl.giveBack(ctx)
+			n, err := cl.releasePages(ctx)
 			if err != nil {
 				return res, err
 			}
@@ -80,8 +80,8 @@ func (cl *cleaner) space(ctx context.Context) (res provider.CompactResult, err e
 	return res, err
 }
 
-// giveBack gives back some pages in a transaction of its own, and returns their bytes.
-func (cl *cleaner) giveBack(ctx context.Context) (int64, error) {
+// releasePages gives back some pages in a transaction of its own, and returns their bytes.
+func (cl *cleaner) releasePages(ctx context.Context) (int64, error) {
 	return write(ctx, cl.handle, "compact", 0, func(t *tx, freed *int64) error {
 		if err := t.Flush(); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (cl *cleaner) giveBack(ctx context.Context) (int64, error) {
 		if err != nil {
 			return err
 		}
-		if err := t.each(sqlGiveBack, func(*row) error { return nil }); err != nil {
+		if err := t.each(sqlReleasePages, func(*row) error { return nil }); err != nil {
 			return err
 		}
 		after, err := t.integer(sqlPages)
@@ -111,10 +111,10 @@ func (cl *cleaner) rebuild(ctx context.Context) (err error) {
 	}
 	defer cl.door.Leave()
 	s := cl.store
-	if err := s.gate.enter(ctx.Done(), cl.door.Closing); err != nil {
+	if err := s.writeQueue.enter(ctx.Done(), cl.door.Closing); err != nil {
 		return failed("compact", err, provider.OutcomeNothing)
 	}
-	defer s.gate.leave()
+	defer s.writeQueue.leave()
 	c, err := connect(ctx, s.dsn)
 	if err != nil {
 		return failed("compact", err, provider.OutcomeNothing)

@@ -47,16 +47,16 @@ func TestCompactGivesSpaceBack(t *testing.T) {
 	if _, err := p.Prune(t.Context(), provider.PruneRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	look, err := p.Compact(t.Context(), provider.CompactRequest{})
-	if err != nil || look.Fixed || look.Freed != 0 || look.Free < 2<<20 {
-		t.Fatalf("before: %+v %v, want more than 2 MiB free", look, err)
+	before, err := p.Compact(t.Context(), provider.CompactRequest{})
+	if err != nil || before.Fixed || before.Freed != 0 || before.Free < 2<<20 {
+		t.Fatalf("before: %+v %v, want more than 2 MiB free", before, err)
 	}
 	part, err := p.Compact(t.Context(), provider.CompactRequest{Bytes: 1 << 20})
 	if err != nil || part.Freed < 1<<20 || part.Freed > 2<<20 {
 		t.Fatalf("a part: %+v %v, want 1 MiB freed", part, err)
 	}
 	all, err := p.Compact(t.Context(), provider.CompactRequest{Bytes: 1 << 40})
-	if err != nil || all.Free != 0 || all.Size+all.Freed+part.Freed != look.Size {
+	if err != nil || all.Free != 0 || all.Size+all.Freed+part.Freed != before.Size {
 		t.Fatalf("all: %+v %v, want nothing free", all, err)
 	}
 	if err := p.Close(); err != nil {

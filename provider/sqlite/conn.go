@@ -23,10 +23,10 @@ type conn struct {
 }
 
 type statement struct {
-	raw  driver.Stmt
-	exec driver.StmtExecContext
-	ask  driver.StmtQueryContext
-	row  row
+	raw   driver.Stmt
+	exec  driver.StmtExecContext
+	query driver.StmtQueryContext
+	row   row
 }
 
 var errDriver = errors.New("the SQLite driver lacks a method that this package needs")
@@ -57,11 +57,11 @@ func (c *conn) prepare(sql string) (*statement, error) {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
 	exec, ok1 := raw.(driver.StmtExecContext)
-	ask, ok2 := raw.(driver.StmtQueryContext)
+	query, ok2 := raw.(driver.StmtQueryContext)
 	if !ok1 || !ok2 {
 		return nil, errors.Join(errDriver, raw.Close())
 	}
-	s := &statement{raw: raw, exec: exec, ask: ask}
+	s := &statement{raw: raw, exec: exec, query: query}
 	c.stmts[sql] = s
 	return s, nil
 }
@@ -136,7 +136,7 @@ func (c *conn) each(ctx context.Context, sql string, fn func(*row) error, args .
 	if err != nil {
 		return err
 	}
-	rows, err := s.ask.QueryContext(ctx, c.bind(args))
+	rows, err := s.query.QueryContext(ctx, c.bind(args))
 	if err != nil {
 		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}

@@ -44,7 +44,7 @@ func (s countedStatement) QueryContext(ctx context.Context, args []driver.NamedV
 func count(t *testing.T, p *Provider) *atomic.Int64 {
 	t.Helper()
 	n, done := new(atomic.Int64), make(chan struct{})
-	p.store.writer.later("count", func(*tx) error {
+	p.store.writer.submit("count", func(*tx) error {
 		c := p.store.writer.conn
 		for _, s := range c.stmts {
 			_ = s.raw.Close() // it repeats the statement's own error
@@ -122,7 +122,7 @@ func TestCostsOfStatements(t *testing.T) {
 	costs.Check(t, "sqlite", figures)
 }
 
-// fetchAsNodesDo returns a fetch that finds no tasks and claims sessions in a store that has none. One such fetch is parked until
+// fetchAsNodesDo returns a fetch that finds no tasks and claims sessions in a store that has none. One such fetch waits until
 // the test ends.
 func fetchAsNodesDo(t *testing.T, p *Provider) (fetch func(context.Context, time.Duration) error) {
 	t.Helper()

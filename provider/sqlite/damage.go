@@ -49,12 +49,12 @@ const maxDamage = 100
 const sqlHoldBack = `UPDATE perdure_instance SET fetch_at = NULL, lease_until = 0, blocked = 1, retry_at = 0, blocked_reason = 'corrupt',
 	blocked_message = ?, blocked_count = blocked_count + 1, blocked_since = ? WHERE key = ?`
 
-// meet notes a damaged item. It returns false if the error names none.
-func (cl *claimer) meet(err error) bool {
+// noteDamage notes a damaged item. It returns false if the error names none.
+func (cl *claimer) noteDamage(err error) bool {
 	d, ok := errors.AsType[*damage](err)
 	if ok {
-		cl.tx.agenda.shuns[d.ref] = time.Now().Add(shunFor)
-		cl.met = append(cl.met, d)
+		cl.tx.schedule.skips[d.ref] = time.Now().Add(skipFor)
+		cl.damages = append(cl.damages, d)
 	}
 	return ok
 }
@@ -62,26 +62,26 @@ func (cl *claimer) meet(err error) bool {
 // showDamage shows the instances of damaged items as Blocked. Blocked instances are not fetched. Their tasks are, and so
 // are instances whose flag cannot be written.
 func (cl *claimer) showDamage() {
-	for _, d := range cl.met {
+	for _, d := range cl.damages {
 		if d.written {
-			cl.complaints.add("fetches pass over an instance: its row cannot be written", d)
+			cl.logLimiter.report("fetches pass over an instance: its row cannot be written", d)
 			continue
 		}
-		cl.complaints.add("an instance is held back: something of it cannot be read", d)
+		cl.logLimiter.report("an instance is held back: something of it cannot be read", d)
 		if err := cl.holdBack(d); err != nil {
-			cl.complaints.add("a damaged instance cannot be shown as blocked", err)
+			cl.logLimiter.report("a damaged instance cannot be shown as blocked", err)
 		} else if d.ref.EventID == 0 {
-			delete(cl.tx.agenda.shuns, d.ref)
+			delete(cl.tx.schedule.skips, d.ref)
 		}
 	}
-	cl.met = cl.met[:0]
+	cl.damages = cl.damages[:0]
 }
 
 func (cl *claimer) holdBack(d *damage) error {
 	err := cl.committer.run(func() error {
 		cl.committer.forget()
 		_, err := cl.tx.exec(sqlHoldBack, d.Error(), cl.tx.Now, d.ref.Key)
-		cl.tx.News(d.ref.Key)
+		cl.tx.MarkChanged(d.ref.Key)
 		return err
 	})
 	if err == nil {
@@ -90,25 +90,25 @@ func (cl *claimer) holdBack(d *damage) error {
 	return err
 }
 
-// quietFor is how long the same complaint is not logged again.
-const quietFor = time.Minute
+// logRepeatAfter is how long the same fault is not logged again.
+const logRepeatAfter = time.Minute
 
-// complaints are the faults that no call returns.
-type complaints struct {
+// A logLimiter logs the faults that no call returns, each at most once in logRepeatAfter.
+type logLimiter struct {
 	log  *slog.Logger
 	path string
 	last map[string]time.Time
 }
 
-// add logs a fault, unless it was logged a short while ago.
-func (c *complaints) add(what string, err error) {
+// report logs a fault, unless it was logged a short while ago.
+func (l *logLimiter) report(what string, err error) {
 	text := what + err.Error()
-	if time.Since(c.last[text]) < quietFor {
+	if time.Since(l.last[text]) < logRepeatAfter {
 		return
 	}
-	if len(c.last) > maxHeads {
-		clear(c.last)
+	if len(l.last) > maxHeads {
+		clear(l.last)
 	}
-	c.last[text] = time.Now()
-	c.log.Error("perdure sqlite: "+what, "path", c.path, "error", err)
+	l.last[text] = time.Now()
+	l.log.Error("perdure sqlite: "+what, "path", l.path, "error", err)
 }

@@ -195,7 +195,7 @@ func TestDamagedInstanceRowsStopNobodyElse(t *testing.T) {
 	create(t, p, "new", "x")
 }
 
-// If one member of a group meets damage, it alone fails, and the others are stored.
+// If one member of a group finds damage, it alone fails, and the others are stored.
 func TestHazard17_DamageOfOneMemberLeavesTheOthersAlone(t *testing.T) {
 	p, bad := damagedStore(t, "request-of-good-%03d", wreckPage)
 	release := hold(t, p)

@@ -22,11 +22,11 @@ const (
 	// An abandoned child outlives its parent, so a plain delete must not remove it while it runs.
 	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT ? UNION SELECT i.key FROM perdure_instance i JOIN tree
 		ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure_instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
-	// The ended instances to look at, oldest end first. The index of ends has the keys, too.
-	sqlLooked = `SELECT l.ended_at, l.key FROM perdure_instance l WHERE l.ended_at > 0 AND l.ended_at >= ?2 AND l.ended_at <= ?1
+	// The ended instances to scan, oldest end first. The index of ends has the keys, too.
+	sqlScanned = `SELECT l.ended_at, l.key FROM perdure_instance l WHERE l.ended_at > 0 AND l.ended_at >= ?2 AND l.ended_at <= ?1
 		AND (l.ended_at > ?2 OR l.key > ?3) ORDER BY l.ended_at, l.key LIMIT `
 	// Instances that cannot be pruned must not fill the page.
-	sqlPrunable = `SELECT i.ended_at, i.key FROM (` + sqlLooked + `?4) d CROSS JOIN perdure_instance i ON i.key = d.key WHERE (i.parent_key IS NULL
+	sqlPrunable = `SELECT i.ended_at, i.key FROM (` + sqlScanned + `?4) d CROSS JOIN perdure_instance i ON i.key = d.key WHERE (i.parent_key IS NULL
 		OR NOT EXISTS (SELECT 1 FROM perdure_instance p WHERE p.key = i.parent_key AND p.execution <= i.parent_execution))
 		AND (?5 IS NULL OR i.kind IN (SELECT k.id FROM perdure_kind k WHERE k.name IN (SELECT value FROM json_each(?5))))
 		AND (?6 IS NULL OR i.kind NOT IN (SELECT k.id FROM perdure_kind k WHERE k.name IN (SELECT value FROM json_each(?6))))
@@ -35,8 +35,8 @@ const (
 		ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure_instance r ON r.key = tree.key WHERE r.status < 3
 		OR ?8 IS NOT NULL AND hex(r.key) IN (SELECT value FROM json_each(?8))))
 		ORDER BY i.ended_at, i.key LIMIT ?9`
-	sqlLookedLast = sqlLooked + `1 OFFSET ?4`
-	sqlTreeSize   = `WITH RECURSIVE tree (key) AS (SELECT ?1 UNION SELECT i.key FROM perdure_instance i JOIN tree
+	sqlScannedLast = sqlScanned + `1 OFFSET ?4`
+	sqlTreeSize    = `WITH RECURSIVE tree (key) AS (SELECT ?1 UNION SELECT i.key FROM perdure_instance i JOIN tree
 		ON i.parent_key = tree.key WHERE hex(i.key) NOT IN (SELECT value FROM json_each(?2))) SELECT count(*) FROM tree`
 )
 
@@ -80,7 +80,7 @@ func (t *tx) begin(h *relational.Head, s *removal) error {
 	if err := t.markDeleting(h); err != nil {
 		return err
 	}
-	if err := t.Flush(); err != nil { // children that others of the group have made count, too
+	if err := t.Flush(); err != nil { // children that others of the group have created count, too
 		return err
 	}
 	return t.removeSome([]provider.UUID{h.Key}, s)
@@ -199,7 +199,7 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 	if err := t.LeaveSessions(key); err != nil {
 		return 0, err
 	}
-	t.News(key)
+	t.MarkChanged(key)
 	return t.exec(`DELETE FROM perdure_instance WHERE key = ?`, key)
 }
 
@@ -215,23 +215,23 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 		return provider.PruneResult{}, refused("prune")
 	}
 	before := cl.store.clock.wall() - provider.Time(req.Age.Microseconds())
-	found, err := relational.FindPrunable(&req, func(from relational.Position, looks int) (relational.Prunable, error) {
-		return cl.prunable(ctx, &req, before, from, looks)
+	found, err := relational.FindPrunable(&req, func(from relational.Position, limit int) (relational.Prunable, error) {
+		return cl.prunable(ctx, &req, before, from, limit)
 	})
 	if err != nil {
 		return provider.PruneResult{}, err
 	}
 	if req.Look {
-		return found.Looked(func(keys []provider.UUID) ([]int64, error) { return cl.sizes(ctx, keys) })
+		return found.Preview(func(keys []provider.UUID) ([]int64, error) { return cl.sizes(ctx, keys) })
 	}
 	res := provider.PruneResult{Cursor: found.Cursor}
 	res.Instances, err = pruneAll(found.Keys, func(key provider.UUID) (int64, error) { return cl.prune(ctx, key) })
 	return res, err
 }
 
-// prunable returns which trees may go. It may look at many rows, so that no writer waits for it.
+// prunable returns which trees may go. It may scan many rows, so that no writer waits for it.
 func (cl *cleaner) prunable(
-	ctx context.Context, req *provider.PruneRequest, before provider.Time, from relational.Position, looks int,
+	ctx context.Context, req *provider.PruneRequest, before provider.Time, from relational.Position, limit int,
 ) (found relational.Prunable, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -243,12 +243,12 @@ func (cl *cleaner) prunable(
 				return nil
 			}
 		}
-		err := c.each(ctx, sqlPrunable, place(&found.Trees), before, from.At, from.Key[:], looks,
-			listed(req.Names), listed(req.ExceptNames), listed(req.Statuses), spared(req.Spare), req.Max)
+		err := c.each(ctx, sqlPrunable, place(&found.Trees), before, from.At, from.Key[:], limit,
+			jsonList(req.Names), jsonList(req.ExceptNames), jsonList(req.Statuses), jsonKeys(req.Spare), req.Max)
 		if err != nil {
 			return err
 		}
-		return c.each(ctx, sqlLookedLast, place(&found.Last), before, from.At, from.Key[:], looks-1)
+		return c.each(ctx, sqlScannedLast, place(&found.Last), before, from.At, from.Key[:], limit-1)
 	})
 	return found, err
 }
@@ -263,7 +263,7 @@ func (cl *cleaner) sizes(ctx context.Context, keys []provider.UUID) (all []int64
 			err := c.each(ctx, sqlTreeSize, func(r *row) error {
 				all = append(all, r.int(0))
 				return nil
-			}, key[:], spared(keys))
+			}, key[:], jsonKeys(keys))
 			if err != nil {
 				return err
 			}
@@ -273,17 +273,17 @@ func (cl *cleaner) sizes(ctx context.Context, keys []provider.UUID) (all []int64
 	return all, err
 }
 
-// spared returns keys as an argument for json_each, null for none.
-func spared(keys []provider.UUID) any {
+// jsonKeys returns keys as an argument for json_each, null for none.
+func jsonKeys(keys []provider.UUID) any {
 	texts := make([]string, len(keys))
 	for n, key := range keys {
 		texts[n] = fmt.Sprintf("%X", key[:])
 	}
-	return listed(texts)
+	return jsonList(texts)
 }
 
-// listed returns a list as an argument for json_each, null for an empty one.
-func listed[T string | provider.Status](list []T) any {
+// jsonList returns a list as an argument for json_each, null for an empty one.
+func jsonList[T string | provider.Status](list []T) any {
 	if len(list) == 0 {
 		return nil
 	}

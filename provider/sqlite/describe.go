@@ -42,8 +42,8 @@ const (
 
 // InsertInstance implements [relational.Rows].
 func (t *instanceRows) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
-	t.keep(h, req)
-	t.Effects.Made = append(t.Effects.Made, h.Key)
+	t.cacheRow(h, req)
+	t.Effects.Created = append(t.Effects.Created, h.Key)
 	if req.Parent.Key.IsZero() {
 		return t.do(sqlCreateRoot, h.Key, h.ID, h.Kind, h.Version, req.RequestID, t.Now, t.Now, h.ReadyAt, h.InboxBytes, h.FetchAt)
 	}
@@ -53,8 +53,8 @@ func (t *instanceRows) InsertInstance(h *relational.Head, req *provider.CreateRe
 
 // InsertBegun implements [relational.FirstTurnRows].
 func (t *instanceRows) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
-	t.keep(h, req)
-	t.Effects.Made = append(t.Effects.Made, h.Key)
+	t.cacheRow(h, req)
+	t.Effects.Created = append(t.Effects.Created, h.Key)
 	if h.StickyOwner != "" {
 		if err := t.enroll(h.StickyOwner); err != nil {
 			return err
@@ -96,13 +96,13 @@ func (t *instanceRows) Block(key provider.UUID, f *provider.TurnFailure, now pro
 
 // ClearBlocked implements [relational.Rows]. An operator has repaired the instance.
 func (t *instanceRows) ClearBlocked(key provider.UUID) error {
-	t.pardon(key)
+	t.unskip(key)
 	return t.do(sqlUnblock, key)
 }
 
 // SetCustomStatus implements [relational.Rows].
 func (t *instanceRows) SetCustomStatus(key provider.UUID, status []byte) error {
-	delete(t.made, key)
+	delete(t.rowCache, key)
 	if len(status) == 0 {
 		return t.do(sqlCustomStatus, key, nil)
 	}
@@ -112,10 +112,10 @@ func (t *instanceRows) SetCustomStatus(key provider.UUID, status []byte) error {
 // SetResult implements [relational.Rows].
 func (t *instanceRows) SetResult(key provider.UUID, result []byte) error {
 	if result == nil {
-		delete(t.made, key)
+		delete(t.rowCache, key)
 		return t.do(sqlDropResult, key)
 	}
-	if m := t.made[key]; m != nil {
+	if m := t.rowCache[key]; m != nil {
 		m.result = result
 	}
 	return t.do(sqlResult, key, result, checksum(result))
@@ -123,7 +123,7 @@ func (t *instanceRows) SetResult(key provider.UUID, result []byte) error {
 
 // SetAttributes implements [relational.Rows].
 func (t *instanceRows) SetAttributes(key provider.UUID, list []provider.Attribute) error {
-	delete(t.made, key)
+	delete(t.rowCache, key)
 	for _, a := range list {
 		if err := t.do(sqlSetAttribute, key, a.Name, a.Kind, a.Text, a.Number); err != nil {
 			return err

@@ -17,19 +17,19 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A peer is another process on the same store that does one thing each time it is told.
+// A peer is another process on the same store that does one thing for each line that it is sent.
 type peer struct {
 	tb    testing.TB
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
-	tell  func()
+	send  func()
 }
 
 // startPeer runs a child and waits until it has the store open.
 func startPeer(tb testing.TB, what, path string) *peer {
 	tb.Helper()
 	cmd, stdin, lines := startChild(tb, what, path)
-	p := &peer{tb: tb, cmd: cmd, lines: lines, tell: func() {
+	p := &peer{tb: tb, cmd: cmd, lines: lines, send: func() {
 		tb.Helper()
 		if _, err := stdin.Write([]byte("\n")); err != nil {
 			tb.Fatal(err)
@@ -39,12 +39,12 @@ func startPeer(tb testing.TB, what, path string) *peer {
 		_ = stdin.Close()
 		_ = cmd.Wait() // a test that cares has waited
 	})
-	p.hears("ready")
+	p.receive("ready")
 	return p
 }
 
-// hears returns the number that the peer prints with a word.
-func (p *peer) hears(word string) int64 {
+// receive returns the number that the peer prints with a word.
+func (p *peer) receive(word string) int64 {
 	p.tb.Helper()
 	if !p.lines.Scan() {
 		p.tb.Fatalf("the peer has ended: want %q of it", word)
@@ -101,12 +101,12 @@ func TestHazard18_TwoBusyWritersShareTheFileFairly(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "store.db")
 		p := openTest(t, path, Options{})
 		other := startPeer(t, "load", path)
-		other.tell()
+		other.send()
 		mine, err := load(t.Context(), p, "parent", 8)
 		if err != nil {
 			t.Fatal("this process:", err)
 		}
-		theirs := other.hears("wrote")
+		theirs := other.receive("wrote")
 		t.Logf("%d here, %d there", mine, theirs)
 		if mine*10 < theirs*7 || theirs*10 < mine*7 {
 			return fmt.Errorf("%d commits here, %d there: want shares within 30 %%", mine, theirs)
@@ -134,12 +134,12 @@ func TestHazard18_SmallCommitsPassBesideGroupCommits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
 	other := startPeer(t, "small", path)
-	other.tell()
+	other.send()
 	mine, err := load(t.Context(), p, "parent", callers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, p50, p99 := other.hears("commits"), micro(other.hears("p50")), micro(other.hears("p99"))
+	n, p50, p99 := other.receive("commits"), micro(other.receive("p50")), micro(other.receive("p99"))
 	groups := mine / callers // at least
 	t.Logf("%d small commits beside %d groups or more: p50 %v, p99 %v", n, groups, p50, p99)
 	if n == 0 || n < groups/10 {
@@ -174,15 +174,15 @@ func smallCommits(ctx context.Context, p *Provider) error {
 	return nil
 }
 
-// idle makes the writer forget that it has just seen another process write, and with lone
+// idle makes the writer forget that it has just seen another process write, and with alone
 // that it has seen another process at all.
-func idle(tb testing.TB, p *Provider, lone bool) {
+func idle(tb testing.TB, p *Provider, alone bool) {
 	tb.Helper()
 	_, err := write(tb.Context(), p.handle, "idle", 0, func(_ *tx, _ *struct{}) error {
-		p.store.writer.foreign.seen = time.Time{}
-		if lone {
-			p.store.writer.foreign.alone = true
-			p.store.writer.foreign.census = time.Now().Add(time.Minute)
+		p.store.writer.others.seenAt = time.Time{}
+		if alone {
+			p.store.writer.others.alone = true
+			p.store.writer.others.livenessAt = time.Now().Add(time.Minute)
 		}
 		return nil
 	})
@@ -191,43 +191,43 @@ func idle(tb testing.TB, p *Provider, lone bool) {
 	}
 }
 
-// settled waits until the writer relies on the kernel to report the next write.
-func settled(tb testing.TB, p *Provider) {
+// awaitWatching waits until the writer relies on the kernel to report the next write.
+func awaitWatching(tb testing.TB, p *Provider) {
 	tb.Helper()
 	w := p.store.writer
-	await(tb, "quiet", func() bool {
-		w.helm.Lock()
-		defer w.helm.Unlock()
-		return w.foreign.news.awaited() && w.foreign.calm
+	await(tb, "a writer that relies on the kernel", func() bool {
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		return w.others.logWatcher.isArmed() && w.others.idleSinceArmed
 	})
 }
 
-// without makes the writer look for commits of other processes itself, as it does where the kernel does not report writes.
-func without(tb testing.TB, p *Provider) {
+// dropWatcher makes the writer poll for commits of other processes itself, as it does where the kernel does not report writes.
+func dropWatcher(tb testing.TB, p *Provider) {
 	tb.Helper()
 	w := p.store.writer
-	w.helm.Lock()
-	defer w.helm.Unlock()
-	if err := w.foreign.news.close(); err != nil {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if err := w.others.logWatcher.close(); err != nil {
 		tb.Fatal(err)
 	}
-	w.foreign.news = nil
+	w.others.logWatcher = nil
 }
 
-// wakes measures from when the peer begins to write to when a parked fetch here has it.
-func wakes(tb testing.TB, p *Provider, other *peer, n int, lone bool) []time.Duration {
+// wakes measures from when the peer begins to write to when a waiting fetch here has it.
+func wakes(tb testing.TB, p *Provider, other *peer, n int, alone bool) []time.Duration {
 	tb.Helper()
 	took := make([]time.Duration, 0, n)
 	for range n {
 		got := fetchTurns(tb.Context(), p, fetchOf("x", newToken(), time.Minute))
-		awaitParked(tb, p.store.writer, 1)
-		idle(tb, p, lone)
-		if p.store.writer.foreign.news != nil {
-			settled(tb, p)
+		awaitWaiting(tb, p.store.writer, 1)
+		idle(tb, p, alone)
+		if p.store.writer.others.logWatcher != nil {
+			awaitWatching(tb, p)
 		}
-		other.tell()
+		other.send()
 		f := <-got
-		took = append(took, time.Since(time.UnixMicro(other.hears("began"))))
+		took = append(took, time.Since(time.UnixMicro(other.receive("began"))))
 		if f.err != nil || len(f.res.Turns) != 1 {
 			tb.Fatalf("fetched %+v", f)
 		}
@@ -238,7 +238,7 @@ func wakes(tb testing.TB, p *Provider, other *peer, n int, lone bool) []time.Dur
 func TestHazard38_IdleProcessesWakeEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
-	without(t, p)
+	dropWatcher(t, p)
 	stays := startPeer(t, "one", path)
 	inSomeRound(t, func() error {
 		took := wakes(t, p, stays, 20, false)
@@ -250,16 +250,16 @@ func TestHazard38_IdleProcessesWakeEachOther(t *testing.T) {
 	})
 }
 
-// An instance that a short command starts does not wait for the slow look of a process that believes itself alone.
+// An instance that a short command starts does not wait for the slow poll of a process that believes itself alone.
 func TestHazard38_ProcessThatJustCameWakesALoneOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
-	without(t, p)
+	dropWatcher(t, p)
 	comes := startPeer(t, "one", path)
 	inSomeRound(t, func() error {
 		took := wakes(t, p, comes, 20, true)
 		t.Logf("a process that just came: p50 %v, p95 %v", percentile(took, 50), percentile(took, 95))
-		if p50 := percentile(took, 50); p50 > 100*time.Millisecond { // the slow look alone would take 125ms
+		if p50 := percentile(took, 50); p50 > 100*time.Millisecond { // the slow poll alone would take 125ms
 			return fmt.Errorf("p50 %v: want 20ms on a quiet machine", p50)
 		}
 		return nil

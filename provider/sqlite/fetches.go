@@ -25,8 +25,8 @@ func (fs *fetches) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	for _, c := range req.Capabilities {
 		f.caps[c] = struct{}{}
 	}
-	call := &parked{op: "fetch turns", wants: f.wants, find: f.find, take: f.take, undo: f.undo, lead: req.Ahead / 2}
-	if err := fs.park(ctx, call, req.Wait); err != nil {
+	call := &waitingFetch{op: "fetch turns", wants: f.wants, find: f.find, take: f.take, undo: f.undo, lead: req.Ahead / 2}
+	if err := fs.await(ctx, call, req.Wait); err != nil {
 		return provider.FetchTurnsResult{}, err
 	}
 	if f.res.Now == 0 {
@@ -46,12 +46,12 @@ func (fs *fetches) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 			f.filters[relational.TaskFilter{Queue: q.Queue, Name: name}] = struct{}{}
 		}
 	}
-	call := &parked{op: "fetch tasks", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
+	call := &waitingFetch{op: "fetch tasks", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
 	if relational.Gated(&req) {
 		g := &gatedFetch{taskFetch: f, call: call}
 		call.limited, call.wants, call.find, call.take = relational.Bounded(&req), g.wants, g.find, g.take
 	}
-	if err := fs.park(ctx, call, req.Wait); err != nil {
+	if err := fs.await(ctx, call, req.Wait); err != nil {
 		return provider.FetchTasksResult{}, err
 	}
 	if f.res.Now == 0 {

@@ -117,7 +117,7 @@ func (g *gate) choose(limit int) (list []candidate, err error) {
 func (g *gate) late(limit int) (list []candidate, err error) {
 	err = g.t.each(sqlGatedLate, func(r *row) error {
 		c := candidate{taskPlace: readTaskPlace(r, taskPlace{late: true, at: lateRank}), of: r.int(5), session: r.text(6)}
-		if !g.t.agenda.shuns.has(c.TaskRef) {
+		if !g.t.schedule.skips.has(c.TaskRef) {
 			list = append(list, c)
 		}
 		return nil
@@ -189,7 +189,7 @@ func (g *gate) streams() (list []*stream, err error) {
 					continue
 				}
 				seen[id] = true
-				g.t.agenda.asked.tasks.ask(id, g.t.Elapsed)
+				g.t.schedule.watched.tasks.watch(id, g.t.Elapsed)
 				s := &stream{g: g, kind: id, of: of}
 				more, err := s.next()
 				if err != nil {
@@ -236,7 +236,7 @@ func (s *stream) read() error {
 		err = t.each(sqlGatedKeys, func(r *row) error {
 			n++
 			c := s.at(r)
-			if t.agenda.shuns.has(c.TaskRef) {
+			if t.schedule.skips.has(c.TaskRef) {
 				return nil
 			}
 			fetchable := false
@@ -261,7 +261,7 @@ func (s *stream) at(r *row) candidate {
 
 // add adds a task to the page if it may be fetched.
 func (s *stream) add(c *candidate, fetchable bool) {
-	if fetchable && !s.g.t.agenda.shuns.has(c.TaskRef) {
+	if fetchable && !s.g.t.schedule.skips.has(c.TaskRef) {
 		s.page = append(s.page, *c)
 	}
 }

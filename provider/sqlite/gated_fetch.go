@@ -9,7 +9,7 @@ import (
 type gatedFetch struct {
 	*taskFetch
 
-	call *parked
+	call *waitingFetch
 }
 
 // wants reports whether there are new tasks, or a lease or session that the fetch may wait for has ended.
@@ -29,7 +29,7 @@ func (f *gatedFetch) wants(t *tx) bool {
 func (f *gatedFetch) extends() bool { return f.call.fresh && f.req.Sessions.Max > 0 }
 
 func (f *gatedFetch) find(t *tx) (bool, error) {
-	if !relational.Minds(&f.req, t.kinds) {
+	if !relational.GatedNow(&f.req, t.kinds) {
 		return f.taskFetch.find(t)
 	}
 	g, err := t.newGate(&f.req)
@@ -45,7 +45,7 @@ func (f *gatedFetch) find(t *tx) (bool, error) {
 }
 
 func (f *gatedFetch) take(t *tx) (bool, error) {
-	if !relational.Minds(&f.req, t.kinds) {
+	if !relational.GatedNow(&f.req, t.kinds) {
 		return f.taskFetch.take(t)
 	}
 	f.res = provider.FetchTasksResult{Now: t.Now}

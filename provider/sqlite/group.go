@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// errRerun asks for the group again, each member and each fetch in a savepoint. A member failed after it had written, or met
+// errRerun asks for the group again, each member and each fetch in a savepoint. A member failed after it had written, or found
 // damage, after which SQLite takes no writes in the same transaction. That is rare, and savepoints for all would cost all of
 // them.
 var errRerun = errors.New("a call failed within the group")
 
-// round runs the group and serves the parked fetches that it concerns.
+// round runs the group and serves the waiting fetches that it concerns.
 func (w *writer) round() {
 	claims, err := w.transact(false)
 	for n := 0; errors.Is(err, errRerun) && n < maxDamage; n++ {
@@ -21,11 +21,11 @@ func (w *writer) round() {
 	}
 	if err != nil {
 		for _, m := range w.group {
-			if _, out := w.out[m]; !out {
+			if _, excluded := w.excluded[m]; !excluded {
 				m.Err = failed(m.Op, err, outcomeOfAbort(err))
 			}
 		}
-		failParked(claims, err)
+		failWaiting(claims, err)
 	} else {
 		w.committer.publish()
 	}
@@ -34,54 +34,55 @@ func (w *writer) round() {
 		w.group[i] = nil
 	}
 	w.group = w.group[:0]
-	clear(w.out)
-	waits, gone := w.parking.answer(claims)
-	for _, c := range gone {
-		w.later(c.op, c.undo)
+	clear(w.excluded)
+	waits, abandoned := w.waiters.finish(claims)
+	for _, c := range abandoned {
+		w.submit(c.op, c.undo)
 	}
-	if err != nil && !w.tx.agenda.tried.served {
+	if err != nil && !w.tx.schedule.tried.served {
 		w.round() // the group failed before the fetches had their turn
 		return
 	}
 	if waits {
-		w.tx.agenda.measureFresh(w.tx)
+		w.tx.schedule.readFreshDue(w.tx)
 	}
-	w.settle()
+	w.finishRound()
 }
 
-// settle acts on foreign commits and on due moments that have passed, once all parked fetches were tried for them.
-func (w *writer) settle() {
-	if !w.tx.agenda.tried.all {
+// finishRound acts on commits of other processes and on due moments that have passed, once all waiting fetches were tried for
+// them.
+func (w *writer) finishRound() {
+	if !w.tx.schedule.tried.all {
 		return
 	}
-	if w.foreign.changed {
-		w.foreign.changed, w.foreign.owed = false, true
+	if w.others.changed {
+		w.others.changed, w.others.recheckPending = false, true
 	}
-	w.tell()
-	if !w.parking.any() {
+	w.notify()
+	if !w.waiters.any() {
 		return
 	}
-	if err := w.tx.agenda.settle(w.tx); err != nil {
-		w.complaints.add("due times cannot be read", err)
+	if err := w.tx.schedule.resetDue(w.tx); err != nil {
+		w.logLimiter.report("due times cannot be read", err)
 	}
 }
 
-// transact runs the group and the claims of parked fetches in one transaction.
-func (w *writer) transact(savepoints bool) ([]*parked, error) {
+// transact runs the group and the claims of waiting fetches in one transaction.
+func (w *writer) transact(savepoints bool) ([]*waitingFetch, error) {
 	t, c := w.tx, &w.committer
-	c.afresh()
-	t.watched = w.parking.awaitsPlace()
-	t.agenda.tried = tried{}
-	if err := w.store.misplaced(); err != nil {
-		t.agenda.tried.served = true
-		return w.parking.candidates(t, true), err
+	c.reset()
+	t.watched = w.waiters.awaitsPlace()
+	t.schedule.tried = tried{}
+	if err := w.store.pathError(); err != nil {
+		t.schedule.tried.served = true
+		return w.waiters.candidates(t, true), err
 	}
 	if len(w.group) > 0 {
 		if err := c.begin(); err != nil {
 			return nil, err
 		}
 		w.group, _ = w.queue.Take(w.group, maxGroup, maxGroupBytes) // calls that came while other processes had the file go along
-		w.crowd = len(w.group) > 1
+		w.grouped = len(w.group) > 1
 	}
 	for _, m := range w.group {
 		if err := w.member(m, savepoints); err != nil {
@@ -96,7 +97,7 @@ func (w *writer) transact(savepoints bool) ([]*parked, error) {
 		}
 		return nil, err
 	}
-	claims, err := w.claimer.serve(w.foreign.changed, savepoints)
+	claims, err := w.claimer.serve(w.others.changed, savepoints)
 	if err != nil {
 		c.rollback()
 		return claims, err
@@ -108,7 +109,7 @@ func (w *writer) transact(savepoints bool) ([]*parked, error) {
 func (w *writer) member(m *relational.Member, savepoint bool) error {
 	t := w.tx
 	t.tick()
-	if _, out := w.out[m]; out {
+	if _, excluded := w.excluded[m]; excluded {
 		return nil
 	}
 	if savepoint {
@@ -133,7 +134,7 @@ func (w *writer) guarded(m *relational.Member) error {
 	own, err := w.committer.guard(func() error { return m.Run(&w.tx.Tx) })
 	m.Err = failed(m.Op, own, provider.OutcomeNothing)
 	if errors.Is(err, errRerun) {
-		w.out[m] = struct{}{}
+		w.excluded[m] = struct{}{}
 	}
 	return err
 }

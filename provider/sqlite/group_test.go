@@ -34,13 +34,13 @@ func await(tb testing.TB, what string, ok func() bool) {
 	}
 }
 
-func awaitParked(tb testing.TB, w *writer, n int) {
+func awaitWaiting(tb testing.TB, w *writer, n int) {
 	tb.Helper()
-	await(tb, "parked fetches", func() bool {
-		w.parking.mu.Lock()
-		defer w.parking.mu.Unlock()
+	await(tb, "waiting fetches", func() bool {
+		w.waiters.mu.Lock()
+		defer w.waiters.mu.Unlock()
 		tried := 0
-		for _, c := range w.parking.calls {
+		for _, c := range w.waiters.calls {
 			if !c.fresh && !c.trying {
 				tried++
 			}
@@ -53,7 +53,7 @@ func awaitParked(tb testing.TB, w *writer, n int) {
 func hold(tb testing.TB, p *Provider) (release func()) {
 	tb.Helper()
 	began, end := make(chan struct{}), make(chan struct{})
-	p.store.writer.later("hold", func(*tx) error {
+	p.store.writer.submit("hold", func(*tx) error {
 		close(began)
 		<-end
 		return nil
@@ -163,7 +163,7 @@ func cancelRunning(t *testing.T, _ *Provider) chan error {
 	defer cancel()
 	began, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		m := &relational.Member{Op: "test", Alone: true} // its caller does not run it
+		m := &relational.Member{Op: "test", Exclusive: true} // its caller does not run it
 		_, err := relational.Do(ctx, p.enqueue, m, false, func(*relational.Tx, *struct{}) error {
 			close(began)
 			<-end

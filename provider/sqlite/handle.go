@@ -33,9 +33,9 @@ func (h *handle) reading(ctx context.Context, op string, fn func(*conn) error,
 	}
 	defer h.door.Leave()
 	if h.store.readOnly { // otherwise the writer checks
-		h.store.checkPlace()
+		h.store.checkPaths()
 	}
-	if err := h.store.misplaced(); err != nil {
+	if err := h.store.pathError(); err != nil {
 		return failed(op, err, provider.OutcomeNothing)
 	}
 	return failed(op, lend(ctx, fn), provider.OutcomeNothing)

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// BenchmarkIdle measures the cost of an idle process: without a waiting call, with a parked fetch, and with another process that
+// BenchmarkIdle measures the cost of an idle process: without a waiting call, with a waiting fetch, and with another process that
 // has the file.
 func BenchmarkIdle(b *testing.B) {
 	for _, c := range []struct {
-		name         string
-		parked, peer bool
+		name          string
+		waiting, peer bool
 	}{{"nobody waits", false, false}, {"fetch parked", true, false}, {"fetch parked beside another process", true, true}} {
 		b.Run(c.name, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "bench.db")
@@ -22,9 +22,9 @@ func BenchmarkIdle(b *testing.B) {
 			if c.peer {
 				startPeer(b, "stay", path)
 			}
-			if c.parked {
+			if c.waiting {
 				go func() { _, _ = p.FetchTurns(b.Context(), fetchOf("x", newToken(), time.Minute)) }()
-				awaitParked(b, p.store.writer, 1)
+				awaitWaiting(b, p.store.writer, 1)
 			}
 			idle(b, p, false)
 			const pause = 500 * time.Millisecond
@@ -50,7 +50,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkWake measures from when an idle process begins to store an instance until a fetch that is parked in another idle
+// BenchmarkWake measures from when an idle process begins to store an instance until a fetch that waits in another idle
 // process has it.
 func BenchmarkWake(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "bench.db")

@@ -12,17 +12,17 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlInboxOrder = `SELECT visible_at, id, length(payload), timer, execution FROM perdure_inbox
 		WHERE key = ? ORDER BY visible_at, id`
-	sqlEat       = `DELETE FROM perdure_inbox WHERE key = ? AND visible_at = ? AND id = ?`
-	sqlEatFirst  = `DELETE FROM perdure_inbox WHERE key = ? AND (visible_at, id) <= (?, ?)`
-	sqlReady     = `SELECT visible_at FROM perdure_inbox WHERE key = ? ORDER BY visible_at, id LIMIT 1`
-	sqlTimers    = `SELECT count(*), coalesce(sum(length(payload)), 0) FROM perdure_inbox WHERE key = ? AND execution = ? AND timer = 1`
-	sqlDropTimer = `DELETE FROM perdure_inbox WHERE key = ? AND execution = ? AND event_id = ? AND timer = 1
+	sqlDeleteConsumed       = `DELETE FROM perdure_inbox WHERE key = ? AND visible_at = ? AND id = ?`
+	sqlDeleteConsumedPrefix = `DELETE FROM perdure_inbox WHERE key = ? AND (visible_at, id) <= (?, ?)`
+	sqlReady                = `SELECT visible_at FROM perdure_inbox WHERE key = ? ORDER BY visible_at, id LIMIT 1`
+	sqlTimers               = `SELECT count(*), coalesce(sum(length(payload)), 0) FROM perdure_inbox WHERE key = ? AND execution = ? AND timer = 1`
+	sqlDropTimer            = `DELETE FROM perdure_inbox WHERE key = ? AND execution = ? AND event_id = ? AND timer = 1
 		RETURNING length(payload)`
-	sqlDropTimers = `DELETE FROM perdure_inbox WHERE key = ? AND execution = ? AND timer = 1`
-	sqlBuryInbox  = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
+	sqlDropTimers      = `DELETE FROM perdure_inbox WHERE key = ? AND execution = ? AND timer = 1`
+	sqlDeadLetterInbox = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload) SELECT 0, key, ?, execution, event_id, kind, timer, '', '', 0, ?, ?, payload
 		FROM perdure_inbox WHERE key = ? ORDER BY visible_at, id`
-	sqlBuryMessage = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
+	sqlDeadLetterMessage = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload) SELECT 0, key, ?, execution, event_id, kind, timer, '', '', 0, ?, ?, payload
 		FROM perdure_inbox WHERE key = ? AND id = ?`
 	sqlDropMessage = `DELETE FROM perdure_inbox WHERE key = ? AND id = ? RETURNING coalesce(length(payload), 0)`
@@ -68,13 +68,13 @@ func (t *inboxRows) PutMessage(key provider.UUID, m *relational.Message) error {
 }
 
 // RemoveMessages implements [relational.Rows]: the first messages by one statement.
-func (t *inboxRows) RemoveMessages(key provider.UUID, meal relational.Meal) error {
-	if meal.Prefix && len(meal.Places) > 1 {
-		last := meal.Places[len(meal.Places)-1]
-		return t.do(sqlEatFirst, key, last.VisibleAt, last.ID)
+func (t *inboxRows) RemoveMessages(key provider.UUID, consumed relational.Consumed) error {
+	if consumed.Prefix && len(consumed.Places) > 1 {
+		last := consumed.Places[len(consumed.Places)-1]
+		return t.do(sqlDeleteConsumedPrefix, key, last.VisibleAt, last.ID)
 	}
-	for _, p := range meal.Places {
-		if err := t.do(sqlEat, key, p.VisibleAt, p.ID); err != nil {
+	for _, p := range consumed.Places {
+		if err := t.do(sqlDeleteConsumed, key, p.VisibleAt, p.ID); err != nil {
 			return err
 		}
 	}
@@ -95,17 +95,17 @@ func (t *inboxRows) RemoveTimers(key provider.UUID, execution int64) error {
 	return t.do(sqlDropTimers, key, execution)
 }
 
-// BuryInbox implements [relational.Rows].
-func (t *inboxRows) BuryInbox(h *relational.Head, reason string, now provider.Time) error {
-	if err := t.do(sqlBuryInbox, h.ID, reason, now, h.Key); err != nil {
+// DeadLetterInbox implements [relational.Rows].
+func (t *inboxRows) DeadLetterInbox(h *relational.Head, reason string, now provider.Time) error {
+	if err := t.do(sqlDeadLetterInbox, h.ID, reason, now, h.Key); err != nil {
 		return err
 	}
 	return t.do(sqlDropInbox, h.Key)
 }
 
-// BuryMessage implements [relational.Rows].
-func (t *inboxRows) BuryMessage(h *relational.Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error) {
-	if err := t.do(sqlBuryMessage, h.ID, reason, now, h.Key, id); err != nil {
+// DeadLetterMessage implements [relational.Rows].
+func (t *inboxRows) DeadLetterMessage(h *relational.Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error) {
+	if err := t.do(sqlDeadLetterMessage, h.ID, reason, now, h.Key, id); err != nil {
 		return 0, false, err
 	}
 	err = t.each(sqlDropMessage, func(r *row) error {

@@ -26,7 +26,7 @@ const (
 
 // scanInstance reads instanceColumns. It reports whether the instance has attributes.
 func scanInstance(r *row, in *provider.Instance) (attributes bool) {
-	return relational.ScanInstance(shown{r}, in)
+	return relational.ScanInstance(sharedRow{r}, in)
 }
 
 // instanceOf reads an instance with its attributes. It returns false if there is none.
@@ -44,7 +44,7 @@ func instanceOf(db statements, in *provider.Instance, sql string, arg any) (bool
 
 func attributesOf(db statements, key provider.UUID) (list []provider.Attribute, err error) {
 	err = db.each(sqlAttributes, func(r *row) error {
-		list = append(list, relational.ScanAttribute(shown{r}, 0))
+		list = append(list, relational.ScanAttribute(sharedRow{r}, 0))
 		return nil
 	}, key)
 	return list, err
@@ -54,13 +54,13 @@ func attributesOf(db statements, key provider.UUID) (list []provider.Attribute, 
 type instanceRows struct {
 	*unit
 
-	made   map[provider.UUID]*made // nil in a transaction of a caller
-	pardon func(provider.UUID)     // lets fetches try an instance again that was damaged
+	rowCache map[provider.UUID]*cachedRow // nil in a transaction of a caller
+	unskip   func(provider.UUID)          // lets fetches try an instance again that was damaged
 }
 
 // Instance implements [relational.Rows].
 func (t *instanceRows) Instance(key provider.UUID) (provider.Instance, error) {
-	if in, ok := t.recall(key); ok {
+	if in, ok := t.cachedInstance(key); ok {
 		return in, nil
 	}
 	return t.readInstance(key)

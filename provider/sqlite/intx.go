@@ -30,46 +30,46 @@ func InTx(tx *sql.Tx) provider.Tx {
 
 type userTx = relational.UserTx[*sql.Tx]
 
-// guests are the calls in transactions that the program began itself, and those that give it one.
-type guests struct {
+// A transactor has the calls in transactions that the program began itself, and those that give it one.
+type transactor struct {
 	*handle
 
-	own own
+	txs programTxs
 }
 
 // CreateIn implements [provider.Transactor].
-func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
-	return g.inside(tx).Create(ctx, req)
+func (tr *transactor) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
+	return tr.inside(tx).Create(ctx, req)
 }
 
 // SendIn implements [provider.Transactor].
-func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
-	return g.inside(tx).Send(ctx, req)
+func (tr *transactor) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
+	return tr.inside(tx).Send(ctx, req)
 }
 
 // inside returns the calls that run in a transaction of the caller.
-func (g *guests) inside(tx provider.Tx) relational.Calls {
+func (tr *transactor) inside(tx provider.Tx) relational.Calls {
 	of, _ := tx.Of.(userTx)
-	return relational.Inside(tx, &g.door, func(ctx context.Context, own *sql.Tx, m *relational.Member) error {
-		if g.readOnly {
+	return relational.Inside(tx, &tr.door, func(ctx context.Context, own *sql.Tx, m *relational.Member) error {
+		if tr.readOnly {
 			return refused(m.Op)
 		}
-		err := g.store.join(ctx, own, m)
+		err := tr.store.join(ctx, own, m)
 		if err == nil {
-			g.store.lent.Store(&origin{of.From, time.Now()})
+			tr.store.lastInTx.Store(&origin{of.From, time.Now()})
 		}
 		return failed(m.Op, err, provider.OutcomeNothing)
 	})
 }
 
-// whoHolds adds to the error of a busy file which transaction may hold it.
-func (s *store) whoHolds(err error) error {
+// explainBusy adds to the error of a busy file which transaction may hold it.
+func (s *store) explainBusy(err error) error {
 	if code(err)&0xff != lib.SQLITE_BUSY {
 		return err
 	}
-	if lent := s.lent.Load(); lent != nil {
+	if last := s.lastInTx.Load(); last != nil {
 		return fmt.Errorf("%w: another connection has begun a transaction; if it is the one that was given to InTx at %v, commit it or roll it back; "+
-			"BeginTx of the store takes turns", err, lent)
+			"BeginTx of the store takes turns", err, last)
 	}
 	return fmt.Errorf("%w: a connection that is not the store's has begun a transaction; commit it or roll it back; "+
 		"BeginTx of the store takes turns", err)
@@ -78,11 +78,11 @@ func (s *store) whoHolds(err error) error {
 // join runs a call in a transaction of the caller, in a savepoint, so that a refused call leaves no trace. The writer sees the
 // commit as it sees those of other processes. The statements are few and short, and none is interrupted. An interrupt would end
 // the whole transaction, and the caller's later statements would be stored at once.
-func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) error {
-	if err := s.misplaced(); err != nil {
+func (s *store) join(ctx context.Context, tx *sql.Tx, m *relational.Member) error {
+	if err := s.pathError(); err != nil {
 		return err
 	}
-	db := lentTx{context.WithoutCancel(ctx), lent}
+	db := callerTx{context.WithoutCancel(ctx), tx}
 	if err := s.checkFile(db); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) er
 var errEnded = errors.New("a statement such as COMMIT has ended it")
 
 // checkFile refuses a transaction that is not on the store's file.
-func (s *store) checkFile(db lentTx) error {
+func (s *store) checkFile(db callerTx) error {
 	path := ""
 	err := db.each("PRAGMA database_list", func(r *row) error {
 		if r.text(1) == "main" {
@@ -133,13 +133,13 @@ func (s *store) checkFile(db lentTx) error {
 	return nil
 }
 
-// lentTx runs statements in a transaction of the caller.
-type lentTx struct {
+// callerTx runs statements in a transaction of the caller.
+type callerTx struct {
 	ctx context.Context //nolint:containedctx // it lives as long as one call, whose context it is
 	tx  *sql.Tx
 }
 
-func (l lentTx) bind(args []any) []any {
+func (c callerTx) bind(args []any) []any {
 	bound := make([]any, len(args))
 	for i, a := range args {
 		bound[i] = value(a)
@@ -147,16 +147,16 @@ func (l lentTx) bind(args []any) []any {
 	return bound
 }
 
-func (l lentTx) exec(query string, args ...any) (int64, error) {
-	res, err := l.tx.ExecContext(l.ctx, query, l.bind(args)...)
+func (c callerTx) exec(query string, args ...any) (int64, error) {
+	res, err := c.tx.ExecContext(c.ctx, query, c.bind(args)...)
 	if err != nil {
 		return 0, err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
 	return res.RowsAffected() //nolint:wrapcheck // the driver never fails here
 }
 
-func (l lentTx) each(query string, fn func(*row) error, args ...any) (err error) {
-	rows, err := l.tx.QueryContext(l.ctx, query, l.bind(args)...)
+func (c callerTx) each(query string, fn func(*row) error, args ...any) (err error) {
+	rows, err := c.tx.QueryContext(c.ctx, query, c.bind(args)...)
 	if err != nil {
 		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
@@ -186,8 +186,8 @@ func (l lentTx) each(query string, fn func(*row) error, args ...any) (err error)
 	return rows.Err() //nolint:wrapcheck // failed wraps it once, with the method's name
 }
 
-func (l lentTx) one(query string, fn func(*row), args ...any) (found bool, err error) {
-	err = l.each(query, func(r *row) error {
+func (c callerTx) one(query string, fn func(*row), args ...any) (found bool, err error) {
+	err = c.each(query, func(r *row) error {
 		found = true
 		fn(r)
 		if r.bad != nil {
@@ -198,7 +198,7 @@ func (l lentTx) one(query string, fn func(*row), args ...any) (found bool, err e
 	return found, err
 }
 
-func (l lentTx) integer(query string, args ...any) (n int64, err error) {
-	_, err = l.one(query, func(r *row) { n = r.int(0) }, args...)
+func (c callerTx) integer(query string, args ...any) (n int64, err error) {
+	_, err = c.one(query, func(r *row) { n = r.int(0) }, args...)
 	return n, err
 }

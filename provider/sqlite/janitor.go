@@ -29,10 +29,10 @@ const (
 // A janitor repairs ready times that do not match the inbox, which would let an instance sleep for ever. Correct code never
 // leaves any. It counts the repairs.
 type janitor struct {
-	store  *store
-	quit   chan struct{}
-	ended  chan struct{}
-	mended atomic.Int64
+	store    *store
+	quit     chan struct{}
+	ended    chan struct{}
+	repaired atomic.Int64
 }
 
 func startJanitor(s *store) *janitor {
@@ -50,15 +50,15 @@ func (j *janitor) loop() {
 	defer close(j.ended)
 	next := time.NewTimer(janitorEvery)
 	defer next.Stop()
-	worn := j.store.writer.worn
+	needsRoom := j.store.writer.needsLogRoom
 	for {
 		select {
 		case <-next.C:
 			began := time.Now()
 			j.sweep()
 			next.Reset(restAfter(time.Since(began)))
-		case <-worn:
-			worn = nil
+		case <-needsRoom:
+			needsRoom = nil
 			if err := j.makeRoom(); err != nil { // then the log grows as it is written
 				j.store.log.Debug("perdure sqlite: the log was not made longer", "path", j.store.path, "error", err)
 			}
@@ -76,27 +76,27 @@ func (j *janitor) sweep() {
 	for page := (audit{more: true}); page.more; {
 		from := page.last
 		var next audit
-		m := j.store.writer.later("janitor", func(t *tx) (err error) {
+		m := j.store.writer.submit("janitor", func(t *tx) (err error) {
 			next, err = t.audit(from) // afresh if the group runs twice
 			return err
 		})
-		if !j.store.writer.ran(m, j.quit) {
+		if !j.store.writer.awaitRun(m, j.quit) {
 			return
 		}
 		if m.Err != nil {
 			j.store.log.Warn("perdure sqlite: the janitor stopped early", "path", j.store.path, "error", m.Err)
 			return
 		}
-		j.mended.Add(next.mended)
+		j.repaired.Add(next.repaired)
 		page = next
 	}
 }
 
 // audit is what one transaction of a sweep found.
 type audit struct {
-	last   provider.UUID
-	more   bool
-	mended int64
+	last     provider.UUID
+	more     bool
+	repaired int64
 }
 
 // audit checks the next batch of inboxes after from.
@@ -125,16 +125,16 @@ func (t *tx) audit(from provider.UUID) (a audit, err error) {
 		return a, err
 	}
 	for _, key := range wrong {
-		if err := t.mend(key); err != nil {
+		if err := t.repair(key); err != nil {
 			return a, err
 		}
 	}
-	a.more, a.mended = n == janitorBatch, int64(len(wrong))
+	a.more, a.repaired = n == janitorBatch, int64(len(wrong))
 	return a, nil
 }
 
-// mend sets what an instance says about its inbox from the inbox.
-func (t *tx) mend(key provider.UUID) error {
+// repair sets what an instance says about its inbox from the inbox.
+func (t *tx) repair(key provider.UUID) error {
 	h, err := t.Head(key)
 	if err != nil || h == nil {
 		return err

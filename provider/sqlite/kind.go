@@ -17,7 +17,7 @@ type kindRows struct {
 
 	kinds    *relational.Kinds // as last read
 	read     kindsRead
-	allKinds bool // read those of tasks, too; a caller's transaction makes them without reading
+	allKinds bool // read those of tasks, too; a caller's transaction adds them without reading
 }
 
 // kindsRead is how much of the kinds of the file was read. A kind is never removed or changed, so only newer ones are read
@@ -25,8 +25,8 @@ type kindRows struct {
 type kindsRead struct {
 	turn, task int64 // the newest
 	current    bool  // nothing may have been added since
-	made       bool  // the open transaction has added some
-	void       bool  // some were added by a transaction that was rolled back
+	added      bool  // the open transaction has added some
+	rolledBack bool  // some were added by a transaction that was rolled back
 }
 
 // Kinds implements [relational.Rows]. It reads those that are new if there may be some.
@@ -34,8 +34,8 @@ func (t *kindRows) Kinds() (*relational.Kinds, error) {
 	if t.read.current {
 		return t.kinds, nil
 	}
-	if t.read.void {
-		t.kinds, t.read = relational.NewKinds(), kindsRead{made: t.read.made}
+	if t.read.rolledBack {
+		t.kinds, t.read = relational.NewKinds(), kindsRead{added: t.read.added}
 	}
 	err := t.each(sqlKinds, func(r *row) error {
 		kind := relational.TurnKind{Level: r.int(3)}
@@ -88,12 +88,12 @@ func (t *kindRows) Unknown(id int64) error { return relational.NoKind(id) }
 
 func (t *kindRows) insertKind(sql string, args ...any) (id int64, err error) {
 	t.Changes++
-	t.read.made = true
+	t.read.added = true
 	err = t.each(sql, func(r *row) error { id = r.int(0); return nil }, args...)
 	return id, err
 }
 
 // forgetKinds makes Kinds read those that are new. Kinds that a rolled-back transaction has added are read afresh.
 func (t *kindRows) forgetKinds() {
-	t.read.current, t.read.void = false, t.read.void || t.read.made
+	t.read.current, t.read.rolledBack = false, t.read.rolledBack || t.read.added
 }

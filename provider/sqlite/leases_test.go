@@ -53,8 +53,8 @@ func leasedTo(t *testing.T, p *Provider, id string) provider.TaskRef {
 func TestAnotherProcessStopsRunningTasks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
-	heard := make(chan provider.Notice, 1000)
-	defer p.Notify(func(n provider.Notice) { heard <- n })()
+	notices := make(chan provider.Notice, 1000)
+	defer p.Notify(func(n provider.Notice) { notices <- n })()
 	ctx, cancel := context.WithCancel(t.Context())
 	fetching := fetchTurns(ctx, p, fetchOf("nobody", newToken(), time.Minute)) // as a node that waits for work
 	defer func() {
@@ -78,19 +78,19 @@ func TestAnotherProcessStopsRunningTasks(t *testing.T) {
 		}
 		for deadline := time.After(20 * time.Second); ; {
 			select {
-			case n := <-heard:
+			case n := <-notices:
 				if n.Key != ref.Key {
 					continue
 				}
 			case <-deadline:
-				t.Fatalf("%s: nothing was heard", id)
+				t.Fatalf("%s: no notice came", id)
 			}
 			break
 		}
 		took = append(took, time.Since(time.UnixMicro(at)))
 	}
 	slices.Sort(took)
-	t.Logf("heard after %v at p50, %v at most", took[len(took)/2], took[len(took)-1])
+	t.Logf("noticed after %v at p50, %v at most", took[len(took)/2], took[len(took)-1])
 	_ = in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
@@ -102,14 +102,14 @@ func TestNotedLeasesAreBounded(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	long := leasedTo(t, p, "long")
 	w := p.store.writer
-	w.helm.Lock()
-	defer w.helm.Unlock()
+	w.lock.Lock()
+	defer w.lock.Unlock()
 	for i := range 5 * minHeld {
-		w.foreign.leases.note(provider.TaskRef{Key: provider.UUID{1}, Execution: 1, EventID: int64(i)})
-		w.foreign.leases.again = time.Time{}
-		w.tell()
+		w.others.leases.note(provider.TaskRef{Key: provider.UUID{1}, Execution: 1, EventID: int64(i)})
+		w.others.leases.nextRead = time.Time{}
+		w.notify()
 	}
-	if refs := w.foreign.leases.refs; len(refs) > minHeld || refs[0] != long {
+	if refs := w.others.leases.refs; len(refs) > minHeld || refs[0] != long {
 		t.Errorf("%d leases are noted, the first is %v", len(refs), refs[0])
 	}
 }

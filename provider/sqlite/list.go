@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// listTimeout bounds the reads that may have to look at many rows.
+// listTimeout bounds the reads that may have to scan many rows.
 const listTimeout = time.Minute
 
 //nolint:gochecknoglobals // constant
@@ -19,7 +19,7 @@ var dialect = relational.Dialect{
 	Rare:  " AND i.status IN (2, 4, 5, 6)", // the condition of the index, word for word
 }
 
-// A reader has the calls that look at many instances. They need no writer, and see committed data.
+// A reader has the calls that scan many instances. They need no writer, and see committed data.
 type reader struct{ *handle }
 
 // List implements [provider.Lister].
@@ -124,13 +124,13 @@ func (l lookup) Places(sql string, args ...any) (list []relational.Position, err
 }
 
 // Tally implements [relational.Lookup].
-func (l lookup) Tally(sql string, args ...any) (looked, matched int64, err error) {
+func (l lookup) Tally(sql string, args ...any) (scanned, matched int64, err error) {
 	defer l.conn.evict(sql)
 	err = l.conn.each(l.ctx, sql, func(r *row) error {
-		looked, matched = r.int(0), r.int(1)
+		scanned, matched = r.int(0), r.int(1)
 		return nil
 	}, args...)
-	return looked, matched, err
+	return scanned, matched, err
 }
 
 // evict drops the prepared form of a statement that was built for one filter.

@@ -57,7 +57,7 @@ func (e explained) Places(sql string, args ...any) ([]relational.Position, error
 	return e.lookup.Places(sql, args...)
 }
 
-func (e explained) Tally(sql string, args ...any) (looked, matched int64, err error) {
+func (e explained) Tally(sql string, args ...any) (scanned, matched int64, err error) {
 	e.check(sql, args)
 	return e.lookup.Tally(sql, args...)
 }
@@ -92,13 +92,13 @@ func TestHazard89_PlansOfLists(t *testing.T) {
 	p := filled(t, all)
 	for _, f := range listing.Filters(all) {
 		err := p.reader.readSnapshot(t.Context(), "list", func(c *conn) error {
-			look := explained{lookup{t.Context(), c}, t, &f}
-			_, cursor, err := dialect.Find(look, &provider.ListRequest{Filter: f.Asked, Max: 10})
+			checked := explained{lookup{t.Context(), c}, t, &f}
+			_, cursor, err := dialect.Find(checked, &provider.ListRequest{Filter: f.Asked, Max: 10})
 			if err == nil && cursor != "" {
-				_, _, err = dialect.Find(look, &provider.ListRequest{Filter: f.Asked, Max: 10, Cursor: cursor})
+				_, _, err = dialect.Find(checked, &provider.ListRequest{Filter: f.Asked, Max: 10, Cursor: cursor})
 			}
 			if err == nil {
-				_, err = dialect.Count(look, &provider.CountRequest{Filter: f.Asked, Max: 10})
+				_, err = dialect.Count(checked, &provider.CountRequest{Filter: f.Asked, Max: 10})
 			}
 			return err
 		})

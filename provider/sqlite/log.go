@@ -28,11 +28,11 @@ func (j *janitor) makeRoom() error {
 	defer f.Close() //nolint:errcheck // it was synchronised
 	zeros, more := make([]byte, logStep), true
 	for more && err == nil {
-		m := j.store.writer.later("log", func(*tx) error {
+		m := j.store.writer.submit("log", func(*tx) error {
 			more, err = fill(f, zeros)
 			return nil // a failure concerns the log's room alone: the calls of the same group go on
 		})
-		if !j.store.writer.ran(m, j.quit) {
+		if !j.store.writer.awaitRun(m, j.quit) {
 			return nil
 		}
 		if err = cmp.Or(m.Err, err); err == nil {

@@ -49,7 +49,7 @@ func claimName(path string, here *presence) (*nameLock, error) {
 		err = n.check(path, at)
 	}
 	if err == nil {
-		err = n.unfinished(path)
+		err = n.checkOtherLog(path)
 	}
 	if err != nil {
 		n.close()
@@ -67,19 +67,19 @@ func checkName(path string) error {
 	}
 	n := &nameLock{file}
 	defer n.close()
-	at := int64(namesFrom)                               // nobody's, if no process has ever opened the file by this name for writing
-	if beside, err := os.Open(path + "-p"); err == nil { //nolint:gosec // the caller names the file
-		at, err = placeOf(beside)
-		if err = errors.Join(err, beside.Close()); err != nil {
+	at := int64(namesFrom)                                 // nobody's, if no process has ever opened the file by this name for writing
+	if lockFile, err := os.Open(path + "-p"); err == nil { //nolint:gosec // the caller names the file
+		at, err = placeOf(lockFile)
+		if err = errors.Join(err, lockFile.Close()); err != nil {
 			return err
 		}
 	}
-	return errors.Join(n.check(path, at), n.unfinished(path))
+	return errors.Join(n.check(path, at), n.checkOtherLog(path))
 }
 
 // placeOf returns the offset of the byte for the name to which the lock file belongs.
-func placeOf(beside *os.File) (int64, error) {
-	info, err := beside.Stat()
+func placeOf(lockFile *os.File) (int64, error) {
+	info, err := lockFile.Stat()
 	if err != nil {
 		return 0, err //nolint:wrapcheck // it names the file
 	}
@@ -119,8 +119,8 @@ func (n *nameLock) check(path string, at int64) error {
 var errTwoNames = fmt.Errorf("and each name has a log of its own, so commits would be lost: %w: use one name in all processes, "+
 	"or stop the other one; with containers mount the directory, never the file", provider.ErrInvalid)
 
-// unfinished refuses a file whose last commits are in the log of a process that died with another name.
-func (n *nameLock) unfinished(path string) error {
+// checkOtherLog refuses a file whose last commits are in the log of a process that died with another name.
+func (n *nameLock) checkOtherLog(path string) error {
 	other := n.last()
 	if other == "" || other == path {
 		return nil
@@ -130,7 +130,7 @@ func (n *nameLock) unfinished(path string) error {
 		return err //nolint:wrapcheck // it names the file
 	}
 	there, err := os.Stat(other)
-	if err != nil || !os.SameFile(info, there) || sameBeside(path, other) {
+	if err != nil || !os.SameFile(info, there) || sameLockFile(path, other) {
 		return nil //nolint:nilerr // the file was moved or copied from there
 	}
 	if log, err := os.Stat(other + "-wal"); err != nil || log.Size() == 0 {
@@ -140,8 +140,8 @@ func (n *nameLock) unfinished(path string) error {
 		"open it as %s, or close that process in an orderly way first", other, path, provider.ErrInvalid, other)
 }
 
-// sameBeside reports whether two paths lead to one directory.
-func sameBeside(path, other string) bool {
+// sameLockFile reports whether two paths lead to one directory.
+func sameLockFile(path, other string) bool {
 	here, err := os.Stat(path + "-p") //nolint:gosec // the path is the caller's
 	if err != nil {
 		return false

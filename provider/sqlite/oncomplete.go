@@ -31,17 +31,17 @@ func OnComplete(ctx context.Context, fn func(tx *sql.Tx) error) error {
 
 // CompleteIn implements [provider.Transactor]. The call has a group of its own, because a statement of the function that is
 // interrupted ends the whole transaction.
-func (g *guests) CompleteIn(
+func (tr *transactor) CompleteIn(
 	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
 ) (res provider.TaskReportResult, err error) {
 	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	m := &relational.Member{Op: "complete task", Alone: true}
+	m := &relational.Member{Op: "complete task", Exclusive: true}
 	//nolint:contextcheck // a group belongs to no caller
-	res, err = relational.Do(ctx, g.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
-		return g.store.writer.complete(t, &item, fn, res)
+	res, err = relational.Do(ctx, tr.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
+		return tr.store.writer.complete(t, &item, fn, res)
 	})
 	if refusedCommit(err) { // the store itself defers no constraint
 		err = &provider.FuncError{Err: err}
@@ -63,10 +63,10 @@ func (w *writer) complete(t *relational.Tx, item *provider.TaskReport, fn func(p
 		if err := w.hook(fn); err != nil {
 			return err
 		}
-		// The function may have started instances, or sent to this one. So all that is cached of the file is void, and all fetches
+		// The function may have started instances, or sent to this one. So all that is cached of the file is stale, and all fetches
 		// are tried.
 		w.committer.forget()
-		w.tx.agenda.stale, w.foreign.changed = true, true
+		w.tx.schedule.stale, w.others.changed = true, true
 		t.Changes++
 	}
 	*res, err = t.Report(item)
@@ -79,7 +79,7 @@ func (w *writer) hook(fn func(provider.Tx) error) error {
 	if _, err := w.conn.exec(writerContext(), "SAVEPOINT perdure_hook"); err != nil {
 		return err
 	}
-	err := lend(w.conn, fn)
+	err := callInSavepoint(w.conn, fn)
 	if _, gone := w.conn.exec(writerContext(), "RELEASE perdure_hook"); gone != nil {
 		w.committer.rollback()
 		if again := w.committer.begin(); again != nil {
@@ -94,9 +94,9 @@ func (w *writer) hook(fn func(provider.Tx) error) error {
 	return err
 }
 
-// lend calls the function in a savepoint of the writer's transaction.
-func lend(c *conn, fn func(provider.Tx) error) (err error) {
-	db := sql.OpenDB(lender{c})
+// callInSavepoint calls the function in a savepoint of the writer's transaction.
+func callInSavepoint(c *conn, fn func(provider.Tx) error) (err error) {
+	db := sql.OpenDB(hookConn{c})
 	defer func() { err = errors.Join(err, db.Close()) }()
 	tx, err := db.BeginTx(writerContext(), nil)
 	if err != nil {
@@ -128,30 +128,30 @@ func broken(err error) bool {
 	return false
 }
 
-// A lender gives the writer's connection to package database/sql while a function of a caller runs. Its transactions are
+// A hookConn gives the writer's connection to package database/sql while a function of a caller runs. Its transactions are
 // savepoints.
-type lender struct{ conn *conn }
+type hookConn struct{ conn *conn }
 
 // Connect implements [driver.Connector].
-func (l lender) Connect(context.Context) (driver.Conn, error) { return l, nil }
+func (h hookConn) Connect(context.Context) (driver.Conn, error) { return h, nil }
 
 // Driver implements [driver.Connector]. It is not used.
-func (l lender) Driver() driver.Driver { return nil }
+func (h hookConn) Driver() driver.Driver { return nil }
 
 // Prepare implements [driver.Conn].
-func (l lender) Prepare(query string) (driver.Stmt, error) { return l.conn.raw.Prepare(query) } //nolint:wrapcheck // the caller's own statement
+func (h hookConn) Prepare(query string) (driver.Stmt, error) { return h.conn.raw.Prepare(query) } //nolint:wrapcheck // the caller's own statement
 
 // Close implements [driver.Conn]. The connection stays the writer's.
-func (l lender) Close() error { return nil }
+func (h hookConn) Close() error { return nil }
 
 // Begin implements [driver.Conn].
-func (l lender) Begin() (driver.Tx, error) {
-	_, err := l.conn.exec(writerContext(), "SAVEPOINT perdure_function")
-	return savepoint(l), err
+func (h hookConn) Begin() (driver.Tx, error) {
+	_, err := h.conn.exec(writerContext(), "SAVEPOINT perdure_function")
+	return savepoint(h), err
 }
 
 // savepoint is a transaction within the writer's.
-type savepoint lender
+type savepoint hookConn
 
 // Commit implements [driver.Tx].
 func (s savepoint) Commit() error {

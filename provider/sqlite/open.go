@@ -77,19 +77,19 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if s.info, err = os.Stat(full); err != nil { //nolint:gosec // the caller names the file
 		return nil, err //nolint:wrapcheck // OpenWith names the file
 	}
-	if s.gate, err = openEntrance(full, o.BusyTimeout); err != nil {
+	if s.writeQueue, err = openWriteQueue(full, o.BusyTimeout); err != nil {
 		return nil, explainLocks(err)
 	}
-	if s.here, err = openPresence(full); err != nil {
+	if s.presence, err = openPresence(full); err != nil {
 		return nil, explainLocks(err)
 	}
-	if s.name, err = claimName(full, s.here); err != nil {
+	if s.name, err = claimName(full, s.presence); err != nil {
 		return nil, err
 	}
 	if err := s.prepare(ctx, w, o); err != nil {
 		return nil, explain(err)
 	}
-	s.remember()
+	s.noteSidecars()
 	s.checkLinks()
 	if s.readers, err = newPool(ctx, dsn(full, o, true)); err != nil {
 		return nil, err
@@ -102,12 +102,12 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if hooks, ok := w.raw.(sqlite.HookRegisterer); ok {
 		hooks.RegisterCommitHook(func() int32 {
 			if s.writer.commits.Add(1) == logAfter {
-				close(s.writer.worn)
+				close(s.writer.needsLogRoom)
 			}
 			return 0
 		})
 	}
-	if s.writer.foreign.news, err = openNews(full+"-wal", s.writer.queue.Poke); err != nil {
+	if s.writer.others.logWatcher, err = openLogWatcher(full+"-wal", s.writer.queue.Wake); err != nil {
 		s.log.Debug("the writer looks for the commits of other processes itself", "err", err)
 	}
 	go s.writer.loop()
@@ -130,10 +130,10 @@ func useLog(ctx context.Context, c *conn) error {
 // prepare brings the schema up to date and ends the leases that a reboot or a dead process left. All of it takes the process's turn:
 // even to set the mode of an old file, SQLite takes the write lock, and its busy handler starves beside busy writers.
 func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
-	if err := s.gate.enter(); err != nil {
+	if err := s.writeQueue.enter(); err != nil {
 		return err
 	}
-	defer s.gate.leave()
+	defer s.writeQueue.leave()
 	if err := c.script(ctx, sqlIncremental); err != nil { // of a new file; before its first page is written
 		return err
 	}
@@ -145,12 +145,12 @@ func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
 			return err
 		}
 	}
-	// Again, inside the turnstile: another process may have migrated meanwhile.
+	// Again, with the file lock held: another process may have migrated meanwhile.
 	if err := checkSchema(ctx, c, true); err != nil {
 		return err
 	}
-	if err := s.recallTime(ctx, c); err != nil {
+	if err := s.restoreTime(ctx, c); err != nil {
 		return err
 	}
-	return s.bury(ctx, c)
+	return s.reapLeases(ctx, c)
 }

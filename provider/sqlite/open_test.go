@@ -132,7 +132,7 @@ func TestOpenTwiceSharesTheStore(t *testing.T) {
 			waiting <- err
 		}()
 	}
-	awaitParked(t, a.store.writer, 2)
+	awaitWaiting(t, a.store.writer, 2)
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// While another process writes, opening waits in the line of all writers. SQLite's busy handler would starve there.
+// While another process writes, opening waits in the queue of all writers. SQLite's busy handler would starve there.
 func TestOpeningTakesItsTurn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	if err := openTest(t, path, Options{}).Close(); err != nil {
@@ -27,25 +27,25 @@ func TestOpeningTakesItsTurn(t *testing.T) {
 		}
 		t.Fatalf("the other process did not say %q", what)
 	}
-	tell := func() {
+	send := func() {
 		t.Helper()
 		if _, err := io.WriteString(in, "go\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	await("ready")
-	tell()
+	send()
 	await("writes")
 	for _, o := range []Options{{BusyTimeout: 20 * time.Millisecond}, {BusyTimeout: 20 * time.Millisecond, NoMigrate: true}} {
 		p, err := OpenWith(path, o)
 		if err == nil {
 			err = p.Close()
 		}
-		if !errors.Is(err, errTurn) || !strings.Contains(err.Error(), "ry again") {
-			t.Errorf("%v: want an error of the line of writers, with advice", err)
+		if !errors.Is(err, errFileLocked) || !strings.Contains(err.Error(), "ry again") {
+			t.Errorf("%v: want an error of the queue of writers, with advice", err)
 		}
 	}
-	tell()
+	send()
 	if err := openTest(t, path, Options{}).Close(); err != nil {
 		t.Error(err)
 	}

@@ -15,7 +15,7 @@ const (
 
 // ClearAttributes implements [relational.Rows].
 func (t *instanceRows) ClearAttributes(key provider.UUID) error {
-	delete(t.made, key)
+	delete(t.rowCache, key)
 	if err := t.do(sqlDropAttributes, key); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (t *inboxRows) SetRequests(key provider.UUID, requests []string) error {
 		return err
 	}
 	for _, request := range requests {
-		if err := t.do(sqlRemember, key, request); err != nil {
+		if err := t.do(sqlAddRequest, key, request); err != nil {
 			return err
 		}
 	}
@@ -42,6 +42,6 @@ func (t *inboxRows) MoveMessages(h *relational.Head, event, from, to int64) (int
 
 // MoveChild implements [relational.Rows].
 func (t *instanceRows) MoveChild(h *relational.Head) error {
-	delete(t.made, h.Key)
+	delete(t.rowCache, h.Key)
 	return t.do(sqlMoveChild, h.Parent.Execution, h.Key)
 }

@@ -42,15 +42,15 @@ func pagesOf(c *conn) (total int64, err error) {
 			reflect.ValueOf(uintptr(unsafe.Pointer(&now))), reflect.ValueOf(uintptr(unsafe.Pointer(&most))), reflect.ValueOf(int32(0)),
 		})
 		if code := answer[0].Int(); code != lib.SQLITE_OK {
-			return 0, fmt.Errorf("SQLite does not tell what pages it looked at: %d", code)
+			return 0, fmt.Errorf("SQLite does not report how many pages it read: %d", code)
 		}
 		total += int64(now)
 	}
 	return total, nil
 }
 
-// looks returns how many pages each call of a kind reads. Concurrent work can only add to it, so the lowest of several counts.
-func looks(t *testing.T, p *Provider, call func() error) int64 {
+// fewestPages returns how many pages each call of a kind reads. Concurrent work can only add to it, so the lowest of several counts.
+func fewestPages(t *testing.T, p *Provider, call func() error) int64 {
 	t.Helper()
 	fewest := int64(1 << 30)
 	for range 5 {
@@ -70,24 +70,24 @@ func ofCalls(t *testing.T, p *Provider, id string) map[string]int64 {
 	in := create(t, p, id+"-receiver", "nobody")
 	found := map[string]int64{}
 	n := 0
-	found["create"] = looks(t, p, func() error {
+	found["create"] = fewestPages(t, p, func() error {
 		n++
 		create(t, p, fmt.Sprint(id, n), "nobody")
 		return nil
 	})
-	found["send"] = looks(t, p, func() error {
+	found["send"] = fewestPages(t, p, func() error {
 		_, err := p.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: provider.NewMessage{Payload: payload}})
 		return err
 	})
-	found["hand-off step"] = looks(t, p, func() error { return c.step(t) })
-	found["fetch of one turn"] = looks(t, p, func() error {
+	found["hand-off step"] = fewestPages(t, p, func() error { return c.step(t) })
+	found["fetch of one turn"] = fewestPages(t, p, func() error {
 		n++
 		name := fmt.Sprint(id, n)
 		create(t, p, name, "somebody")
 		return fetchExactly(t.Context(), p, "somebody", 1, 1)
 	})
-	found["fetch of no turn"] = looks(t, p, func() error { return fetchExactly(t.Context(), p, "somebody", 1, 0) })
-	found["fetch of no task"] = looks(t, p, func() error {
+	found["fetch of no turn"] = fewestPages(t, p, func() error { return fetchExactly(t.Context(), p, "somebody", 1, 0) })
+	found["fetch of no task"] = fewestPages(t, p, func() error {
 		_, err := p.FetchTasks(t.Context(), tasksOf("default", "charge", 0))
 		return err
 	})
@@ -133,7 +133,7 @@ func TestFlatBesideFinishedInstances(t *testing.T) {
 	for call, n := range few {
 		t.Logf("%s: %d pages alone, %d beside %d finished instances", call, n, many[call], *finishedInstances)
 		if most := 3*n + 10; many[call] > most {
-			t.Errorf("%s looks at %d pages, want at most %d", call, many[call], most)
+			t.Errorf("%s reads %d pages, want at most %d", call, many[call], most)
 		}
 	}
 }
@@ -155,14 +155,14 @@ func TestFlatTimersDueAtOnce(t *testing.T) {
 			SELECT CAST(printf(?1 || '%015d', n) AS BLOB), n, 1, 3, 1, 1, 2`, name)
 		var all []int64
 		for range 3 {
-			all = append(all, looks(t, p, func() error { return fetchExactly(t.Context(), p, name, batch, batch) }))
+			all = append(all, fewestPages(t, p, func() error { return fetchExactly(t.Context(), p, name, batch, batch) }))
 		}
 		t.Logf("%d due: %d pages for %d of them", n, all, batch)
 		return all[len(all)-1]
 	}
 	few := size("f", 2_000)
 	if many := size("m", 100_000); many > 2*few {
-		t.Errorf("a fetch of %d looks at %d pages among 100,000, at %d among 2,000", batch, many, few)
+		t.Errorf("a fetch of %d reads %d pages among 100,000, at %d among 2,000", batch, many, few)
 	}
 }
 
@@ -174,8 +174,8 @@ func TestFlatQuietQueueBesideAFlood(t *testing.T) {
 	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
 	commitTasks(t, p, provider.NewTask{EventID: 1, Queue: "flood", Name: "n"})
-	look := func() int64 {
-		return looks(t, p, func() error {
+	measure := func() int64 {
+		return fewestPages(t, p, func() error {
 			commitTasks(t, p, provider.NewTask{EventID: 1, Queue: "quiet", Name: "n"})
 			began := time.Now()
 			res, err := p.FetchTasks(t.Context(), tasksOf("quiet", "n", time.Minute))
@@ -185,10 +185,10 @@ func TestFlatQuietQueueBesideAFlood(t *testing.T) {
 			return err
 		})
 	}
-	few := look()
+	few := measure()
 	insert(t, p, 200_000, `perdure_task (key, execution, event_id, kind, state, scheduled_at, not_before_at, fetch_at)
 		SELECT unhex(printf('%032x', n)), 1, 1, (SELECT id FROM perdure_task_kind WHERE queue = 'flood'), 1, n, n, n`)
-	many := look()
+	many := measure()
 	t.Logf("%d pages alone, %d beside a flood", few, many)
 	if most := 2*few + 10; many > most {
 		t.Errorf("a task of the quiet queue costs %d pages beside a flood, want at most %d", many, most)

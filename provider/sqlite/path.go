@@ -83,7 +83,7 @@ func dsn(full string, o Options, query bool) string {
 	} {
 		v.Add("_pragma", pragma)
 	}
-	if query { // its cache is void after each commit of the writer
+	if query { // its cache is stale after each commit of the writer
 		v.Set("_query_only", "1")
 		v.Add("_pragma", "cache_size(-"+strconv.Itoa(readerCache)+")")
 	} else {

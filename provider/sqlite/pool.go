@@ -40,7 +40,7 @@ func (p *pool) with(ctx context.Context, fn func(*conn) error) error {
 	select {
 	case c := <-p.free:
 		defer func() {
-			c.giveBack(context.WithoutCancel(ctx))
+			c.shrinkCache(context.WithoutCancel(ctx))
 			p.free <- c
 		}()
 		return fn(c)
@@ -49,10 +49,10 @@ func (p *pool) with(ctx context.Context, fn func(*conn) error) error {
 	}
 }
 
-// giveBack frees the pages of a connection that has more than it may. All connections of a process share one list of reusable
+// shrinkCache frees the pages of a connection that has more than it may. All connections of a process share one list of reusable
 // pages. A connection that reads much takes the least recently used ones, also those of the writer. Until it gives them back,
 // the writer can cache less, and reads the same pages again and again.
-func (c *conn) giveBack(ctx context.Context) {
+func (c *conn) shrinkCache(ctx context.Context) {
 	file, ok := c.raw.(connection)
 	if !ok {
 		return

@@ -21,7 +21,7 @@ type presence struct {
 }
 
 func openPresence(path string) (*presence, error) {
-	file, err := openBeside(path, "-p")
+	file, err := openLockFile(path, "-p")
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func act(ctx context.Context, what, path string) error {
 	}
 	defer p.Close() //nolint:errcheck // the process ends
 	switch what {
-	case "create": // 200 instances, each told when it is stored
+	case "create": // 200 instances, each reported when it is stored
 		for i := range 200 {
 			if err := createIn(ctx, p, fmt.Sprint("child-", i)); err != nil {
 				return err
@@ -82,8 +82,8 @@ func act(ctx context.Context, what, path string) error {
 // obey carries out the commands of a peer, line by line.
 func obey(ctx context.Context, p *Provider, what string) error {
 	say("ready", 0)
-	told := bufio.NewScanner(os.Stdin)
-	for n := 0; told.Scan(); n++ {
+	input := bufio.NewScanner(os.Stdin)
+	for n := 0; input.Scan(); n++ {
 		switch what {
 		case "log": // stores one instance and says how long the log is
 			if err := createIn(ctx, p, fmt.Sprint("child-", n)); err != nil {
@@ -100,10 +100,10 @@ func obey(ctx context.Context, p *Provider, what string) error {
 				return err
 			}
 			say("wrote", int(n))
-		case "midway": // begins to write, says so, and continues when told
+		case "midway": // begins to write, says so, and continues when it is sent a line
 			_, err := write(ctx, p.handle, what, 0, func(_ *tx, _ *struct{}) error {
 				say("writes", 1)
-				told.Scan()
+				input.Scan()
 				return nil
 			})
 			if err != nil {
@@ -128,7 +128,7 @@ func obey(ctx context.Context, p *Provider, what string) error {
 			}
 			say("kept", n)
 		case "stop": // ends an execution, or asks its task to stop
-			if err := stopTask(ctx, p, told.Text()); err != nil {
+			if err := stopTask(ctx, p, input.Text()); err != nil {
 				return err
 			}
 		case "one": // stores one instance
@@ -229,7 +229,7 @@ func TestHazard38_AnotherProcessWakesParkedFetches(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
+	awaitWaiting(t, p.store.writer, 1)
 	cmd, lines := start(t, "create", path)
 	f := <-got
 	if f.err != nil || len(f.res.Turns) == 0 {
@@ -262,7 +262,7 @@ func TestAnotherProcessWakesWaitingGets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := time.Since(begin); d > 7*time.Second { // half of the slow recheck
-		t.Errorf("told after %v: by the slow recheck only", d)
+		t.Errorf("woken after %v: by the slow recheck only", d)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
@@ -286,25 +286,25 @@ func TestKilledWriterLosesNothingThatItTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
 	cmd, lines := start(t, "forever", path)
-	told := 0
-	for told < 50 && lines.Scan() {
-		told++
+	reported := 0
+	for reported < 50 && lines.Scan() {
+		reported++
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	for lines.Scan() {
-		told++
+		reported++
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the child was not killed")
 	}
 	res, err := p.Count(t.Context(), provider.CountRequest{})
-	if err != nil || res.Count < int64(told) || res.Count > int64(told)+1 {
-		t.Fatalf("%d instances, %v: the child was told of %d", res.Count, err, told)
+	if err != nil || res.Count < int64(reported) || res.Count > int64(reported)+1 {
+		t.Fatalf("%d instances, %v: the child has reported %d", res.Count, err, reported)
 	}
 	if err := createIn(t.Context(), p, "after"); err != nil {
-		t.Fatal("the turnstile is stuck:", err)
+		t.Fatal("the file lock is stuck:", err)
 	}
 }
 

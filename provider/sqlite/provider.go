@@ -11,16 +11,16 @@ import (
 // [provider.Transactor] and [provider.Migrator]. All methods may be called concurrently. Each of its parts has the calls that
 // concern it.
 type Provider struct {
-	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask, Reset, Fork, Seal, Import
-	shared    // Get, ReadHistory, Inspect, DeadLetters, Lease, Record, Export, Seals
-	*handle   // no call of the contract
-	*reader   // List, Count, Stats
-	*fetches  // FetchTurns, FetchTasks, FetchAsks
-	*asks     // Ask, Answer
-	*cleaner  // Delete, Prune, Compact
-	*guests   // CreateIn, SendIn, CompleteIn, BeginTx
-	*migrator // Migrate, Migrations
-	*saver    // Backup
+	calls       // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask, Reset, Fork, Seal, Import
+	shared      // Get, ReadHistory, Inspect, DeadLetters, Lease, Record, Export, Seals
+	*handle     // no call of the contract
+	*reader     // List, Count, Stats
+	*fetches    // FetchTurns, FetchTasks, FetchAsks
+	*asks       // Ask, Answer
+	*cleaner    // Delete, Prune, Compact
+	*transactor // CreateIn, SendIn, CompleteIn, BeginTx
+	*migrator   // Migrate, Migrations
+	*saver      // Backup
 }
 
 type (
@@ -55,8 +55,8 @@ func newProvider(s *store, readOnly bool) *Provider {
 	h := &handle{store: s, readOnly: readOnly, door: relational.NewDoor()}
 	return &Provider{
 		calls: calls{Enqueue: h.enqueue}, shared: relational.NewQueries(storage{h}, &h.door, s.hub, h.enqueue, deleteBatch),
-		handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h}, guests: &guests{handle: h}, migrator: &migrator{h},
-		saver: &saver{h},
+		handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h}, transactor: &transactor{handle: h},
+		migrator: &migrator{h}, saver: &saver{h},
 	}
 }
 
@@ -65,7 +65,7 @@ func (p *Provider) Close() error {
 	if first := p.door.Close(); !first {
 		return nil
 	}
-	err := p.guests.own.close()
+	err := p.transactor.txs.close()
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
 	s := p.store

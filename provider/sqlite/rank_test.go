@@ -124,7 +124,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 		}},
 		{sqlFindExpired, []any{p.store.clock.wall(), 10}, []string{"perdure_task_expire (expire_at<?)"}},
 		{sqlNextTask, []any{plain, p.store.clock.wall()}, []string{"perdure_task_fetch (kind=? AND fetch_at>?)"}},
-		{sqlTurns, []any{"q", "flood"}, []string{
+		{sqlLaneRanks, []any{"q", "flood"}, []string{
 			"perdure_task_kind_1 (queue=?)", "perdure_task_fetch (kind=? AND fetch_at>?)",
 			"perdure_task_fair (fairness_key=? AND kind=? AND fetch_at>?)",
 		}},
@@ -144,8 +144,8 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if got := fetchedTasks(t, p, 500); strings.Contains(got, "rare") {
 		t.Error("what was stored last came first")
 	}
-	of, err := write(t.Context(), p.handle, "turns", 0, func(t *tx, of *relational.Turns) (err error) {
-		*of, err = t.Turns(relational.Lane{Queue: "q", Key: "flood"})
+	of, err := write(t.Context(), p.handle, "turns", 0, func(t *tx, of *relational.LaneRanks) (err error) {
+		*of, err = t.LaneRanks(relational.Lane{Queue: "q", Key: "flood"})
 		return err
 	})
 	if err != nil || of.Last != 9<<50+1_000_000/200_000 || of.First >= 9<<50 {

@@ -38,7 +38,7 @@ func openToRead(ctx context.Context, full string, o Options) (_ *store, err erro
 		return nil, explain(err)
 	}
 	s.checkLinks()
-	s.here = watchPresence(full)
+	s.presence = watchPresence(full)
 	return s, nil
 }
 

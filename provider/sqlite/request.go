@@ -3,17 +3,17 @@ package sqlite
 import "github.com/perdure/perdure/provider"
 
 const (
-	sqlRemember = `INSERT INTO perdure_request (key, number, request_id)
+	sqlAddRequest = `INSERT INTO perdure_request (key, number, request_id)
 		SELECT ?1, coalesce(max(number), 0) + 1, ?2 FROM perdure_request WHERE key = ?1 ON CONFLICT DO NOTHING`
-	sqlForget = `DELETE FROM perdure_request WHERE key = ?1
+	sqlDropOldRequests = `DELETE FROM perdure_request WHERE key = ?1
 		AND number <= (SELECT max(number) FROM perdure_request WHERE key = ?1) - ?2`
 )
 
-// Remember implements [relational.Rows].
-func (t *inboxRows) Remember(key provider.UUID, request string) (fresh bool, err error) {
-	n, err := t.exec(sqlRemember, key, request)
+// AddRequest implements [relational.Rows].
+func (t *inboxRows) AddRequest(key provider.UUID, request string) (fresh bool, err error) {
+	n, err := t.exec(sqlAddRequest, key, request)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, t.do(sqlForget, key, provider.MaxRequests)
+	return true, t.do(sqlDropOldRequests, key, provider.MaxRequests)
 }

@@ -40,7 +40,7 @@ func Restore(ctx context.Context, backup, path string, replace bool) (r Restored
 	if err != nil {
 		return r, err
 	}
-	old, err := standing(full)
+	old, err := existingFiles(full)
 	if err != nil {
 		return r, err
 	}
@@ -52,7 +52,7 @@ func Restore(ctx context.Context, backup, path string, replace bool) (r Restored
 		return r, err
 	}
 	if err = copyStore(ctx, backup, part); err == nil {
-		err = admit(part, full)
+		err = copyOwnerAndMode(part, full)
 	}
 	if err == nil {
 		r, err = install(part, full, old)
@@ -91,8 +91,8 @@ func restorable(backup, path string) (string, error) {
 	return full, nil
 }
 
-// standing returns the files of a store that are at a path, the database first. SQLite would apply the log of the old one to the new one.
-func standing(full string) (list []string, err error) {
+// existingFiles returns the files of a store that are at a path, the database first. SQLite would apply the log of the old one to the new one.
+func existingFiles(full string) (list []string, err error) {
 	for _, ending := range []string{"", "-wal", "-shm", "-journal"} {
 		switch _, err := os.Lstat(full + ending); {
 		case err == nil:
@@ -104,9 +104,9 @@ func standing(full string) (list []string, err error) {
 	return list, nil
 }
 
-// admit gives the new file the owner and the mode of the one that it replaces. If there is none it keeps those of the backup, but other
+// copyOwnerAndMode gives the new file the owner and the mode of the one that it replaces. If there is none it keeps those of the backup, but other
 // users may not read it: earlier releases made backups that everybody could read.
-func admit(part, full string) error {
+func copyOwnerAndMode(part, full string) error {
 	file, err := os.OpenFile(part, os.O_RDWR, 0)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
@@ -150,7 +150,7 @@ func install(part, full string, old []string) (r Restored, err error) {
 	if len(old) > 0 {
 		registry.mu.Lock() // this process does not open the file meanwhile
 		defer registry.mu.Unlock()
-		if err := unused(full); err != nil {
+		if err := checkUnused(full); err != nil {
 			return r, err
 		}
 		r.Replaced = full + time.Now().UTC().Format(".replaced-20060102T150405.000Z")
@@ -165,11 +165,11 @@ func install(part, full string, old []string) (r Restored, err error) {
 		return r, err //nolint:wrapcheck // it names the file
 	}
 	r.Bytes = info.Size()
-	return r, settle(part, full)
+	return r, finishCopy(part, full)
 }
 
-// unused returns an error if a process is known to have the store open.
-func unused(full string) error {
+// checkUnused returns an error if a process is known to have the store open.
+func checkUnused(full string) error {
 	err := fmt.Errorf("it is in use: stop all processes that have it open: %w", provider.ErrInvalid)
 	if sharing(full, true) != nil {
 		return err

@@ -16,8 +16,8 @@ func TestHazard24_SessionsOfADeadProcessEnd(t *testing.T) {
 	p := openTest(t, path, Options{})
 	holder := startPeer(t, "hold", path)
 	create(t, p, "one", "x")
-	holder.tell()
-	if n := holder.hears("leased"); n != 1 {
+	holder.send()
+	if n := holder.receive("leased"); n != 1 {
 		t.Fatalf("the peer leased %d", n)
 	}
 	addSessions(t, p, "s")

@@ -28,7 +28,7 @@ func (s *store) changes() (n int64, known bool) {
 	if s.writer == nil {
 		return 0, false
 	}
-	return s.writer.commits.Load() + s.writer.sightings.Load(), true
+	return s.writer.commits.Load() + s.writer.otherCommits.Load(), true
 }
 
 // Stamps implements [relational.Source].

@@ -39,7 +39,7 @@ func (rd *reader) Counters() provider.Counters {
 	}
 	return provider.Counters{
 		Commits: w.commits.Load(), CommitGroups: w.committer.turns.Load(), Dropped: w.committer.dropped.Load(),
-		ReadyMended: rd.store.janitor.mended.Load(), AskLooks: w.looks.Load(),
+		ReadyMended: rd.store.janitor.repaired.Load(), AskLooks: w.answerReads.Load(),
 	}
 }
 

@@ -38,16 +38,16 @@ func (s storage) Write(ctx context.Context, op string, bytes int, fn func(relati
 // Skew implements [relational.Storage].
 func (s storage) Skew() int64 { return s.store.clock.skew() }
 
-// LookFailed implements [relational.Storage].
-func (s storage) LookFailed(err error) {
+// PollFailed implements [relational.Storage].
+func (s storage) PollFailed(err error) {
 	s.store.log.Warn("perdure sqlite: looking for changes failed, calls that wait for one return up to 15 s late", "error", err)
 }
 
 // Now implements [relational.Storage].
 func (s storage) Now() provider.Time { return s.store.clock.wall() }
 
-// Told implements [relational.Storage]. Each time comes from the clock of this process, which does not go back.
-func (s storage) Told(provider.Time) {}
+// ObserveTime implements [relational.Storage]. Each time comes from the clock of this process, which does not go back.
+func (s storage) ObserveTime(provider.Time) {}
 
 // Leases implements [relational.Storage]. After a reboot all leases are over, because the elapsed clock began anew.
 func (s storage) Leases(q relational.Queryer, now provider.Time) (func(string, int64) provider.LeaseRow, error) {
@@ -80,7 +80,7 @@ type queries struct {
 func (q queries) Query(list ...relational.Query) error {
 	for _, query := range list {
 		args := slices.Concat(query.Args, []any{named{"now", int64(q.now)}, named{"elapsed", q.elapsed}})
-		if err := q.each(query.SQL, func(r *row) error { return query.Each(shown{r}) }, args...); err != nil {
+		if err := q.each(query.SQL, func(r *row) error { return query.Each(sharedRow{r}) }, args...); err != nil {
 			return err
 		}
 	}
@@ -107,25 +107,25 @@ type named struct {
 	value int64
 }
 
-// shown is a row as shared statements see it. It implements [relational.Row].
-type shown struct{ *row }
+// A sharedRow is a row as shared statements see it. It implements [relational.Row].
+type sharedRow struct{ *row }
 
-func (s shown) Int(i int) int64          { return s.int(i) }
-func (s shown) Bool(i int) bool          { return s.bool(i) }
-func (s shown) Text(i int) string        { return s.text(i) }
-func (s shown) Blob(i int) []byte        { return s.blob(i) }
-func (s shown) UUID(i int) provider.UUID { return s.uuid(i) }
-func (s shown) Sound(i int) []byte       { return s.sound(i, i+1) }
+func (s sharedRow) Int(i int) int64           { return s.int(i) }
+func (s sharedRow) Bool(i int) bool           { return s.bool(i) }
+func (s sharedRow) Text(i int) string         { return s.text(i) }
+func (s sharedRow) Blob(i int) []byte         { return s.blob(i) }
+func (s sharedRow) UUID(i int) provider.UUID  { return s.uuid(i) }
+func (s sharedRow) VerifiedBlob(i int) []byte { return s.sound(i, i+1) }
 
-// Known implements [relational.Row].
-func (s shown) Known(i int) {
+// NotNull implements [relational.Row].
+func (s sharedRow) NotNull(i int) {
 	if s.null(i) {
 		s.fault(i)
 	}
 }
 
 // Fault implements [relational.Row].
-func (s shown) Fault() error {
+func (s sharedRow) Fault() error {
 	err := s.bad
 	s.bad = nil
 	return err

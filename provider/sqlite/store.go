@@ -13,30 +13,30 @@ import (
 
 // A store is one open file, shared by all handles of this process.
 type store struct {
-	path     string
-	dsn      string // for connections of the program's transactions
-	info     os.FileInfo
-	readOnly bool          // only readers are open
-	patience time.Duration // Options.BusyTimeout: how long a transaction may wait for the file's lock
-	clock    *clock
-	log      *slog.Logger
-	hub      *relational.Hub
-	stamped  [2]atomic.Int64 // what changes had counted at the last two reads of stamps
-	readers  *pool
-	writer   *writer
-	janitor  *janitor
-	gate     *entrance
-	lent     atomic.Pointer[origin] // the last call with InTx
-	here     *presence
-	name     *nameLock
-	beside   []companion
-	moved    atomic.Pointer[error] // a path no longer names the open file
-	handles  int                   // guarded by registry.mu
+	path        string
+	dsn         string // for connections of the program's transactions
+	info        os.FileInfo
+	readOnly    bool          // only readers are open
+	busyTimeout time.Duration // Options.BusyTimeout: how long a transaction may wait for the file's lock
+	clock       *clock
+	log         *slog.Logger
+	hub         *relational.Hub
+	stamped     [2]atomic.Int64 // what changes had counted at the last two reads of stamps
+	readers     *pool
+	writer      *writer
+	janitor     *janitor
+	writeQueue  *writeQueue
+	lastInTx    atomic.Pointer[origin] // the last call with InTx
+	presence    *presence
+	name        *nameLock
+	sidecars    []sidecar
+	pathErr     atomic.Pointer[error] // a path no longer names the open file
+	handles     int                   // guarded by registry.mu
 }
 
 func newStore(full string, o Options) *store {
 	return &store{
-		path: full, dsn: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, patience: o.BusyTimeout,
+		path: full, dsn: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, busyTimeout: o.BusyTimeout,
 		clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
 	}
 }
@@ -59,7 +59,7 @@ func (s *store) close() error {
 	}
 	if s.writer != nil {
 		s.writer.stop()
-		errs = append(errs, s.writer.foreign.news.close())
+		errs = append(errs, s.writer.others.logWatcher.close())
 	}
 	if s.readers != nil {
 		errs = append(errs, s.readers.close())
@@ -70,11 +70,11 @@ func (s *store) close() error {
 	if s.name != nil {
 		s.name.close()
 	}
-	if s.gate != nil {
-		s.gate.close()
+	if s.writeQueue != nil {
+		s.writeQueue.close()
 	}
-	if s.here != nil {
-		s.here.close()
+	if s.presence != nil {
+		s.presence.close()
 	}
 	closeKept() // what the locks of this store have kept open
 	return errors.Join(errs...)

@@ -10,17 +10,17 @@ import (
 const sweepBatch = 1000
 
 const (
-	sqlLapsedTurns = `SELECT key FROM perdure_instance WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
-	sqlLapsedTasks = `SELECT key, execution, event_id FROM perdure_task
+	sqlExpiredTurnLeases = `SELECT key FROM perdure_instance WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
+	sqlExpiredTaskLeases = `SELECT key, execution, event_id FROM perdure_task
 		WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
 )
 
 // sweep ends expired leases, so that fetches find their items again.
 func (cl *claimer) sweep() error {
-	t, shuns := cl.tx, cl.tx.agenda.shuns
+	t, skips := cl.tx, cl.tx.schedule.skips
 	var turns []provider.UUID
-	err := t.each(sqlLapsedTurns, func(r *row) error {
-		if key := r.uuid(0); !shuns.has(provider.TaskRef{Key: key}) {
+	err := t.each(sqlExpiredTurnLeases, func(r *row) error {
+		if key := r.uuid(0); !skips.has(provider.TaskRef{Key: key}) {
 			turns = append(turns, key)
 		}
 		return nil
@@ -29,9 +29,9 @@ func (cl *claimer) sweep() error {
 		return err
 	}
 	var tasks []provider.TaskRef // by the index alone: a damaged row among them has a name then
-	err = t.each(sqlLapsedTasks, func(r *row) error {
+	err = t.each(sqlExpiredTaskLeases, func(r *row) error {
 		ref := provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
-		if !shuns.has(ref) {
+		if !skips.has(ref) {
 			tasks = append(tasks, ref)
 		}
 		return nil
@@ -60,9 +60,9 @@ func (cl *claimer) sweep() error {
 	return t.Flush()
 }
 
-// sweepApart is sweep in a savepoint.
-func (cl *claimer) sweepApart() error {
-	if time.Now().Before(cl.unswept) {
+// sweepInSavepoint is sweep in a savepoint.
+func (cl *claimer) sweepInSavepoint() error {
+	if time.Now().Before(cl.sweepAfter) {
 		return nil
 	}
 	if err := cl.committer.begin(); err != nil {
@@ -72,9 +72,9 @@ func (cl *claimer) sweepApart() error {
 	if own == nil {
 		return err
 	}
-	if !cl.meet(own) {
-		cl.complaints.add("leases cannot be swept", own)
-		cl.unswept = time.Now().Add(time.Second)
+	if !cl.noteDamage(own) {
+		cl.logLimiter.report("leases cannot be swept", own)
+		cl.sweepAfter = time.Now().Add(time.Second)
 	}
 	return errRerun
 }

@@ -16,11 +16,11 @@ const (
 	sqlDropTask   = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlAddHandOff = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
 		scheduled_at, not_before_at, payload, sum) VALUES (?, ?, ?, ?, 2, 1, ?, ?, ?, ?, ?, ?, ?)`
-	sqlSucceed = `UPDATE perdure_task SET event_id = ?, kind = ?, state = 2, attempt = 1, deliveries = 1, token = ?, owner = ?, lease_until = ?,
+	sqlReplaceTask = `UPDATE perdure_task SET event_id = ?, kind = ?, state = 2, attempt = 1, deliveries = 1, token = ?, owner = ?, lease_until = ?,
 		cancel = 0, scheduled_at = ?, not_before_at = ?, deadline_at = 0, fetch_at = NULL, expire_at = NULL, fairness_key = NULL, session = NULL,
 		limit_key = NULL, payload = ?, details = NULL, failure = NULL, sum = ?, start_by_at = NULL, begun = NULL, rank_at = NULL
 		WHERE key = ? AND execution = ? AND event_id = ? AND token = ? AND state <> 3`
-	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
+	sqlDeadLetterTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload, fairness_key, session, limit_key)
 		SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload, fairness_key, session, limit_key
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
@@ -33,7 +33,7 @@ const (
 	sqlRequeueTask = `UPDATE perdure_task SET state = ?, lease_until = 0, fetch_at = ?,
 		expire_at = ? WHERE key = ? AND execution = ? AND event_id = ?`
 	// A task that an older release has leased has a rank, and is fetched by another moment.
-	sqlTurns = `SELECT coalesce(min((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fetch
+	sqlLaneRanks = `SELECT coalesce(min((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fetch
 			WHERE t.kind = k.id AND t.fetch_at IS NOT NULL AND t.fetch_at = t.rank_at ORDER BY t.fetch_at LIMIT 1)), 0),
 		coalesce(max((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fair WHERE t.fairness_key = ?2 AND t.kind = k.id
 			AND t.rank_at IS NOT NULL AND t.fetch_at IS NOT NULL ORDER BY t.fetch_at DESC LIMIT 1)), 0)
@@ -72,9 +72,9 @@ func (t *taskRows) Task(ref provider.TaskRef) (*relational.Task, error) {
 	return task, nil
 }
 
-// Turns implements [relational.Rows].
-func (t *taskRows) Turns(of relational.Lane) (waiting relational.Turns, err error) {
-	_, err = t.one(sqlTurns, func(r *row) { waiting.First, waiting.Last = r.time(0), r.time(1) }, of.Queue, of.Key)
+// LaneRanks implements [relational.Rows].
+func (t *taskRows) LaneRanks(of relational.Lane) (waiting relational.LaneRanks, err error) {
+	_, err = t.one(sqlLaneRanks, func(r *row) { waiting.First, waiting.Last = r.time(0), r.time(1) }, of.Queue, of.Key)
 	return waiting, err
 }
 
@@ -103,13 +103,13 @@ func (t *taskRows) AddTask(task *relational.Task, stored *provider.NewTask) erro
 	return doubled(t.do(sql, args...), "task", task.EventID)
 }
 
-// SucceedTask implements [relational.HandOffRows].
-func (t *taskRows) SucceedTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
+// ReplaceTask implements [relational.HandOffRows].
+func (t *taskRows) ReplaceTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
 	if err := t.enroll(task.Owner); err != nil {
 		return false, err
 	}
 	t.leases.note(task.TaskRef)
-	n, err := t.exec(sqlSucceed, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil, t.Now, task.NotBefore,
+	n, err := t.exec(sqlReplaceTask, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil, t.Now, task.NotBefore,
 		stored.Payload, checksum(stored.Payload), done.Key, done.Execution, done.EventID, token)
 	return n > 0, doubled(err, "task", task.EventID)
 }
@@ -194,11 +194,11 @@ func (t *taskRows) requeue(ref provider.TaskRef) error {
 	return t.do(sqlRequeueTask, int64(task.State), timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), ref.Key, ref.Execution, ref.EventID)
 }
 
-// BuryTask implements [relational.Rows].
-func (t *taskRows) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
+// DeadLetterTask implements [relational.Rows].
+func (t *taskRows) DeadLetterTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
 	kind, err := relational.StoredTask(t.Rows, task.Kind)
 	if err != nil {
 		return err
 	}
-	return t.do(sqlBuryTask, instanceID, kind.Queue, kind.Name, kind.Priority, reason, now, task.Key, task.Execution, task.EventID)
+	return t.do(sqlDeadLetterTask, instanceID, kind.Queue, kind.Name, kind.Priority, reason, now, task.Key, task.Execution, task.EventID)
 }

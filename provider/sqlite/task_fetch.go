@@ -33,7 +33,7 @@ const (
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 )
 
-// A taskFetch is one parked FetchTasks. The writer owns it until the call is done.
+// A taskFetch is one waiting FetchTasks. The writer owns it until the call is done.
 type taskFetch struct {
 	req     provider.FetchTasksRequest
 	filters map[relational.TaskFilter]struct{}
@@ -85,7 +85,7 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	}
 	if f.req.Expired {
 		err = t.each(sqlFindExpired, func(r *row) error {
-			if place := readTaskPlace(r, taskPlace{late: true, at: lateRank}); !t.agenda.shuns.has(place.TaskRef) {
+			if place := readTaskPlace(r, taskPlace{late: true, at: lateRank}); !t.schedule.skips.has(place.TaskRef) {
 				list = append(list, place)
 			}
 			return nil
@@ -107,7 +107,7 @@ func inOrder(a, b *taskPlace) int {
 		slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution))
 }
 
-// rank is the place as a caller is told it.
+// rank is the place as a caller gets it.
 func (p *taskPlace) rank() provider.Time {
 	if p.late {
 		return provider.Time(p.at - lateRank)
@@ -125,7 +125,7 @@ func readTaskPlace(r *row, place taskPlace) taskPlace {
 
 // tasksOfKind adds the first tasks of a kind to list.
 func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, error) {
-	t.agenda.asked.tasks.ask(id, t.Elapsed)
+	t.schedule.watched.tasks.watch(id, t.Elapsed)
 	kind, before := t.kinds.ByTask[id], len(list)
 	place := taskPlace{at: -kind.Bonus()}
 	sql, args, until := sqlFindTasks, []any{id, t.Now, t.Now, limit}, t.Now
@@ -133,7 +133,7 @@ func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, er
 		place.ranked, place.kind = true, t.kinds.Unranked(id)
 		sql, args, until = sqlFindRanked, []any{id, t.Now, limit}, relational.Never
 	}
-	if len(t.agenda.shuns) == 0 {
+	if len(t.schedule.skips) == 0 {
 		err := t.each(sql, func(r *row) error {
 			list = append(list, readTaskPlace(r, place))
 			return nil
@@ -145,7 +145,7 @@ func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, er
 	list = list[:before]
 	err := t.each(sqlTaskKeys, func(r *row) error {
 		place := readTaskPlace(r, place)
-		if t.agenda.shuns.has(place.TaskRef) {
+		if t.schedule.skips.has(place.TaskRef) {
 			return nil
 		}
 		fetchable, err := t.integer(sqlTaskFetchable, t.Now, place.Key, place.Execution, place.EventID)

@@ -23,9 +23,9 @@ func (w *writer) saveTime() error {
 	})
 }
 
-// recallTime starts the store's time no earlier than the newest instance, and no earlier than the saved time. If that was saved
+// restoreTime starts the store's time no earlier than the newest instance, and no earlier than the saved time. If that was saved
 // in this boot, the time since then is added.
-func (s *store) recallTime(ctx context.Context, c *conn) error {
+func (s *store) restoreTime(ctx context.Context, c *conn) error {
 	newest, err := c.integer(ctx, sqlNewest)
 	if err != nil && !damaged(err) {
 		return err

@@ -21,7 +21,7 @@ const (
 		WHERE key = ? AND visible_at <= ? ORDER BY visible_at, id`
 )
 
-// A turnFetch is one parked FetchTurns. The writer owns it until the call is done.
+// A turnFetch is one waiting FetchTurns. The writer owns it until the call is done.
 type turnFetch struct {
 	req  provider.FetchTurnsRequest
 	caps map[provider.Capability]struct{}
@@ -53,7 +53,7 @@ func (f *turnFetch) wants(t *tx) bool {
 func (f *turnFetch) find(t *tx) (bool, error) {
 	list, err := f.places(t, 1)
 	for _, place := range list {
-		delete(t.quiet, place.kind)
+		delete(t.emptyKinds, place.kind)
 	}
 	return len(list) > 0, err
 }
@@ -65,8 +65,8 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 			if t.kinds.ByTurn[id].Level > f.req.EngineLevel {
 				continue
 			}
-			t.agenda.asked.turns.ask(id, t.Elapsed)
-			if _, none := t.quiet[id]; none {
+			t.schedule.watched.turns.watch(id, t.Elapsed)
+			if _, none := t.emptyKinds[id]; none {
 				continue
 			}
 			some, err := f.ofKind(t, id, limit)
@@ -85,14 +85,14 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 		return cmp.Or(cmp.Compare(a.ready, b.ready), cmp.Compare(a.at, b.at))
 	})
 	for ; len(list) > limit; list = list[:len(list)-1] {
-		delete(t.quiet, list[len(list)-1].kind)
+		delete(t.emptyKinds, list[len(list)-1].kind)
 	}
 	return list, nil
 }
 
 // ofKind finds the first instances of a kind.
 func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err error) {
-	if len(t.agenda.shuns) == 0 {
+	if len(t.schedule.skips) == 0 {
 		kept := false // for another owner
 		err = t.each(sqlFindTurns, func(r *row) error {
 			place := turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2), kind: kind}
@@ -103,8 +103,8 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 			}
 			return stopAt(len(list), limit)
 		}, kind, t.Now.Add(f.req.Ahead))
-		if err == nil && len(list) < limit && !kept && f.req.Ahead/2 >= t.agenda.lead && t.agenda.asked.turns.covers(kind) {
-			t.quiet[kind] = struct{}{} // once those of the list are claimed
+		if err == nil && len(list) < limit && !kept && f.req.Ahead/2 >= t.schedule.lead && t.schedule.watched.turns.covers(kind) {
+			t.emptyKinds[kind] = struct{}{} // once those of the list are claimed
 		}
 		if !damaged(err) {
 			return list, err
@@ -114,7 +114,7 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 	err = t.each(sqlTurnKeys, func(r *row) error {
 		place := turnPlace{key: r.uuid(0), at: r.int(1)}
 		ref := provider.TaskRef{Key: place.key}
-		if t.agenda.shuns.has(ref) {
+		if t.schedule.skips.has(ref) {
 			return nil
 		}
 		_, err := t.one(sqlTurnPlace, func(r *row) {
@@ -131,7 +131,7 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 }
 
 // allowed reports whether an instance is not kept for another owner, nor held back by more than its messages. Nothing is kept
-// for an owner whose processes are all known dead, because the census has removed it.
+// for an owner whose processes are all known dead, because the liveness check has removed it.
 func (f *turnFetch) allowed(t *tx, place turnPlace, sticky string, until int64) bool {
 	if place.at > int64(t.Now) && place.at > place.ready {
 		return false

@@ -13,8 +13,8 @@ type tx struct {
 	rows
 
 	// Nil in a transaction of a caller, in which no fetch runs.
-	agenda *agenda
-	quiet  quiet
+	schedule   *fetchSchedule
+	emptyKinds emptyKinds
 }
 
 // rows implement [relational.Rows]. Their parts refer to each other only through that interface.
@@ -56,12 +56,12 @@ func newTx(db statements, clock *clock) *tx {
 	return t
 }
 
-// newWriterTx makes the transaction of the writer, which is used again and remembers what it has read.
+// newWriterTx makes the transaction of the writer, which is used again and caches what it has read.
 func newWriterTx(db statements, clock *clock, process int64, leases *leases) *tx {
 	t := newTx(db, clock)
 	t.owners = &owners{process: process, stored: make(map[string]struct{})}
-	t.agenda = &agenda{dues: dues{wall: never, elapsed: never, stale: true}, shuns: make(map[provider.TaskRef]time.Time)}
-	t.quiet = make(quiet)
-	t.allKinds, t.made, t.leases, t.pardon = true, make(map[provider.UUID]*made), leases, t.agenda.pardon
+	t.schedule = &fetchSchedule{dueTimes: dueTimes{wall: never, elapsed: never, stale: true}, skips: make(map[provider.TaskRef]time.Time)}
+	t.emptyKinds = make(emptyKinds)
+	t.allKinds, t.rowCache, t.leases, t.unskip = true, make(map[provider.UUID]*cachedRow), leases, t.schedule.unskip
 	return t
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // A unit is one transaction as all parts of it see it: the rules of package relational, the instant, and the statements.
-// Only the holder of the writer's helm touches the writer's unit, and only the caller's goroutine touches a caller's.
+// Only the holder of the writer's lock touches the writer's unit, and only the caller's goroutine touches a caller's.
 type unit struct {
 	relational.Tx
 

@@ -12,24 +12,24 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// calm waits until the writer knows all due moments and has looked for other processes. Then only the test makes it try parked
+// awaitIdle waits until the writer knows all due moments and has polled for other processes. Then only the test makes it try waiting
 // fetches.
-func calm(t *testing.T, p *Provider) {
+func awaitIdle(t *testing.T, p *Provider) {
 	t.Helper()
-	await(t, "a calm writer", func() bool {
-		settled, err := write(t.Context(), p.handle, "look", 0, func(x *tx, ok *bool) error {
-			*ok = p.store.writer.foreign.alone && !x.agenda.stale
+	await(t, "an idle writer", func() bool {
+		settled, err := write(t.Context(), p.handle, "idle", 0, func(x *tx, ok *bool) error {
+			*ok = p.store.writer.others.alone && !x.schedule.stale
 			return nil
 		})
 		return err == nil && settled
 	})
 }
 
-// intrude parks a fetch that finds something, so that the writer begins a transaction for it alone. It calls between before
+// intrude adds a fetch that finds something, so that the writer begins a transaction for it alone. It calls between before
 // that.
 func intrude(t *testing.T, p *Provider, between func()) {
 	t.Helper()
-	call := &parked{
+	call := &waitingFetch{
 		op: "intrude", fresh: true, done: make(chan struct{}), wants: func(*tx) bool { return false },
 		find: func(*tx) (bool, error) {
 			between()
@@ -37,10 +37,10 @@ func intrude(t *testing.T, p *Provider, between func()) {
 		},
 		take: func(*tx) (bool, error) { return false, nil },
 	}
-	if !p.store.writer.parking.admit(call) {
+	if !p.store.writer.waiters.add(call) {
 		t.Fatal("the writer has stopped")
 	}
-	p.store.writer.queue.Poke()
+	p.store.writer.queue.Wake()
 	<-call.done
 	if call.err != nil {
 		t.Fatal(call.err)
@@ -70,8 +70,8 @@ func TestHazard05_DueWhileAnotherFetchIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
-	calm(t, p)
+	awaitWaiting(t, p.store.writer, 1)
+	awaitIdle(t, p)
 	intrude(t, p, func() { now.Add(2_000_000) })
 	wantTurn(t, got)
 }
@@ -85,8 +85,8 @@ func TestHazard38_ForeignCommitSeenWhileAnotherFetchIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
-	calm(t, p)
+	awaitWaiting(t, p.store.writer, 1)
+	awaitIdle(t, p)
 	other, err := openPresence(path) // another process, which stays
 	if err != nil {
 		t.Fatal(err)
@@ -101,9 +101,9 @@ func TestHazard38_ForeignCommitSeenWhileAnotherFetchIsServed(t *testing.T) {
 func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	create(t, p, "one", "x")
-	parkedOne := fetchTurns(t.Context(), p, fetchOf("other", newToken(), time.Minute))
-	awaitParked(t, p.store.writer, 1)
-	calm(t, p)
+	waitingOne := fetchTurns(t.Context(), p, fetchOf("other", newToken(), time.Minute))
+	awaitWaiting(t, p.store.writer, 1)
+	awaitIdle(t, p)
 	boom := errors.New("disk I/O error")
 	began, end, errs := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	go func() {
@@ -120,11 +120,11 @@ func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
 		errs <- err
 	}()
 	await(t, "the member", func() bool { return queued(p) == 1 })
-	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), 0)) // rides with the second group that fails
+	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), 0)) // it is served with the second group that fails
 	await(t, "the fetch", func() bool {
-		p.store.writer.parking.mu.Lock()
-		defer p.store.writer.parking.mu.Unlock()
-		return len(p.store.writer.parking.calls) == 2
+		p.store.writer.waiters.mu.Lock()
+		defer p.store.writer.waiters.mu.Unlock()
+		return len(p.store.writer.waiters.calls) == 2
 	})
 	close(end)
 	for range 2 {
@@ -134,7 +134,7 @@ func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
 	}
 	wantTurn(t, got)
 	create(t, p, "other", "other")
-	wantTurn(t, parkedOne)
+	wantTurn(t, waitingOne)
 }
 
 func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
@@ -179,8 +179,8 @@ func TestJanitorMendsThoughItsGroupRunsTwice(t *testing.T) {
 	if err := <-refused; !errors.Is(err, provider.ErrConflict) {
 		t.Error(err)
 	}
-	if n := p.store.janitor.mended.Load(); n != 1 {
-		t.Errorf("mended %d: want 1", n)
+	if n := p.store.janitor.repaired.Load(); n != 1 {
+		t.Errorf("repaired %d: want 1", n)
 	}
 	wantTurn(t, fetchTurns(t.Context(), p, fetchOf("x", newToken(), 0)))
 }
@@ -215,7 +215,7 @@ func TestHazard28_CancelledAskLeavesNoQuestion(t *testing.T) {
 	}()
 	await(t, "the question", func() bool { return queued(p) == 1 })
 	began, end := make(chan struct{}), make(chan struct{})
-	last := p.store.writer.later("hold", func(*tx) error {
+	last := p.store.writer.submit("hold", func(*tx) error {
 		close(began)
 		<-end
 		return nil
@@ -239,34 +239,34 @@ func TestHazard28_CancelledAskLeavesNoQuestion(t *testing.T) {
 
 func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
-	const calls, pause = 2000, 2000 * tellEach
+	const calls, pause = 2000, 2000 * recheckEach
 	for range calls {
 		p.store.hub.Expect(newKey())
 	}
 	others := func() {
-		_, err := write(t.Context(), p.handle, "foreign", 0, func(_ *tx, _ *struct{}) error {
-			p.store.writer.foreign.changed = true
+		_, err := write(t.Context(), p.handle, "changed", 0, func(_ *tx, _ *struct{}) error {
+			p.store.writer.others.changed = true
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	told, begin := 0, time.Now()
-	for seen := p.store.hub.Elsewhere(); time.Since(begin) < 5*pause; {
+	rechecks, begin := 0, time.Now()
+	for seen := p.store.hub.NextRecheck(); time.Since(begin) < 5*pause; {
 		others()
-		if now := p.store.hub.Elsewhere(); now != seen {
-			told, seen = told+1, now
+		if now := p.store.hub.NextRecheck(); now != seen {
+			rechecks, seen = rechecks+1, now
 		}
 	}
-	if most := int(time.Since(begin)/pause) + 1; told == 0 || told > most {
-		t.Errorf("told %d times: want 1 to %d", told, most)
+	if most := int(time.Since(begin)/pause) + 1; rechecks == 0 || rechecks > most {
+		t.Errorf("rechecked %d times: want 1 to %d", rechecks, most)
 	}
-	last := p.store.hub.Elsewhere()
+	last := p.store.hub.NextRecheck()
 	others()
 	select {
 	case <-last: // the delayed call runs though there are no other writes
 	case <-time.After(20 * time.Second):
-		t.Error("not told of the last one")
+		t.Error("not woken for the last one")
 	}
 }

@@ -15,10 +15,10 @@ func killedStore(t *testing.T) (db, log []byte, lengths []int64) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	writes := startPeer(t, "log", path)
 	for range 20 { // not enough to restart the log
-		writes.tell()
-		lengths = append(lengths, writes.hears("stored"))
+		writes.send()
+		lengths = append(lengths, writes.receive("stored"))
 	}
-	writes.tell() // this one may be stored or not
+	writes.send() // this one may be stored or not
 	writes.kill()
 	return readFile(t, path), readFile(t, path+"-wal"), lengths
 }

@@ -178,7 +178,7 @@ func (c turnCommit) send() error {
 	return nil
 }
 
-// start inserts an instance, and tells the sender if it waits for that. A repeat finds the instance that it inserted before.
+// start inserts an instance, and notifies the sender if it waits for that. A repeat finds the instance that it inserted before.
 func (c turnCommit) start(start *provider.Start) error {
 	own, child := inbox{c.t, c.h}, insertion{c.t, &start.Create}
 	existing, err := child.admit()

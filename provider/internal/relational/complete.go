@@ -9,8 +9,8 @@ import (
 // HandOffRows is implemented by rows that can write a task over another one. That is cheaper than to remove one and
 // add one.
 type HandOffRows interface {
-	// SucceedTask writes a handed-off task over one that the token holds. It returns false if the token does not hold it.
-	SucceedTask(done provider.TaskRef, token provider.UUID, task *Task, stored *provider.NewTask) (bool, error)
+	// ReplaceTask writes a handed-off task over one that the token holds. It returns false if the token does not hold it.
+	ReplaceTask(done provider.TaskRef, token provider.UUID, task *Task, stored *provider.NewTask) (bool, error)
 }
 
 // completeAndHandOff does in one step what most commits do: complete one task and hand off the next. It returns false,
@@ -30,7 +30,7 @@ func (c turnCommit) completeAndHandOff() (done bool, err error) {
 		return false, err
 	}
 	before := &req.Completes[0]
-	held, err := rows.SucceedTask(c.task(before.EventID), before.Token, task, &req.Tasks[0])
+	held, err := rows.ReplaceTask(c.task(before.EventID), before.Token, task, &req.Tasks[0])
 	if err == nil && !held {
 		err = c.lostTask(before.EventID)
 	}

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// countRows is how many rows a count with a maximum looks at, or twice the maximum if that is more. So it is exact up to the maximum unless
-	// more than half of the rows that it looks at do not match. It depends on the rows alone and not on how long they take, so that it does
+	// countRows is how many rows a count with a maximum scans, or twice the maximum if that is more. So it is exact up to the maximum unless
+	// more than half of the rows that it scans do not match. It depends on the rows alone and not on how long they take, so that it does
 	// not jump from call to call.
 	countRows = 20 * provider.MinRows
 	// countMost bounds the rows if conditions have to be checked on each of them, however large the maximum is.
 	countMost = 200 * provider.MinRows
 	// countAll keeps twice a maximum from overflowing.
 	countAll = 1 << 40
-	// slow is how long the first MinRows rows take where rows come from a disk so slowly that it looks at no more.
-	slow = 250 * time.Millisecond
+	// slowScan is how long the first MinRows rows take where rows come from a disk so slowly that a count scans no more.
+	slowScan = 250 * time.Millisecond
 )
 
 // Count counts the matches of a filter.
@@ -36,7 +36,7 @@ func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.Coun
 	return provider.CountResult{Count: min(n, req.Max), Exact: err == nil && all && n <= req.Max}, err
 }
 
-// count returns how many of the chosen rows match, and whether it has looked at all of them. It may stop once more than most match.
+// count returns how many of the chosen rows match, and whether it has scanned all of them. It may stop once more than most match.
 func (f *finder) count(most int64) (n int64, all bool, err error) {
 	if f.set {
 		_, n, err := f.tally(f.sql, f.args)
@@ -48,15 +48,15 @@ func (f *finder) count(most int64) (n int64, all bool, err error) {
 	}
 	const first = provider.MinRows
 	began := time.Now()
-	if n, all, err = f.walked(first); err != nil || all || n > most || time.Since(began) > slow {
+	if n, all, err = f.walked(first); err != nil || all || n > most || time.Since(began) > slowScan {
 		return n, all, err
 	}
 	if n, all, err = f.walked(countRows); err != nil || all || n > most {
 		return n, all, err
 	}
 	if f.large != "" { // of its rows one condition is known to hold
-		looked, some, err := f.tally(f.large, f.inLarge)
-		if n, all = max(n, some), looked <= int64(f.more); err != nil || all || n > most {
+		scanned, some, err := f.tally(f.large, f.inLarge)
+		if n, all = max(n, some), scanned <= int64(f.more); err != nil || all || n > most {
 			return n, all, err
 		}
 	}
@@ -71,12 +71,12 @@ func (f *finder) count(most int64) (n int64, all bool, err error) {
 // walked counts the matches among so many rows in the order of lists, and reports whether there are no more rows.
 func (f *finder) walked(rows int64) (n int64, all bool, err error) {
 	f.walk(int(rows + 1))
-	looked, n, err := f.tally(f.sql, f.args)
-	return n, looked <= rows, err
+	scanned, n, err := f.tally(f.sql, f.args)
+	return n, scanned <= rows, err
 }
 
 // tally counts rows, and those of them that match.
-func (f *finder) tally(rows string, args []any) (looked, matched int64, err error) {
+func (f *finder) tally(rows string, args []any) (scanned, matched int64, err error) {
 	c := f.where(args)
 	matches := ""
 	if c.SQL() != "" {

@@ -16,7 +16,7 @@ type Effects struct {
 	Asks       bool               // a question was stored
 	Due        provider.Time      // the next time at which something becomes fetchable without a commit
 	ElapsedDue int64              // the same on the lease clock
-	Made       []provider.UUID    // new instances
+	Created    []provider.UUID    // new instances
 	Changed    []provider.UUID    // instances that ended, were blocked or are gone
 	Values     []Followed         // key-values that were set or removed
 	Answers    []Answer
@@ -65,7 +65,7 @@ func (fx *Effects) Merge(o *Effects) {
 	}
 	fx.Expired, fx.Asks = fx.Expired || o.Expired, fx.Asks || o.Asks
 	fx.Due, fx.ElapsedDue = min(fx.Due, o.Due), min(fx.ElapsedDue, o.ElapsedDue)
-	fx.Made, fx.Values = append(fx.Made, o.Made...), append(fx.Values, o.Values...)
+	fx.Created, fx.Values = append(fx.Created, o.Created...), append(fx.Values, o.Values...)
 	fx.Changed, fx.Answers, fx.Notices = append(fx.Changed, o.Changed...), append(fx.Answers, o.Answers...), append(fx.Notices, o.Notices...)
 	fx.Dropped += o.Dropped
 	fx.Commits += o.Commits
@@ -79,8 +79,8 @@ func (fx *Effects) Free(kind int64) {
 	fx.Freed[kind] = struct{}{}
 }
 
-// News records a change that calls waiting for the instance must see.
-func (fx *Effects) News(key provider.UUID) { fx.Changed = append(fx.Changed, key) }
+// MarkChanged records a change that calls waiting for the instance must see.
+func (fx *Effects) MarkChanged(key provider.UUID) { fx.Changed = append(fx.Changed, key) }
 
 // WakeElapsed makes waiting fetches look again at a time on the lease clock.
 func (fx *Effects) WakeElapsed(at int64) { fx.ElapsedDue = min(fx.ElapsedDue, at) }

@@ -44,7 +44,7 @@ func (e execution) end(status provider.Status, result []byte, reason string) err
 	if err := t.Rows.LeaveSessions(h.Key); err != nil {
 		return err
 	}
-	if err := (inbox{t, h}).bury(reason); err != nil {
+	if err := (inbox{t, h}).deadLetter(reason); err != nil {
 		return err
 	}
 	if result != nil {
@@ -56,8 +56,8 @@ func (e execution) end(status provider.Status, result []byte, reason string) err
 	h.ReadyAt = 0 // a reset may have made it ready without a message
 	h.Blocked, h.RetryAt, h.Deliveries = false, 0, 0
 	t.endTurnLease(h)
-	t.News(h.Key)
-	return t.tellListener(h)
+	t.MarkChanged(h.Key)
+	return t.notifyListener(h)
 }
 
 // close records the execution as over and removes its tasks and timers, so that the next one can open.

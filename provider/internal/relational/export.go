@@ -23,8 +23,8 @@ const (
 	t.scheduled_at, t.not_before_at, t.start_by_at, t.deadline_at, t.begun, t.rank_at, t.fairness_key, t.session, t.limit_key,
 	t.details, t.failure, t.payload{|, t.sum} FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind
 	WHERE t.key = $1 AND (t.execution, t.event_id) > ($2, $3) ORDER BY t.execution, t.event_id LIMIT $4`
-	sqlExportValues  = `SELECT name, value FROM perdure.value WHERE key = $1 AND name > $2 ORDER BY name LIMIT $3`
-	sqlExportLetters = letterColumns + `key = $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlExportValues      = `SELECT name, value FROM perdure.value WHERE key = $1 AND name > $2 ORDER BY name LIMIT $3`
+	sqlExportDeadLetters = deadLetterColumns + `key = $1 AND id > $2 ORDER BY id LIMIT $3`
 )
 
 // exportRows is how many rows one statement of an export reads.
@@ -37,7 +37,7 @@ const (
 	exportMessages
 	exportTasks
 	exportValues
-	exportLetters
+	exportDeadLetters
 	exportEnd
 )
 
@@ -58,7 +58,7 @@ func (qs Queries) Export(ctx context.Context, req provider.ExportRequest) (provi
 		e := export{q: q, req: &req, res: res, at: from}
 		return e.run()
 	})
-	qs.storage.Told(res.Now)
+	qs.storage.ObserveTime(res.Now)
 	return res, err
 }
 
@@ -179,7 +179,7 @@ func (e *export) some() error {
 	case exportValues:
 		return e.page(sqlExportValues, []any{key, at.name, exportRows}, e.value)
 	default:
-		return e.page(sqlExportLetters, []any{key, at.a, exportRows}, e.letter)
+		return e.page(sqlExportDeadLetters, []any{key, at.a, exportRows}, e.deadLetter)
 	}
 }
 

@@ -46,7 +46,7 @@ func readExportCursor(cursor string) (p exportPlace, err error) {
 func (e *export) events(r Row) (bytes int, err error) {
 	m := provider.MovedEvents{Execution: r.Int(0), First: r.Int(1)}
 	e.at.a, e.at.b = m.Execution, m.First
-	data := r.Sound(3)
+	data := r.VerifiedBlob(3)
 	for n := r.Int(2); n > 0; n-- {
 		event, rest, err := NextEvent(data)
 		if err != nil {
@@ -62,7 +62,7 @@ func (e *export) events(r Row) (bytes int, err error) {
 func (e *export) message(r Row) (bytes int, err error) {
 	m := provider.Message{
 		VisibleAt: timeIn(r, 0), ID: r.Int(1), Kind: provider.MessageKind(r.Int(2)), Timer: r.Bool(3), Execution: r.Int(4), EventID: r.Int(5),
-		Payload: r.Sound(6),
+		Payload: r.VerifiedBlob(6),
 	}
 	e.at.a, e.at.b = int64(m.VisibleAt), m.ID
 	e.res.Parcel.Messages = append(e.res.Parcel.Messages, m)
@@ -77,7 +77,7 @@ func (e *export) task(r Row) (bytes int, err error) {
 		Priority: int(kind.Priority), State: provider.TaskState(r.Int(5)), Attempt: r.Int(6), Deliveries: r.Int(7), Token: r.UUID(8),
 		CancelRequested: r.Bool(9), ScheduledAt: timeIn(r, 10), NotBefore: timeIn(r, 11), StartBy: timeIn(r, 12), Deadline: timeIn(r, 13),
 		Begun: r.Bool(14), Rank: timeIn(r, 15), FairnessKey: r.Text(16), Session: r.Text(17), LimitKey: r.Text(18),
-		Details: r.Blob(19), Failure: r.Blob(20), Payload: r.Sound(21),
+		Details: r.Blob(19), Failure: r.Blob(20), Payload: r.VerifiedBlob(21),
 	}
 	if m.State != provider.TaskParked {
 		m.Token = provider.UUID{}
@@ -97,8 +97,8 @@ func (e *export) value(r Row) (bytes int, err error) {
 	return len(v.Value), nil
 }
 
-func (e *export) letter(r Row) (bytes int, err error) {
-	l := scanLetter(r)
+func (e *export) deadLetter(r Row) (bytes int, err error) {
+	l := scanDeadLetter(r)
 	e.at.a = l.ID
 	e.res.Parcel.Letters = append(e.res.Parcel.Letters, provider.MovedLetter(l))
 	return len(l.Payload), nil
@@ -107,6 +107,6 @@ func (e *export) letter(r Row) (bytes int, err error) {
 func scanListener(r Row) *provider.Listener {
 	return &provider.Listener{Key: r.UUID(0), Message: provider.NewMessage{
 		Kind: provider.MessageKind(r.Int(1)), Execution: r.Int(2), EventID: r.Int(3), Delay: time.Duration(r.Int(4)) * time.Microsecond,
-		EngineLevel: r.Int(5), Payload: r.Sound(6),
+		EngineLevel: r.Int(5), Payload: r.VerifiedBlob(6),
 	}}
 }

@@ -17,7 +17,7 @@ type ranks map[Lane]provider.Time
 func (r *ranks) next(t *Tx, of Lane) (provider.Time, error) {
 	last, known := (*r)[of]
 	if !known {
-		waiting, err := t.Rows.Turns(of)
+		waiting, err := t.Rows.LaneRanks(of)
 		if err != nil {
 			return 0, err
 		}

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// looks is how many rows a list looks at. It looks at MinRows first and then at MinRows more at a time. It looks at no more if that would
-	// take longer than quick, because rows that come from a disk take long.
-	looks = 5 * provider.MinRows
-	quick = 30 * time.Millisecond
-	// few is a number of rows for which no better condition is searched.
-	few = 1_000
+	// scanRows is how many rows a list scans. It scans MinRows first and then MinRows more at a time. It scans no more if that would
+	// take longer than scanTime, because rows that come from a disk take long.
+	scanRows = 5 * provider.MinRows
+	scanTime = 30 * time.Millisecond
+	// fewRows is a number of rows for which no better condition is searched.
+	fewRows = 1_000
 	// clockStep is by how much the end of an instance may be before its creation.
 	clockStep = time.Second
 	// manyKinds is how many pairs of a kind and a status are merged.
@@ -29,7 +29,7 @@ type Lookup interface {
 	Numbers(sql string, args ...any) ([]int64, error)
 	Places(sql string, args ...any) ([]Position, error) // rows of created_at and key
 	// Tally returns the two numbers of one row.
-	Tally(sql string, args ...any) (looked, matched int64, err error)
+	Tally(sql string, args ...any) (scanned, matched int64, err error)
 }
 
 // Position is where an instance stands in the order of lists.
@@ -40,20 +40,20 @@ type Position struct {
 
 // A finder finds the rows of a filter by the condition that chooses the fewest.
 //
-// A set is a condition whose index is in another order than lists. Its rows are sorted if they are at most looks. Otherwise, rows are
-// read in the order of lists, by an index on creation, and checked one by one. That ends after looks rows.
+// A set is a condition whose index is in another order than lists. Its rows are sorted if they are at most scanRows. Otherwise, rows are
+// read in the order of lists, by an index on creation, and checked one by one. That ends after scanRows rows.
 type finder struct {
 	dialect *Dialect
 	lookup  Lookup
 	filter  *provider.Filter
-	after   *Position // of the cursor, later the last row that was looked at; nil: none
-	most    int       // how many rows of a set it looks at
+	after   *Position // of the cursor, later the last row that was scanned; nil: none
+	most    int       // how many rows of a set it scans
 	more    int       // for counts: how many rows of a larger set
 	ranges  []string  // conditions for each of which an index has the rows in the order of lists, "" for all rows
 	exact   bool      // the ranges have only rows of the filter's names, versions and statuses
 	began   time.Time
 	args    []any
-	sql     string // selects the rows to look at, as i
+	sql     string // selects the rows to scan, as i
 	set     bool   // these are all rows that can match
 	large   string // selects more rows by one, of a set that has more than most; "": there is none
 	inLarge []any  // its arguments
@@ -62,7 +62,7 @@ type finder struct {
 
 // Find returns the places of a page, in order, and the cursor of the next one.
 func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, cursor string, err error) {
-	f := &finder{dialect: d, lookup: q, filter: &req.Filter, most: looks, began: time.Now()}
+	f := &finder{dialect: d, lookup: q, filter: &req.Filter, most: scanRows, began: time.Now()}
 	if req.Cursor != "" {
 		at, key, err := ReadCursor(req.Cursor)
 		if err != nil {
@@ -73,7 +73,7 @@ func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, 
 	if err := f.choose(); err != nil || f.none {
 		return nil, "", err
 	}
-	more, err := f.look(func(rows string, args []any) (last *Position, err error) {
+	more, err := f.scan(func(rows string, args []any) (last *Position, err error) {
 		c := f.where(args)
 		found, err := q.Places("SELECT i.created_at, i.key FROM ("+rows+") i"+c.SQL()+d.Order+" LIMIT "+strconv.Itoa(req.Max+1-len(places)), c.Args...)
 		if places = append(places, found...); err != nil || len(places) > req.Max || f.set {
@@ -98,9 +98,9 @@ func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, 
 
 func (p Position) cursor() string { return WriteCursor(p.At, p.Key) }
 
-// look calls fn with a statement that selects rows to look at, and its arguments. It calls again with the next rows, after the last one that
+// scan calls fn with a statement that selects rows, and its arguments. It calls again with the next rows, after the last one that
 // fn returns, nil if there are no more or enough is found. The result more reports whether there may be others, after f.after.
-func (f *finder) look(fn func(rows string, args []any) (last *Position, err error)) (more bool, err error) {
+func (f *finder) scan(fn func(rows string, args []any) (last *Position, err error)) (more bool, err error) {
 	if f.set {
 		_, err := fn(f.sql, f.args)
 		return false, err
@@ -112,13 +112,13 @@ func (f *finder) look(fn func(rows string, args []any) (last *Position, err erro
 			return false, err
 		}
 		f.after = last
-		if next := time.Since(f.began) / time.Duration(rounds); rounds == looks/provider.MinRows || time.Since(f.began)+next > quick {
+		if next := time.Since(f.began) / time.Duration(rounds); rounds == scanRows/provider.MinRows || time.Since(f.began)+next > scanTime {
 			return true, nil
 		}
 	}
 }
 
-// onlyLast ends a statement around rows to look at, so that it selects the last one if they are as many as they may be.
+// onlyLast ends a statement around rows to scan, so that it selects the last one if they are as many as they may be.
 func (f *finder) onlyLast() string {
 	return f.dialect.Order + " LIMIT 1 OFFSET " + strconv.Itoa(provider.MinRows-1)
 }
@@ -150,7 +150,7 @@ const columns = "i.key, i.id, i.current, i.kind, i.status, i.blocked, i.parent_k
 // order ends with a number of rows. The order of a subquery with a limit stays that of the statement around it.
 const order = " ORDER BY created_at DESC, key DESC LIMIT "
 
-// choose chooses which rows to look at.
+// choose chooses which rows to scan.
 func (f *finder) choose() error {
 	least := int64(f.most + 1)
 	var best *Clauses
@@ -170,7 +170,7 @@ func (f *finder) choose() error {
 		} else if best == nil && f.large == "" {
 			f.large, f.inLarge = rows(f.more+1), c.Args
 		}
-		if least <= few {
+		if least <= fewRows {
 			break
 		}
 	}

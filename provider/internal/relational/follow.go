@@ -22,62 +22,62 @@ type Source struct {
 	// and the Blocked flag of its instance count, too. It returns nil if nothing in the store has changed since the last call.
 	Stamps func(ctx context.Context, list []Followed) ([]uint64, error)
 	Now    func() provider.Time
-	Failed func(err error) // is told of the first of several looks in a row that fail
+	Failed func(err error) // gets the error of the first of several polls in a row that fail
 }
 
-// followers are the calls that wait for a key-value or a mark. Commits of this process tell them by key. For all other changes
-// one of the calls, the scout, looks at everything that is followed. It is safe for concurrent use.
+// followers are the calls that wait for a key-value or a mark. Commits of this process wake them by key. For all other changes
+// one of the calls, the poller, polls everything that is followed. It is safe for concurrent use.
 type followers struct {
-	count atomic.Int64
-	scout chan struct{} // holds a token unless a call is the scout
+	count  atomic.Int64
+	poller chan struct{} // holds a token unless a call is the poller
 
-	mu     sync.Mutex
-	calls  map[provider.UUID]map[*follower]struct{}
-	stamps map[Followed]uint64
-	left   map[Followed]bool // what is no longer followed; true: since before the last look. Its stamp stays until then: most calls are repeated
-	next   time.Time         // when the scout looks
-	looked time.Time         // when the last look that succeeded began
-	failed bool              // the last look
+	mu         sync.Mutex
+	calls      map[provider.UUID]map[*follower]struct{}
+	stamps     map[Followed]uint64
+	unfollowed map[Followed]bool // what is no longer followed; true: since before the last poll. Its stamp stays until then: most calls are repeated
+	nextPoll   time.Time         // when the poller polls
+	polledAt   time.Time         // when the last poll that succeeded began
+	pollFailed bool              // the last poll
 }
 
-// A follower is one call. It holds at most one unread piece of news.
+// A follower is one call. It holds at most one pending wake-up.
 type follower struct {
 	Followed
 
-	news chan struct{}
+	wake chan struct{}
 }
 
 const (
-	// lookEvery is the shortest time between two looks of the scout.
-	lookEvery = 250 * time.Millisecond
-	// lookShare is the share of the time that looks may take: one part in so many.
-	lookShare = 100
-	// lookAtMost is the longest time between two looks all the same. Far from its server a look takes long, and changes must be seen within
+	// pollEvery is the shortest time between two polls.
+	pollEvery = 250 * time.Millisecond
+	// pollShare is the share of the time that polls may take: one part in so many.
+	pollShare = 100
+	// pollAtMost is the longest time between two polls all the same. Far from its server a poll takes long, and changes must be seen within
 	// a second.
-	lookAtMost = 500 * time.Millisecond
+	pollAtMost = 500 * time.Millisecond
 )
 
 func newFollowers() *followers {
 	f := &followers{
-		scout: make(chan struct{}, 1), calls: make(map[provider.UUID]map[*follower]struct{}), stamps: make(map[Followed]uint64),
-		left: make(map[Followed]bool),
+		poller: make(chan struct{}, 1), calls: make(map[provider.UUID]map[*follower]struct{}), stamps: make(map[Followed]uint64),
+		unfollowed: make(map[Followed]bool),
 	}
-	f.scout <- struct{}{}
+	f.poller <- struct{}{}
 	return f
 }
 
 func (f *followers) add(what Followed) *follower {
-	call := &follower{Followed: what, news: make(chan struct{}, 1)}
+	call := &follower{Followed: what, wake: make(chan struct{}, 1)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.calls) == 0 {
-		f.next = time.Now().Add(lookEvery)
+		f.nextPoll = time.Now().Add(pollEvery)
 	}
 	if f.calls[what.Key] == nil {
 		f.calls[what.Key] = make(map[*follower]struct{})
 	}
 	f.calls[what.Key][call] = struct{}{}
-	delete(f.left, what)
+	delete(f.unfollowed, what)
 	f.count.Add(1)
 	return call
 }
@@ -93,42 +93,42 @@ func (f *followers) remove(call *follower) {
 			return
 		}
 	}
-	f.left[call.Followed] = false
+	f.unfollowed[call.Followed] = false
 	if len(same) == 0 {
 		delete(f.calls, call.Key)
 	}
-	if len(f.calls) == 0 { // no look would come
+	if len(f.calls) == 0 { // no poll would come
 		clear(f.stamps)
-		clear(f.left)
+		clear(f.unfollowed)
 	}
 }
 
-// sound reports whether a look has succeeded lately, after a moment. Then no wake-up since that moment is lost.
-func (f *followers) sound(since time.Time) bool {
+// polledSince reports whether a poll has succeeded lately, after a moment. Then no wake-up since that moment is lost.
+func (f *followers) polledSince(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.looked.After(since) && time.Since(f.looked) < recheckEvery/3
+	return f.polledAt.After(since) && time.Since(f.polledAt) < recheckEvery/3
 }
 
-// tell wakes the calls that follow an instance and for which concerns holds.
-func (f *followers) tell(key provider.UUID, concerns func(name string) bool) {
+// wake wakes the calls that follow an instance and for which concerns holds.
+func (f *followers) wake(key provider.UUID, concerns func(name string) bool) {
 	for call := range f.calls[key] {
 		if !concerns(call.Name) {
 			continue
 		}
 		select {
-		case call.news <- struct{}{}:
-		default: // it has unread news and will see this change, too
+		case call.wake <- struct{}{}:
+		default: // its wake-up is pending, and it will see this change, too
 		}
 	}
 }
 
-// Followed reports whether a call follows something, so that commits must be told to Follow.
+// Followed reports whether a call follows something, so that commits must call WakeFollowers.
 func (h *Hub) Followed() bool { return h.follow.count.Load() > 0 }
 
-// TellFollowers wakes the calls that follow what a commit has changed: instances, and key-values. Ended and blocked instances, and
+// WakeFollowers wakes the calls that follow what a commit has changed: instances, and key-values. Ended and blocked instances, and
 // those that are gone, are in fx.Changed and concern all that follow them.
-func (h *Hub) TellFollowers(touched []provider.UUID, fx *Effects) {
+func (h *Hub) WakeFollowers(touched []provider.UUID, fx *Effects) {
 	if !h.Followed() { // a call that follows later reads what was committed
 		return
 	}
@@ -136,24 +136,24 @@ func (h *Hub) TellFollowers(touched []provider.UUID, fx *Effects) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, key := range touched {
-		f.tell(key, func(name string) bool { return name == "" })
+		f.wake(key, func(name string) bool { return name == "" })
 	}
 	for _, v := range fx.Values {
-		f.tell(v.Key, func(name string) bool { return name == v.Name })
+		f.wake(v.Key, func(name string) bool { return name == v.Name })
 	}
 	for _, key := range fx.Changed {
-		f.tell(key, func(string) bool { return true })
+		f.wake(key, func(string) bool { return true })
 	}
 }
 
-// TellKey wakes all calls that follow an instance.
-func (h *Hub) TellKey(key provider.UUID) {
-	h.TellFollowers(nil, &Effects{Changed: []provider.UUID{key}})
+// WakeFollowersOf wakes all calls that follow an instance.
+func (h *Hub) WakeFollowersOf(key provider.UUID) {
+	h.WakeFollowers(nil, &Effects{Changed: []provider.UUID{key}})
 }
 
-// look compares the stamps of everything that is followed with the last ones. A call that nobody has looked for yet is told, because
-// a change may lie between its own look and this one.
-func (f *followers) look(ctx context.Context, from *Source) {
+// poll compares the stamps of everything that is followed with the last ones. A call that was not polled for yet is woken, because
+// a change may lie between its own read and this poll.
+func (f *followers) poll(ctx context.Context, from *Source) {
 	f.mu.Lock()
 	list := make([]Followed, 0, len(f.calls))
 	seen := make(map[Followed]struct{}, len(f.calls))
@@ -171,22 +171,22 @@ func (f *followers) look(ctx context.Context, from *Source) {
 	took := time.Since(began)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.next = time.Now().Add(max(lookEvery, min(lookShare*took, lookAtMost)))
-	first := err != nil && !f.failed && ctx.Err() == nil
-	f.failed = err != nil
+	f.nextPoll = time.Now().Add(max(pollEvery, min(pollShare*took, pollAtMost)))
+	first := err != nil && !f.pollFailed && ctx.Err() == nil
+	f.pollFailed = err != nil
 	if first {
 		from.Failed(err)
 	}
 	if err == nil {
-		f.looked = began
+		f.polledAt = began
 	}
 	if err != nil || stamps == nil { // the calls meet a lasting error themselves
 		return
 	}
-	for what, long := range f.left {
-		if f.left[what] = true; long {
+	for what, long := range f.unfollowed {
+		if f.unfollowed[what] = true; long {
 			delete(f.stamps, what)
-			delete(f.left, what)
+			delete(f.unfollowed, what)
 		}
 	}
 	for i, what := range list {
@@ -196,16 +196,16 @@ func (f *followers) look(ctx context.Context, from *Source) {
 		}
 		f.stamps[what] = stamps[i]
 		if !known || before != stamps[i] {
-			f.tell(what.Key, func(name string) bool { return name == what.Name })
+			f.wake(what.Key, func(name string) bool { return name == what.Name })
 		}
 	}
 }
 
-// when returns when the scout looks next.
-func (f *followers) when() time.Time {
+// nextPollAt returns when the poller polls next.
+func (f *followers) nextPollAt() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.next
+	return f.nextPoll
 }
 
 // Await blocks until a result ends the wait of req, which must be one for a key-value or a mark. It sets the key of req.
@@ -219,7 +219,7 @@ func (h *Hub) Await(
 	}
 	call := f.add(what)
 	defer f.remove(call)
-	w := watch{req: req, from: from, sound: f.sound, until: time.Now().Add(min(req.Wait, provider.MaxWait))}
+	w := watch{req: req, from: from, polledSince: f.polledSince, until: time.Now().Add(min(req.Wait, provider.MaxWait))}
 	if req.Mark != "" {
 		w.pace = provider.MarkPace
 	}
@@ -227,31 +227,31 @@ func (h *Hub) Await(
 	w.next, w.due = time.Now().Add(w.pace), true
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	scout := f.scout
+	poller := f.poller
 	defer func() {
-		if scout == nil {
-			f.scout <- struct{}{}
+		if poller == nil {
+			f.poller <- struct{}{}
 		}
 	}()
 	for {
 		if res, over, err := w.read(ctx); over || err != nil {
 			return res, err
 		}
-		wake := w.wake()
-		if scout == nil {
-			if at := f.when(); at.Before(wake) {
+		wake := w.wakeAt()
+		if poller == nil {
+			if at := f.nextPollAt(); at.Before(wake) {
 				wake = at
 			}
 		}
 		timer.Reset(time.Until(wake))
 		select {
-		case <-call.news:
+		case <-call.wake:
 			w.due = true
-		case <-scout:
-			scout = nil // only one receives
+		case <-poller:
+			poller = nil // only one receives
 		case <-timer.C:
-			if scout == nil && !time.Now().Before(f.when()) {
-				f.look(ctx, from)
+			if poller == nil && !time.Now().Before(f.nextPollAt()) {
+				f.poll(ctx, from)
 			}
 		case <-ctx.Done():
 			return provider.GetResult{}, ctx.Err()
@@ -263,26 +263,26 @@ func (h *Hub) Await(
 
 // A watch is the reads of one call that follows.
 type watch struct {
-	req   *provider.GetRequest
-	from  *Source
-	pace  time.Duration // shortest time between two reads
-	until time.Time     // when the wait has passed
-	next  time.Time     // when the call may read
-	due   bool          // there is something to read
-	last  time.Time     // when it has read
-	again time.Time     // when it reads without news, unless looks say that there is none
-	lapse bool          // something lapses then, whatever looks say
-	sound func(since time.Time) bool
+	req         *provider.GetRequest
+	from        *Source
+	pace        time.Duration // shortest time between two reads
+	until       time.Time     // when the wait has passed
+	next        time.Time     // when the call may read
+	due         bool          // there is something to read
+	last        time.Time     // when it has read
+	again       time.Time     // when it reads without a wake-up, unless polls say that nothing has changed
+	lapse       bool          // something lapses then, whatever polls say
+	polledSince func(since time.Time) bool
 }
 
-// read reads the instance if there is news and it is time to, or the wait has passed.
+// read reads the instance if it may have changed and it is time to, or the wait has passed.
 func (w *watch) read(ctx context.Context) (res provider.GetResult, over bool, err error) {
 	now := time.Now()
 	passed := !now.Before(w.until)
 	if !passed && now.Before(w.next) || !passed && !w.due && now.Before(w.again) {
 		return res, false, nil
 	}
-	if !passed && !w.due && !w.lapse && w.sound(w.last) {
+	if !passed && !w.due && !w.lapse && w.polledSince(w.last) {
 		w.again = now.Add(recheckEvery)
 		return res, false, nil
 	}
@@ -299,8 +299,8 @@ func (w *watch) read(ctx context.Context) (res provider.GetResult, over bool, er
 	return res, false, nil
 }
 
-// wake returns when the call reads next if there is no news.
-func (w *watch) wake() time.Time {
+// wakeAt returns when the call reads next if nothing wakes it.
+func (w *watch) wakeAt() time.Time {
 	at := w.again
 	if w.due || at.Before(w.next) {
 		at = w.next

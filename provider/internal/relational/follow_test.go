@@ -15,14 +15,14 @@ import (
 
 // fakeStore has one key-value per name, and counts what is read of it.
 type fakeStore struct {
-	mu     sync.Mutex
-	values map[Followed]string
-	reads  atomic.Int64
-	looks  atomic.Int64
-	looked atomic.Int64 // items of all looks
-	slow   time.Duration
-	broken atomic.Bool  // looks fail
-	told   atomic.Int64 // failed looks that were reported
+	mu          sync.Mutex
+	values      map[Followed]string
+	reads       atomic.Int64
+	polls       atomic.Int64
+	polledItems atomic.Int64 // items of all polls
+	slow        time.Duration
+	broken      atomic.Bool  // polls fail
+	reported    atomic.Int64 // failed polls that were reported
 }
 
 var errBroken = errors.New("broken")
@@ -48,11 +48,11 @@ func (s *fakeStore) source() *Source {
 			return res, nil
 		},
 		Stamps: func(_ context.Context, list []Followed) (stamps []uint64, err error) {
-			s.looks.Add(1)
+			s.polls.Add(1)
 			if s.broken.Load() {
 				return nil, errBroken
 			}
-			s.looked.Add(int64(len(list)))
+			s.polledItems.Add(int64(len(list)))
 			time.Sleep(s.slow) //nolint:forbidigo // of a bubble's clock
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *fakeStore) source() *Source {
 			return stamps, nil
 		},
 		Now:    noTime,
-		Failed: func(error) { s.told.Add(1) },
+		Failed: func(error) { s.reported.Add(1) },
 	}
 }
 
@@ -83,12 +83,12 @@ func TestHazard49_ValueWakesItsWaiter(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(2 * lookEvery) //nolint:forbidigo // of a bubble's clock; one look finds nothing to compare with
+		time.Sleep(2 * pollEvery) //nolint:forbidigo // of a bubble's clock; one poll finds nothing to compare with
 		synctest.Wait()
 		before := s.reads.Load()
 		for n := range waiters {
 			s.set(key, fmt.Sprint(n), "v")
-			h.TellFollowers([]provider.UUID{key, {2}}, &Effects{Values: []Followed{{key, fmt.Sprint(n)}}})
+			h.WakeFollowers([]provider.UUID{key, {2}}, &Effects{Values: []Followed{{key, fmt.Sprint(n)}}})
 			synctest.Wait()
 		}
 		over.Wait()
@@ -101,7 +101,7 @@ func TestHazard49_ValueWakesItsWaiter(t *testing.T) {
 	})
 }
 
-// A change that nobody tells of is found by one look for all, and the next call goes on when the scout leaves.
+// A change that wakes nobody is found by one poll for all, and the next call goes on when the poller leaves.
 func TestHazard83_OneLookForAllFollowers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,12 +128,12 @@ func TestHazard83_OneLookForAllFollowers(t *testing.T) {
 		over.Wait()
 		for n, d := range took {
 			changed := time.Duration(n+1) * 100 * time.Millisecond
-			if late := d - changed; late < 0 || late > 2*lookEvery {
+			if late := d - changed; late < 0 || late > 2*pollEvery {
 				t.Errorf("call %d returned %v after the change", n, late)
 			}
 		}
-		if looks := s.looks.Load(); looks > 45 {
-			t.Errorf("%d looks in %v", looks, time.Since(began))
+		if polls := s.polls.Load(); polls > 45 {
+			t.Errorf("%d polls in %v", polls, time.Since(began))
 		}
 		if reads := s.reads.Load(); reads > 4*waiters {
 			t.Errorf("%d calls read %d times", waiters, reads)
@@ -156,7 +156,7 @@ func TestHazard83_FollowersArePaced(t *testing.T) {
 					return
 				case <-time.After(time.Millisecond):
 					s.set(key, "", fmt.Sprint("v", n))
-					h.TellFollowers([]provider.UUID{key}, &Effects{})
+					h.WakeFollowers([]provider.UUID{key}, &Effects{})
 				}
 			}
 		})
@@ -176,8 +176,8 @@ func TestHazard83_FollowersArePaced(t *testing.T) {
 	})
 }
 
-// Looks that take longer are rarer, but so that a change is seen within a second.
-func TestLooksTakeAShare(t *testing.T) {
+// Polls that take longer are rarer, but so that a change is seen within a second.
+func TestPollsTakeAShare(t *testing.T) {
 	t.Parallel()
 	for slow, want := range map[time.Duration]int64{
 		time.Millisecond:       20_000 / (250 + 1),
@@ -192,15 +192,15 @@ func TestLooksTakeAShare(t *testing.T) {
 			if _, err := h.Await(t.Context(), nil, &req, provider.UUID{1}, s.source()); err != nil {
 				t.Error(err)
 			}
-			if looks := s.looks.Load(); looks < want-1 || looks > want+1 {
-				t.Errorf("%d looks of %v in 20 s, want %d", looks, s.slow, want)
+			if polls := s.polls.Load(); polls < want-1 || polls > want+1 {
+				t.Errorf("%d polls of %v in 20 s, want %d", polls, s.slow, want)
 			}
 		})
 	}
 }
 
-// Calls that follow what does not change read when they begin and when they end, and once more after the first look. A repeated call is
-// known to the looks. While looks fail, each call reads by itself.
+// Calls that follow what does not change read when they begin and when they end, and once more after the first poll. A repeated call is
+// known to the polls. While polls fail, each call reads by itself.
 func TestHazard83_QuietFollowersReadLittle(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []bool{false, true} {
@@ -229,7 +229,7 @@ func TestHazard83_QuietFollowersReadLittle(t *testing.T) {
 				least, most = calls*5*waiters, calls*5*waiters // at the beginning, every 15 s and at the end
 			}
 			if reads := s.reads.Load(); reads < least || reads > most {
-				t.Errorf("looks that fail %v: %d calls of a minute read %d times, want %d to %d", broken, calls*waiters, reads, least, most)
+				t.Errorf("polls that fail %v: %d calls of a minute read %d times, want %d to %d", broken, calls*waiters, reads, least, most)
 			}
 		})
 	}
@@ -239,7 +239,7 @@ func TestHazard83_QuietFollowersReadLittle(t *testing.T) {
 func TestHazard49_AnswerWakesItsAsker(t *testing.T) {
 	t.Parallel()
 	h := NewHub()
-	elsewhere, one, two := h.Elsewhere(), h.Expect(provider.UUID{1}), h.Expect(provider.UUID{2})
+	recheck, one, two := h.NextRecheck(), h.Expect(provider.UUID{1}), h.Expect(provider.UUID{2})
 	h.Answered(provider.UUID{1})
 	h.Reply(Answer{ID: provider.UUID{1}, Payload: []byte("a")})
 	h.Answered(provider.UUID{1})
@@ -249,14 +249,14 @@ func TestHazard49_AnswerWakesItsAsker(t *testing.T) {
 	select {
 	case <-two:
 		t.Error("another asker is woken")
-	case <-elsewhere:
+	case <-recheck:
 		t.Error("all calls are woken")
 	default:
 	}
 }
 
-// A look that fails is reported at once, and only the first of several in a row.
-func TestFailedLookIsReportedOnce(t *testing.T) {
+// A poll that fails is reported at once, and only the first of several in a row.
+func TestFailedPollIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub, store := NewHub(), newFakeStore()
@@ -269,8 +269,8 @@ func TestFailedLookIsReportedOnce(t *testing.T) {
 		for round := int64(1); round <= 2; round++ {
 			store.broken.Store(true)
 			time.Sleep(2 * time.Second) //nolint:forbidigo // of a bubble's clock
-			if told := store.told.Load(); told != round || store.looks.Load() < 3 {
-				t.Errorf("%d of %d looks were reported, want %d", told, store.looks.Load(), round)
+			if reported := store.reported.Load(); reported != round || store.polls.Load() < 3 {
+				t.Errorf("%d of %d polls were reported, want %d", reported, store.polls.Load(), round)
 			}
 			store.broken.Store(false)
 			time.Sleep(time.Second) //nolint:forbidigo // of a bubble's clock

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	sqlGet     = `SELECT ` + instanceAnd + sqlNow + instanceOf + ` WHERE i.key = $1`
-	sqlGetByID = `SELECT ` + instanceAnd + sqlNow + instanceOf + ` WHERE i.id = $1 AND i.current{| = 1}`
-	sqlValues  = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
-	sqlValue   = `SELECT value FROM perdure.value WHERE key = $1 AND name = $2`
-	sqlLetters = `SELECT count(*) FROM perdure.dead_letter WHERE key = $1`
-	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
+	sqlGet              = `SELECT ` + instanceAnd + sqlNow + instanceOf + ` WHERE i.key = $1`
+	sqlGetByID          = `SELECT ` + instanceAnd + sqlNow + instanceOf + ` WHERE i.id = $1 AND i.current{| = 1}`
+	sqlValues           = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
+	sqlValue            = `SELECT value FROM perdure.value WHERE key = $1 AND name = $2`
+	sqlCountDeadLetters = `SELECT count(*) FROM perdure.dead_letter WHERE key = $1`
+	sqlPending          = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
 	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at,
 	coalesce(s.owner, ''), coalesce({least|min}(s.lease_until, s.idle_until), 0), CASE WHEN s.id IS NULL THEN 0 ELSE coalesce((SELECT max(o.lease_until)
 		FROM perdure.task o WHERE o.session = s.id AND o.session <> '' AND o.state = 2 AND o.owner = s.owner), 0) END
@@ -38,7 +38,7 @@ func (qs Queries) Get(ctx context.Context, req provider.GetRequest) (provider.Ge
 	}
 	defer qs.door.Leave()
 	if !req.WaitEnded {
-		from := Source{Get: qs.get, Stamps: qs.storage.Stamps, Now: qs.storage.Now, Failed: qs.storage.LookFailed}
+		from := Source{Get: qs.get, Stamps: qs.storage.Stamps, Now: qs.storage.Now, Failed: qs.storage.PollFailed}
 		return qs.hub.Await(ctx, qs.door.Closing, &req, key, &from)
 	}
 	return qs.hub.AwaitEnded(ctx, qs.door.Closing, &req, key, qs.get, qs.storage.Now)
@@ -65,7 +65,7 @@ func (qs Queries) get(ctx context.Context, req *provider.GetRequest) (provider.G
 		}
 		return err
 	})
-	qs.storage.Told(res.Now)
+	qs.storage.ObserveTime(res.Now)
 	if err == nil && req.Marks() {
 		res.Mark = provider.MarkOf(&res)
 	}
@@ -94,7 +94,7 @@ func (qs Queries) details(req *provider.GetRequest, attributes bool, res *provid
 	}
 	if req.WithTasks {
 		skew := qs.storage.Skew()
-		add(sqlLetters, func(r Row) { res.DeadLetters = r.Int(0) })
+		add(sqlCountDeadLetters, func(r Row) { res.DeadLetters = r.Int(0) })
 		add(sqlPending, func(r Row) { res.Tasks = append(res.Tasks, pending(r, res, skew)) })
 	}
 	return list

@@ -18,7 +18,7 @@ type Head struct {
 	Length      int64
 	Bytes       int64
 	Parent      provider.Parent // without the ID and the close policy
-	Listened    bool            // somebody is told of the end
+	Listened    bool            // a listener is notified of the end
 	Blocked     bool
 	RetryAt     provider.Time
 	UpdatedAt   provider.Time

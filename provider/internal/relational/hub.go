@@ -13,22 +13,22 @@ import (
 // for concurrent use. Tell wakes waits for an end and the askers of an instance, TellFollowers waits for a key-value or a mark, Reply one
 // asker. Fetches do not wait here: each store has its own list of them.
 type Hub struct {
-	mu        sync.Mutex
-	instances map[provider.UUID]*waiter  // the first of each list
-	waiters   int                        // in all lists of instances
-	alive     map[provider.UUID]struct{} // instances that this process made and that Tell was not called for
-	asks      map[provider.UUID]chan Answer
-	askers    map[provider.UUID][]provider.UUID // the questions to an instance
-	foreign   chan struct{}                     // closed and replaced when another process may have written
-	follow    *followers
+	mu          sync.Mutex
+	instances   map[provider.UUID]*waiter  // the first of each list
+	waiters     int                        // in all lists of instances
+	alive       map[provider.UUID]struct{} // instances that this process created and that Wake was not called for
+	asks        map[provider.UUID]chan Answer
+	askers      map[provider.UUID][]provider.UUID // the questions to an instance
+	nextRecheck chan struct{}                     // closed and replaced when another process may have written
+	follow      *followers
 
 	listeners sync.RWMutex
 	notices   map[*func(provider.Notice)]struct{} // guarded by listeners
 }
 
-// A waiter is a waiting call. It holds at most one unread row. A nil row makes the call read the store.
+// A waiter is a waiting call. It holds at most one row that it has not received. A nil row makes the call read the store.
 type waiter struct {
-	news       chan *provider.Instance
+	rows       chan *provider.Instance
 	prev, next *waiter // of the same instance
 }
 
@@ -36,15 +36,15 @@ type waiter struct {
 func NewHub() *Hub {
 	return &Hub{
 		instances: make(map[provider.UUID]*waiter), alive: make(map[provider.UUID]struct{}), asks: make(map[provider.UUID]chan Answer),
-		askers:  make(map[provider.UUID][]provider.UUID),
-		foreign: make(chan struct{}), follow: newFollowers(), notices: make(map[*func(provider.Notice)]struct{}),
+		askers:      make(map[provider.UUID][]provider.UUID),
+		nextRecheck: make(chan struct{}), follow: newFollowers(), notices: make(map[*func(provider.Notice)]struct{}),
 	}
 }
 
 // watch registers a waiting call. It reports whether the instance is known to be neither ended nor blocked, so that the
-// call need not read it before there is news.
+// call need not read it before it is woken.
 func (h *Hub) watch(key provider.UUID) (w *waiter, alive bool) {
-	w = &waiter{news: make(chan *provider.Instance, 1)}
+	w = &waiter{rows: make(chan *provider.Instance, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w.next = h.instances[key]; w.next != nil {
@@ -87,15 +87,15 @@ func (h *Hub) Waiting() int {
 	return h.waiters + len(h.asks) + int(h.follow.count.Load())
 }
 
-// Tell wakes the calls that wait for an instance. They read it unless they get its row.
-func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
+// Wake wakes the calls that wait for an instance. They read it unless they get its row.
+func (h *Hub) Wake(key provider.UUID, row *provider.Instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.alive, key)
 	for w := h.instances[key]; w != nil; w = w.next {
 		select {
-		case w.news <- row:
-		default: // the call has unread news and will see this change, too
+		case w.rows <- row:
+		default: // its wake-up is pending, and it will see this change, too
 		}
 	}
 	for _, id := range h.askers[key] { // the instance may be gone
@@ -106,8 +106,8 @@ func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
 // maxAlive bounds alive.
 const maxAlive = 8192
 
-// Made records instances that a commit made. It is called before Tell for the same commit.
-func (h *Hub) Made(keys []provider.UUID) {
+// MarkAlive records instances that a commit created. It is called before Wake for the same commit.
+func (h *Hub) MarkAlive(keys []provider.UUID) {
 	if len(keys) == 0 {
 		return
 	}
@@ -121,8 +121,8 @@ func (h *Hub) Made(keys []provider.UUID) {
 	}
 }
 
-// Doubt forgets the instances of Made, because other processes may have changed them.
-func (h *Hub) Doubt() {
+// ForgetAlive forgets the instances of MarkAlive, because other processes may have changed them.
+func (h *Hub) ForgetAlive() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.alive)
@@ -135,15 +135,15 @@ func (h *Hub) Recheck() {
 	if len(h.instances)+len(h.asks) == 0 {
 		return
 	}
-	close(h.foreign)
-	h.foreign = make(chan struct{})
+	close(h.nextRecheck)
+	h.nextRecheck = make(chan struct{})
 }
 
-// Elsewhere returns a channel that the next Recheck closes.
-func (h *Hub) Elsewhere() <-chan struct{} {
+// NextRecheck returns a channel that the next Recheck closes.
+func (h *Hub) NextRecheck() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.foreign
+	return h.nextRecheck
 }
 
 // Expect registers the asker of a question. It returns nil if the question has one.
@@ -165,7 +165,7 @@ func (h *Hub) Expected(id provider.UUID) bool {
 	return h.asks[id] != nil
 }
 
-// ExpectOf makes Tell wake the asker, too. The function stop ends that.
+// ExpectOf makes Wake wake the asker, too. The function stop ends that.
 func (h *Hub) ExpectOf(id, key provider.UUID) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -242,8 +242,8 @@ func (h *Hub) Announce(list []provider.Notice) {
 // recheckEvery bounds how long a lost wake-up delays a waiting call.
 const recheckEvery = 15 * time.Second
 
-// Over reports whether a row ends the wait of a Get.
-func Over(req *provider.GetRequest, in *provider.Instance) bool {
+// EndsWait reports whether a row ends the wait of a Get.
+func EndsWait(req *provider.GetRequest, in *provider.Instance) bool {
 	return in.Status.Ended() || req.WaitBlocked && in.Blocked != nil
 }
 
@@ -253,32 +253,32 @@ func (h *Hub) AwaitEnded(
 	ctx context.Context, closing <-chan struct{}, req *provider.GetRequest, key provider.UUID,
 	get func(context.Context, *provider.GetRequest) (provider.GetResult, error), now func() provider.Time,
 ) (provider.GetResult, error) {
-	elsewhere := h.Elsewhere() // before each read, so that no change is missed
+	recheck := h.NextRecheck() // before each read, so that no change is missed
 	w, alive := h.watch(key)
 	defer h.unwatch(key, w)
 	req.Key = key
 	until := time.Now().Add(min(req.Wait, provider.MaxWait))
-	look := time.NewTimer(min(time.Until(until), recheckEvery)) // one timer for both, because many calls may wait
-	defer look.Stop()
+	timer := time.NewTimer(min(time.Until(until), recheckEvery)) // one timer for both, because many calls may wait
+	defer timer.Stop()
 	plain := !req.WithTasks && !req.WithValues && !req.WithMark && req.Value == ""
-	for ; ; elsewhere, alive = h.Elsewhere(), false {
+	for ; ; recheck, alive = h.NextRecheck(), false {
 		if !alive {
-			if res, err := get(ctx, req); err != nil || Over(req, &res.Instance) {
+			if res, err := get(ctx, req); err != nil || EndsWait(req, &res.Instance) {
 				return res, err
 			}
 		}
 		select {
-		case row := <-w.news:
-			if row != nil && plain && Over(req, row) {
-				return provider.GetResult{Instance: own(row), Now: now()}, nil
+		case row := <-w.rows:
+			if row != nil && plain && EndsWait(req, row) {
+				return provider.GetResult{Instance: cloneInstance(row), Now: now()}, nil
 			}
-		case <-elsewhere:
-		case <-look.C:
+		case <-recheck:
+		case <-timer.C:
 			left := time.Until(until)
 			if left <= 0 {
 				return get(ctx, req)
 			}
-			look.Reset(min(left, recheckEvery))
+			timer.Reset(min(left, recheckEvery))
 		case <-ctx.Done():
 			return provider.GetResult{}, ctx.Err()
 		case <-closing:
@@ -287,8 +287,8 @@ func (h *Hub) AwaitEnded(
 	}
 }
 
-// own copies a row that several waiting calls get, because results belong to their callers.
-func own(row *provider.Instance) provider.Instance {
+// cloneInstance copies a row that several waiting calls get, because results belong to their callers.
+func cloneInstance(row *provider.Instance) provider.Instance {
 	in := *row
 	in.CustomStatus, in.Result = slices.Clone(in.CustomStatus), slices.Clone(in.Result)
 	in.Attributes = slices.Clone(in.Attributes)

@@ -18,18 +18,18 @@ var running = provider.Instance{Status: provider.StatusRunning}
 func noTime() provider.Time { return 0 }
 
 // await waits as a provider does, and returns when it read the store.
-func await(ctx context.Context, h *Hub, key provider.UUID, wait time.Duration) (looks []time.Duration, err error) {
+func await(ctx context.Context, h *Hub, key provider.UUID, wait time.Duration) (reads []time.Duration, err error) {
 	began := time.Now()
 	req := provider.GetRequest{Key: key, WaitEnded: true, Wait: wait}
 	_, err = h.AwaitEnded(ctx, nil, &req, key, func(context.Context, *provider.GetRequest) (provider.GetResult, error) {
-		looks = append(looks, time.Since(began))
+		reads = append(reads, time.Since(began))
 		return provider.GetResult{Instance: running}, nil
 	}, noTime)
-	return looks, err
+	return reads, err
 }
 
 // A waiting call reads the store at the start, at intervals in case a wake-up is lost, and at the end.
-func TestAwaitLooksAgain(t *testing.T) {
+func TestAwaitReadsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
@@ -39,15 +39,15 @@ func TestAwaitLooksAgain(t *testing.T) {
 			20 * time.Second: {0, recheckEvery, 20 * time.Second},
 			time.Hour:        {0, recheckEvery, 2 * recheckEvery},
 		} {
-			looks, err := await(t.Context(), h, key, wait)
-			if err != nil || len(looks) < len(want) || !slices.Equal(looks[:len(want)], want) || looks[len(looks)-1] > provider.MaxWait {
-				t.Errorf("a call that waits %v reads at %v, %v", wait, looks, err)
+			reads, err := await(t.Context(), h, key, wait)
+			if err != nil || len(reads) < len(want) || !slices.Equal(reads[:len(want)], want) || reads[len(reads)-1] > provider.MaxWait {
+				t.Errorf("a call that waits %v reads at %v, %v", wait, reads, err)
 			}
 		}
 	})
 }
 
-// Any of several calls that wait for one instance may leave first. The others are told, and none is left.
+// Any of several calls that wait for one instance may leave first. The others are woken, and none is left.
 func TestWaitersLeaveInAnyOrder(t *testing.T) {
 	t.Parallel()
 	for leaver := range 3 {
@@ -57,10 +57,10 @@ func TestWaitersLeaveInAnyOrder(t *testing.T) {
 			waiters[i], _ = h.watch(key)
 		}
 		h.unwatch(key, waiters[leaver])
-		h.Tell(key, &running)
+		h.Wake(key, &running)
 		for i, w := range waiters {
-			if told := len(w.news) == 1; told == (i == leaver) {
-				t.Errorf("without %d: %d is told: %t", leaver, i, told)
+			if woken := len(w.rows) == 1; woken == (i == leaver) {
+				t.Errorf("without %d: %d is woken: %t", leaver, i, woken)
 			}
 			if i != leaver {
 				h.unwatch(key, w)
@@ -75,20 +75,20 @@ func TestWaitersLeaveInAnyOrder(t *testing.T) {
 	}
 }
 
-// News of an instance wakes the calls that asked it, and an answer is never lost to it.
-func TestNewsOfAnInstanceWakesItsAskers(t *testing.T) {
+// A change of an instance wakes the calls that asked it, and an answer is never lost to it.
+func TestChangeOfAnInstanceWakesItsAskers(t *testing.T) {
 	t.Parallel()
 	h := NewHub()
 	key, other := provider.UUID{1}, provider.UUID{2}
 	mine, theirs := h.Expect(provider.UUID{3}), h.Expect(provider.UUID{4})
 	stop := h.ExpectOf(provider.UUID{3}, key)
 	h.ExpectOf(provider.UUID{4}, other)()
-	h.Tell(key, nil)
-	h.Tell(other, nil)
+	h.Wake(key, nil)
+	h.Wake(other, nil)
 	select {
 	case a := <-mine:
 		if !a.Unread {
-			t.Errorf("got %+v, want a reason to look", a)
+			t.Errorf("got %+v, want a reason to read", a)
 		}
 	default:
 		t.Error("the asker was not woken")
@@ -97,7 +97,7 @@ func TestNewsOfAnInstanceWakesItsAskers(t *testing.T) {
 		t.Error("a call that no longer waits was woken")
 	}
 	h.Reply(Answer{ID: provider.UUID{3}, Payload: []byte("answer")})
-	h.Tell(key, nil)
+	h.Wake(key, nil)
 	if a := <-mine; string(a.Payload) != "answer" {
 		t.Errorf("got %+v, want the answer", a)
 	}

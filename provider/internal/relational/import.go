@@ -16,8 +16,8 @@ const (
 	$22, $23, $24, $25, $26, $27, $28) RETURNING 1`
 	sqlInboxSize = `UPDATE perdure.instance SET inbox_bytes =
 	(SELECT coalesce(sum(length(payload)), 0) FROM perdure.inbox WHERE key = $1) WHERE key = $1 RETURNING 1`
-	sqlScheduled  = `UPDATE perdure.task SET scheduled_at = $4 WHERE key = $1 AND execution = $2 AND event_id = $3 RETURNING 1`
-	sqlMoveLetter = `INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason,
+	sqlScheduled      = `UPDATE perdure.task SET scheduled_at = $4 WHERE key = $1 AND execution = $2 AND event_id = $3 RETURNING 1`
+	sqlMoveDeadLetter = `INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason,
 	at, payload, fairness_key, session, limit_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) RETURNING 1`
 )
 
@@ -39,7 +39,7 @@ func (t *Tx) Import(req *provider.ImportRequest, res *provider.ImportResult) err
 	if err != nil {
 		return err
 	}
-	a := arrival{t, req, &s}
+	a := pageImport{t, req, &s}
 	known := s.Arrived && s.Transfer == req.Transfer
 	res.Now = t.Now
 	switch {
@@ -58,15 +58,15 @@ func (t *Tx) Import(req *provider.ImportRequest, res *provider.ImportResult) err
 	return err
 }
 
-// arrival is the import of one page.
-type arrival struct {
+// pageImport is the import of one page.
+type pageImport struct {
 	t   *Tx
 	req *provider.ImportRequest
 	s   *seal
 }
 
-// begin makes the instance and stores the first page.
-func (a arrival) begin() error {
+// begin creates the instance and stores the first page.
+func (a pageImport) begin() error {
 	t, in := a.t, &a.req.Parcel.Head.Instance
 	old, sameKey, err := t.Rows.Rivals(in.ID, in.Key)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a arrival) begin() error {
 }
 
 // clear removes what is stored under the key.
-func (a arrival) clear() error {
+func (a pageImport) clear() error {
 	queries := make([]Query, 0, len(keyed))
 	for _, table := range keyed {
 		queries = append(queries, Query{
@@ -113,7 +113,7 @@ var keyed = []string{
 }
 
 // insert stores the row of the instance and what describes it.
-func (a arrival) insert() error {
+func (a pageImport) insert() error {
 	t, head := a.t, a.req.Parcel.Head
 	in := &head.Instance
 	kind, err := turnNumber(t.Rows, TurnKind{provider.Capability{Name: in.Name, CodeVersion: in.CodeVersion}, in.EngineLevel})
@@ -140,7 +140,7 @@ func (a arrival) insert() error {
 	return a.describe()
 }
 
-func (a arrival) describe() error {
+func (a pageImport) describe() error {
 	rows, head := a.t.Rows, a.req.Parcel.Head
 	key, in := a.req.Key, &head.Instance
 	if len(in.CustomStatus) > 0 {

@@ -3,7 +3,7 @@ package relational
 import "github.com/perdure/perdure/provider"
 
 // store stores the lists of a page and counts it.
-func (a arrival) store() error {
+func (a pageImport) store() error {
 	t, p, key := a.t, &a.req.Parcel, a.req.Key
 	for i := range p.History {
 		if err := a.events(&p.History[i]); err != nil {
@@ -27,7 +27,7 @@ func (a arrival) store() error {
 	if err := a.tasks(); err != nil {
 		return err
 	}
-	if err := a.letters(); err != nil {
+	if err := a.deadLetters(); err != nil {
 		return err
 	}
 	a.s.pages = int64(a.req.Number) + 1
@@ -42,7 +42,7 @@ func (a arrival) store() error {
 	return t.putSeal(a.s)
 }
 
-func (a arrival) events(m *provider.MovedEvents) error {
+func (a pageImport) events(m *provider.MovedEvents) error {
 	t := a.t
 	t.packed, _ = PackEvents(t.packed, m.Events)
 	at := &Head{Key: a.req.Key, Execution: m.Execution, Length: m.First - 1}
@@ -50,7 +50,7 @@ func (a arrival) events(m *provider.MovedEvents) error {
 }
 
 // tasks stores the tasks, withheld from fetches.
-func (a arrival) tasks() error {
+func (a pageImport) tasks() error {
 	t, moments := a.t, make([]Query, 0, len(a.req.Parcel.Tasks))
 	for i := range a.req.Parcel.Tasks {
 		m := &a.req.Parcel.Tasks[i]
@@ -79,7 +79,7 @@ func (a arrival) tasks() error {
 }
 
 // task returns a task as it is to be stored. The kind without a rank is stored first, as for a new task.
-func (a arrival) task(m *provider.MovedTask) (*Task, error) {
+func (a pageImport) task(m *provider.MovedTask) (*Task, error) {
 	task := &Task{
 		TaskRef: m.TaskRef, Session: m.Session, State: m.State, Attempt: m.Attempt, Deliveries: m.Deliveries, Token: m.Token,
 		Cancel: m.CancelRequested, Begun: m.Begun, NotBefore: m.NotBefore, StartBy: m.StartBy, Deadline: m.Deadline, Rank: m.Rank, Failure: m.Failure,
@@ -96,11 +96,11 @@ func (a arrival) task(m *provider.MovedTask) (*Task, error) {
 	return task, err
 }
 
-func (a arrival) letters() error {
+func (a pageImport) deadLetters() error {
 	queries := make([]Query, 0, len(a.req.Parcel.Letters))
 	for i := range a.req.Parcel.Letters {
 		l := &a.req.Parcel.Letters[i]
-		queries = append(queries, Query{SQL: sqlMoveLetter, Writes: true, Each: func(Row) error { return nil }, Args: []any{
+		queries = append(queries, Query{SQL: sqlMoveDeadLetter, Writes: true, Each: func(Row) error { return nil }, Args: []any{
 			l.Task, l.Key, l.InstanceID, l.Execution, l.EventID, int64(l.Kind), l.Timer, l.Queue, l.Name, int64(l.Priority), l.Reason,
 			int64(l.At), l.Payload, l.FairnessKey, l.Session, l.LimitKey,
 		}})

@@ -106,9 +106,9 @@ func (b inbox) endEarlyLease(at provider.Time) {
 }
 
 // find locates the named messages, which are almost always the first ones. With sole it fails if others wait.
-func (b inbox) find(ids []int64, sole bool) (Meal, error) {
+func (b inbox) find(ids []int64, sole bool) (Consumed, error) {
 	h := b.h
-	m := Meal{Prefix: true}
+	m := Consumed{Prefix: true}
 	if len(ids) == 0 && (!sole || h.Inbox == 0) {
 		return m, nil
 	}
@@ -158,7 +158,7 @@ func (s idSet) has(id int64) bool {
 }
 
 // consume removes the messages that a turn consumed.
-func (b inbox) consume(m Meal) error {
+func (b inbox) consume(m Consumed) error {
 	h := b.h
 	if len(m.Places) == 0 {
 		if h.Inbox == 0 || h.ReadyAt <= b.t.Now { // a reset may have made it ready without a message
@@ -228,13 +228,13 @@ func (b inbox) removeTimers() error {
 	return b.removed(timers, bytes)
 }
 
-// bury moves all messages to the dead letters.
-func (b inbox) bury(reason string) error {
+// deadLetter moves all messages to the dead letters.
+func (b inbox) deadLetter(reason string) error {
 	h := b.h
 	if h.Inbox == 0 {
 		return nil
 	}
-	if err := b.t.Rows.BuryInbox(h, reason, b.t.Now); err != nil {
+	if err := b.t.Rows.DeadLetterInbox(h, reason, b.t.Now); err != nil {
 		return err
 	}
 	h.Inbox, h.InboxBytes, h.ReadyAt = 0, 0, 0

@@ -56,7 +56,7 @@ func (n insertion) rivals() (sameID, sameKey *Rival, err error) {
 	return sameID, sameKey, err
 }
 
-// repeats reports whether the request is the one that made the existing instance.
+// repeats reports whether the request is the one that created the existing instance.
 func (n insertion) repeats(old *Rival) bool {
 	return n.req.RequestID != "" && n.req.RequestID == old.Request
 }
@@ -126,7 +126,7 @@ func (n insertion) join(old *Rival) error {
 		return err
 	}
 	if req.RequestID != "" {
-		fresh, err := t.Rows.Remember(old.Key, req.RequestID)
+		fresh, err := t.Rows.AddRequest(old.Key, req.RequestID)
 		if err != nil || !fresh {
 			return err
 		}

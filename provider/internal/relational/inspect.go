@@ -45,20 +45,20 @@ func keysOf(table string) inspection {
 // RawKey is a key as stored, which may be of any length. The empty key is before all others.
 type RawKey []byte
 
-// spot is the place of a row in the order of its kind.
-type spot struct {
+// rowPlace is the place of a row in the order of its kind.
+type rowPlace struct {
 	key  RawKey
 	a, b int64
 }
 
-func (s spot) cursor() string {
+func (s rowPlace) cursor() string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(s.a))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.b))
 	return base64.RawURLEncoding.EncodeToString(append(b, s.key...))
 }
 
-// readSpot parses a cursor. The empty one is before all rows.
-func readSpot(cursor string) (s spot, err error) {
+// readRowPlace parses a cursor. The empty one is before all rows.
+func readRowPlace(cursor string) (s rowPlace, err error) {
 	if cursor == "" {
 		return s, nil
 	}
@@ -66,7 +66,7 @@ func readSpot(cursor string) (s spot, err error) {
 	if err != nil || len(b) < 16 {
 		return s, fmt.Errorf("inspect: Cursor: %w: %q was not made by Inspect", provider.ErrInvalid, cursor)
 	}
-	return spot{b[16:], int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}, nil
+	return rowPlace{b[16:], int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}, nil
 }
 
 // Inspect implements [provider.Inspector].
@@ -77,7 +77,7 @@ func (qs Queries) Inspect(ctx context.Context, req provider.InspectRequest) (pro
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
-	after, err := readSpot(req.Cursor)
+	after, err := readRowPlace(req.Cursor)
 	if err != nil {
 		return provider.InspectResult{}, err
 	}
@@ -89,7 +89,7 @@ func (qs Queries) Inspect(ctx context.Context, req provider.InspectRequest) (pro
 		}
 		return nil
 	})
-	qs.storage.Told(res.Now)
+	qs.storage.ObserveTime(res.Now)
 	return res, err
 }
 
@@ -101,13 +101,13 @@ type page struct {
 	res   *provider.InspectResult
 
 	key   provider.UUID // of the row
-	at    spot
+	at    rowPlace
 	rows  int
 	bytes int
 }
 
 // read fills the page with the rows after a place.
-func (v *page) read(q Queryer, s Storage, req *provider.InspectRequest, after spot) error {
+func (v *page) read(q Queryer, s Storage, req *provider.InspectRequest, after rowPlace) error {
 	err := q.Query(Query{SQL: `SELECT ` + sqlNow, Each: func(r Row) error {
 		v.res.Now = timeIn(r, 0)
 		return nil
@@ -143,7 +143,7 @@ func (v *page) take(r Row) error {
 	}
 	v.rows++
 	place := placeOf[v.kind]
-	v.at = spot{append(RawKey{}, r.Blob(place)...), r.Int(place + 1), r.Int(place + 2)}
+	v.at = rowPlace{append(RawKey{}, r.Blob(place)...), r.Int(place + 1), r.Int(place + 2)}
 	v.key = r.UUID(place)
 	keep := v.scan(r)
 	if fault := r.Fault(); fault == nil {
@@ -161,7 +161,7 @@ func (v *page) scan(r Row) (keep func()) {
 	case provider.InspectInstances:
 		var in provider.Instance
 		ScanInstance(r, &in)
-		r.Known(moreColumns)
+		r.NotNull(moreColumns)
 		v.bytes += len(in.Result) + len(in.CustomStatus)
 		return func() { res.Instances = append(res.Instances, in) }
 	case provider.InspectExecutions:
@@ -171,13 +171,13 @@ func (v *page) scan(r Row) (keep func()) {
 		h := provider.HistoryRow{Key: key, Execution: a, First: b, Count: r.Int(0)}
 		return func() { res.History = append(res.History, h) }
 	case provider.InspectMessages:
-		r.Sound(4) // a payload is verified, and left out
+		r.VerifiedBlob(4) // a payload is verified, and left out
 		m := provider.MessageRow{Key: key, Message: provider.Message{
 			ID: b, Kind: provider.MessageKind(r.Int(0)), Timer: r.Bool(1), Execution: r.Int(2), EventID: r.Int(3), VisibleAt: provider.Time(a),
 		}}
 		return func() { res.Messages = append(res.Messages, m) }
 	case provider.InspectTasks:
-		r.Sound(4)
+		r.VerifiedBlob(4)
 		t := provider.TaskRow{
 			TaskRef: provider.TaskRef{Key: key, Execution: a, EventID: b},
 			State:   provider.TaskState(r.Int(0)), CancelRequested: r.Bool(1),

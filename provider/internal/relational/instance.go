@@ -22,7 +22,7 @@ const (
 // ScanInstance reads InstanceColumns. It reports whether the instance has attributes.
 func ScanInstance(r Row, in *provider.Instance) (attributes bool) {
 	attributes = scanRow(r, in)
-	in.CustomStatus, in.Result = r.Blob(rowColumns), r.Sound(rowColumns+1)
+	in.CustomStatus, in.Result = r.Blob(rowColumns), r.VerifiedBlob(rowColumns+1)
 	return attributes
 }
 

@@ -6,7 +6,7 @@ import "github.com/perdure/perdure/provider"
 type journal struct {
 	begun bool
 	at    map[provider.UUID]int // indexes of was
-	was   []Head                // the zero Head for one that the member made
+	was   []Head                // the zero Head for one that the member created
 }
 
 // begin starts the journal of the next member.
@@ -29,7 +29,7 @@ func (j *journal) note(key provider.UUID, was *Head) {
 	}
 }
 
-// undo restores the heads and removes those that the member made.
+// undo restores the heads and removes those that the member created.
 func (j *journal) undo(heads map[provider.UUID]*Head) {
 	for key, at := range j.at {
 		if j.was[at].Key.IsZero() {

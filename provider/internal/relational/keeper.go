@@ -34,14 +34,14 @@ func (qs Queries) Record(ctx context.Context, req provider.RecordRequest) (provi
 		res, err := read(ctx, qs.storage, Reading{Op: "record"}, func(q Queryer, res *provider.RecordResult) error {
 			return readRecords(q, &req, res)
 		})
-		qs.storage.Told(res.Now)
+		qs.storage.ObserveTime(res.Now)
 		return res, err
 	}
 	req.Value = append([]byte{}, req.Value...)
 	res, err := change(ctx, qs.storage, "record", len(req.Value), func(q Queryer, res *provider.RecordResult) error {
 		return changeRecord(q, &req, res)
 	})
-	qs.storage.Told(res.Now)
+	qs.storage.ObserveTime(res.Now)
 	return res, err
 }
 
@@ -154,7 +154,7 @@ func (qs Queries) Lease(ctx context.Context, req provider.LeaseRequest) (provide
 		}
 		return now(q, &out.Now)
 	})
-	qs.storage.Told(out.Now)
+	qs.storage.ObserveTime(out.Now)
 	if err == nil && !out.held {
 		err = fmt.Errorf("lease %q: %w", req.Name, provider.ErrLeaseLost)
 	}

@@ -9,9 +9,9 @@ import (
 // Gated reports whether limits of queues or sessions can ever restrict what a fetch takes.
 func Gated(req *provider.FetchTasksRequest) bool { return req.Sessions.Max > 0 || Bounded(req) }
 
-// Minds reports whether limits or sessions restrict a fetch now. Most fetches claim sessions, and a store without
+// GatedNow reports whether limits or sessions restrict a fetch now. Most fetches claim sessions, and a store without
 // tasks in sessions must not pay for that.
-func Minds(req *provider.FetchTasksRequest, kinds *Kinds) bool {
+func GatedNow(req *provider.FetchTasksRequest, kinds *Kinds) bool {
 	return Bounded(req) || req.Sessions.Max > 0 && kinds.Sessions()
 }
 
@@ -38,9 +38,9 @@ func WaitsFor(req *provider.FetchTasksRequest, kind TaskKind) bool {
 		slices.ContainsFunc(req.Queues, func(q provider.QueueFilter) bool { return q.MaxLeased > 0 && q.Queue == kind.Queue })
 }
 
-// Near returns the kinds whose tasks may let a fetch continue when they end, each with its queue: those of the queues
+// Unblocking returns the kinds whose tasks may let a fetch continue when they end, each with its queue: those of the queues
 // that it limits, and those in sessions if it claims any.
-func (k *Kinds) Near(req *provider.FetchTasksRequest) (ids []int64, queues []string) {
+func (k *Kinds) Unblocking(req *provider.FetchTasksRequest) (ids []int64, queues []string) {
 	limits := Limits(req)
 	for queue := range limits {
 		for _, id := range k.queues[queue] {

@@ -1,7 +1,7 @@
 package relational
 
-// tellListener delivers the message about the end of an instance. The head no longer accepts messages itself.
-func (t *Tx) tellListener(h *Head) error {
+// notifyListener delivers the message about the end of an instance. The head no longer accepts messages itself.
+func (t *Tx) notifyListener(h *Head) error {
 	if !h.Listened {
 		return nil
 	}

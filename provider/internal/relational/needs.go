@@ -23,8 +23,8 @@ type InboxNeed struct {
 	First int // how many messages in addition to the named ones and the cancelled timers
 }
 
-// ClosingLook is how many messages a commit that ends an execution reads.
-const ClosingLook = 1000
+// ClosingMessages is how many messages a commit that ends an execution reads.
+const ClosingMessages = 1000
 
 // CreateNeeds returns the needs of Create.
 func CreateNeeds(req *provider.CreateRequest) Needs {
@@ -78,11 +78,11 @@ func CommitNeeds(req *provider.CommitTurnRequest) Needs {
 	}
 	ending := req.Status.Ended() || req.Next != nil
 	if ending || len(req.Consumed)+len(req.CancelTimers) > 0 {
-		look := InboxNeed{Key: req.Key, Named: req.Consumed, First: 1}
+		need := InboxNeed{Key: req.Key, Named: req.Consumed, First: 1}
 		if ending {
-			look.First = ClosingLook
+			need.First = ClosingMessages
 		}
-		n.Inbox = []InboxNeed{look}
+		n.Inbox = []InboxNeed{need}
 	}
 	return n
 }

@@ -10,7 +10,7 @@ import (
 type OpenerRows interface {
 	// ClearAttributes removes all attributes.
 	ClearAttributes(key provider.UUID) error
-	// SetRequests replaces what Remember has recorded.
+	// SetRequests replaces what AddRequest has recorded.
 	SetRequests(key provider.UUID, requests []string) error
 	// MoveMessages gives another execution to the messages, other than timers, that concern an event. It returns how many.
 	MoveMessages(h *Head, event, from, to int64) (int64, error)
@@ -42,7 +42,7 @@ func prefixBytes(p *provider.Prefix) int {
 func resetNeeds(req *provider.ResetRequest) Needs {
 	n := NamedNeeds(req.ID, req.Key)
 	if !req.Key.IsZero() {
-		n.Inbox = []InboxNeed{{Key: req.Key, First: ClosingLook}}
+		n.Inbox = []InboxNeed{{Key: req.Key, First: ClosingMessages}}
 	}
 	for _, link := range req.Children {
 		n.Keys = append(n.Keys, link.Key)

@@ -6,10 +6,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Prunable is what a store finds when it looks at ended instances.
+// Prunable is what a store finds when it scans ended instances.
 type Prunable struct {
 	Trees []Position // that may go, at most PruneRequest.Max
-	Last  []Position // if fewer than PruneRequest.Max may go: the last one that was looked at; none: there are no others
+	Last  []Position // if fewer than PruneRequest.Max may go: the last one that was scanned; none: there are no others
 }
 
 // PruneList is what one call of Prune removes, and where the next one continues.
@@ -18,15 +18,15 @@ type PruneList struct {
 	Cursor string
 }
 
-// FindPrunable returns what one call of Prune removes. find looks at some ended instances after a position, in the order of their ends.
-func FindPrunable(req *provider.PruneRequest, find func(from Position, looks int) (Prunable, error)) (list PruneList, err error) {
+// FindPrunable returns what one call of Prune removes. find scans some ended instances after a position, in the order of their ends.
+func FindPrunable(req *provider.PruneRequest, find func(from Position, rows int) (Prunable, error)) (list PruneList, err error) {
 	var from Position
 	if req.Cursor != "" {
 		if from.At, from.Key, err = ReadCursor(req.Cursor); err != nil {
 			return list, fmt.Errorf("prune: Cursor: %w: %q was not made by Prune", provider.ErrInvalid, req.Cursor)
 		}
 	}
-	found, err := find(from, looks)
+	found, err := find(from, scanRows)
 	if err != nil {
 		return list, err
 	}
@@ -42,8 +42,8 @@ func FindPrunable(req *provider.PruneRequest, find func(from Position, looks int
 	return list, nil
 }
 
-// Looked returns what Prune returns with Look. size returns how many instances each tree has.
-func (list *PruneList) Looked(size func(keys []provider.UUID) ([]int64, error)) (res provider.PruneResult, err error) {
+// Preview returns what Prune returns with Look. size returns how many instances each tree has.
+func (list *PruneList) Preview(size func(keys []provider.UUID) ([]int64, error)) (res provider.PruneResult, err error) {
 	res.Cursor = list.Cursor
 	sizes, err := size(list.Keys)
 	if err != nil {

@@ -18,12 +18,12 @@ type Storage interface {
 	Skew() int64
 	// Stamps is that of [Source].
 	Stamps(ctx context.Context, list []Followed) ([]uint64, error)
-	// LookFailed logs that changes of other processes are noticed late.
-	LookFailed(err error)
+	// PollFailed logs that changes of other processes are noticed late.
+	PollFailed(err error)
 	// Now returns the storage's time without a statement.
 	Now() provider.Time
-	// Told takes over a time that a result brings. No later call stores or returns an earlier one.
-	Told(now provider.Time)
+	// ObserveTime takes over a time that a result brings. No later call stores or returns an earlier one.
+	ObserveTime(now provider.Time)
 }
 
 // Reading is how statements read.

@@ -10,18 +10,18 @@ import (
 
 // Member is a writing call in the queue for a group.
 type Member struct {
-	Op     string
-	Bytes  int // added to the transaction
-	Needs  Needs
-	Alone  bool // it cannot share a group
-	Step   bool // it commits a turn, or starts an instance with one
-	Run    func(*Tx) error
-	Done   chan struct{} // closed when Err is set
-	Err    error
-	taken  bool            // guarded by Queue.mu
-	Passed int             // how often Queue.Free returned false
-	Taken  []provider.UUID // instances that its group reserves
-	Held   int             // how often another transaction held what it needs
+	Op        string
+	Bytes     int // added to the transaction
+	Needs     Needs
+	Exclusive bool // it cannot share a group
+	Step      bool // it commits a turn, or starts an instance with one
+	Run       func(*Tx) error
+	Done      chan struct{} // closed when Err is set
+	Err       error
+	taken     bool            // guarded by Queue.mu
+	Skipped   int             // how often Queue.Free returned false
+	Reserved  []provider.UUID // instances that its group reserves
+	Conflicts int             // how often another transaction held what it needs
 }
 
 // Queue holds the calls that wait for a group. It is safe for concurrent use.
@@ -45,7 +45,7 @@ func (q *Queue) Submit(m *Member, urgent bool) bool {
 	if !q.Add(m, urgent) {
 		return false
 	}
-	q.Poke()
+	q.Wake()
 	return true
 }
 
@@ -73,7 +73,7 @@ func (q *Queue) Return(m *Member) bool {
 		q.rest = append(q.rest, m)
 	}
 	q.mu.Unlock()
-	q.Poke()
+	q.Wake()
 	return !stopped
 }
 
@@ -91,8 +91,8 @@ func (q *Queue) Len() (n int) {
 	return n
 }
 
-// Poke sends the signal.
-func (q *Queue) Poke() {
+// Wake sends the signal.
+func (q *Queue) Wake() {
 	select {
 	case q.Signal <- struct{}{}:
 	default:
@@ -111,18 +111,18 @@ func (q *Queue) Withdraw(m *Member) bool {
 }
 
 // Take moves members from the queue to a group, which may be empty. The group may have no more members than most and no
-// more bytes than given, but always gets one if any is free. A member that goes alone ends it.
+// more bytes than given, but always gets one if any is free. An exclusive member ends it.
 func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	group, size, alone := into, 0, false
+	group, size, exclusive := into, 0, false
 	for _, m := range into {
-		size, alone = size+m.Bytes, m.Alone
+		size, exclusive = size+m.Bytes, m.Exclusive
 	}
 	for _, list := range []*[]*Member{&q.urgent, &q.rest} {
 		n, kept := 0, 0
 		for _, m := range *list {
-			if len(group) == most || size > 0 && size+m.Bytes > bytes || alone || m.Alone && len(group) > 0 {
+			if len(group) == most || size > 0 && size+m.Bytes > bytes || exclusive || m.Exclusive && len(group) > 0 {
 				break
 			}
 			n++
@@ -135,7 +135,7 @@ func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped 
 				continue
 			}
 			m.taken = true
-			size, alone = size+m.Bytes, m.Alone
+			size, exclusive = size+m.Bytes, m.Exclusive
 			group = append(group, m)
 		}
 		*list = slices.Delete(*list, kept, n)
@@ -143,8 +143,8 @@ func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped 
 	return group, q.stopped
 }
 
-// TakeLone takes m if nothing else waits.
-func (q *Queue) TakeLone(m *Member) bool {
+// TakeSingle takes m if nothing else waits.
+func (q *Queue) TakeSingle(m *Member) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if m.taken || len(q.urgent)+len(q.rest) != 1 {
@@ -162,7 +162,7 @@ func (q *Queue) Stop() {
 	q.mu.Lock()
 	q.stopped = true
 	q.mu.Unlock()
-	q.Poke()
+	q.Wake()
 }
 
 // Await queues m and waits for its commit.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Take keeps within the bounds of a group, and adds nothing to one that goes alone.
+// Take keeps within the bounds of a group, and adds nothing to an exclusive one.
 func TestTakeAddsToAGroup(t *testing.T) {
 	add := func(members ...*Member) *Queue {
 		q := NewQueue()
@@ -14,7 +14,7 @@ func TestTakeAddsToAGroup(t *testing.T) {
 		}
 		return q
 	}
-	began, more, alone := &Member{Bytes: 6}, &Member{Bytes: 4}, &Member{Alone: true}
+	began, more, exclusive := &Member{Bytes: 6}, &Member{Bytes: 4}, &Member{Exclusive: true}
 	for _, c := range []struct {
 		name  string
 		queue *Queue
@@ -25,8 +25,8 @@ func TestTakeAddsToAGroup(t *testing.T) {
 		{"room", add(more), began, 2, []*Member{began, more}},
 		{"too many", add(&Member{Bytes: 1}), began, 1, []*Member{began}},
 		{"too many bytes", add(&Member{Bytes: 5}), began, 2, []*Member{began}},
-		{"alone", add(&Member{}), alone, 2, []*Member{alone}},
-		{"one that goes alone behind it", add(&Member{Alone: true}), began, 2, []*Member{began}},
+		{"exclusive", add(&Member{}), exclusive, 2, []*Member{exclusive}},
+		{"an exclusive one behind it", add(&Member{Exclusive: true}), began, 2, []*Member{began}},
 	} {
 		if got, _ := c.queue.Take([]*Member{c.into}, c.most, 10); !slices.Equal(got, c.want) {
 			t.Errorf("%s: a group of %d: want %d", c.name, len(got), len(c.want))

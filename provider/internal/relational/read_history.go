@@ -89,7 +89,7 @@ func (h *history) events(q Queryer) error {
 // unpack adds the events of one commit.
 func (h *history) unpack(r Row) error {
 	id, last := r.Int(0), r.Int(0)+r.Int(1)-1
-	data := r.Sound(2)
+	data := r.VerifiedBlob(2)
 	if err := r.Fault(); err != nil {
 		return h.broken(id, last, err)
 	}

@@ -84,6 +84,6 @@ func (t *Tx) ReleaseTurn(item *provider.TurnRelease) (bool, error) {
 	if item.Failure.Hold {
 		h.RetryAt = 0
 	}
-	t.News(h.Key)
+	t.MarkChanged(h.Key)
 	return true, nil
 }

@@ -138,7 +138,7 @@ func (r report) complete(running bool) error {
 		if r.h != nil {
 			id = r.h.ID
 		}
-		if err := r.t.Rows.BuryTask(r.task, id, r.item.Reason, r.t.Now); err != nil {
+		if err := r.t.Rows.DeadLetterTask(r.task, id, r.item.Reason, r.t.Now); err != nil {
 			return err
 		}
 	}

@@ -15,10 +15,10 @@ type Row interface {
 	Text(column int) string
 	Blob(column int) []byte        // nil for null
 	UUID(column int) provider.UUID // zero for null
-	// Sound is Blob for user data. A store that keeps checksums finds the one of the data in the next column.
-	Sound(column int) []byte
-	// Known makes null a fault.
-	Known(column int)
+	// VerifiedBlob is Blob for user data. A store that keeps checksums finds the one of the data in the next column.
+	VerifiedBlob(column int) []byte
+	// NotNull makes null a fault.
+	NotNull(column int)
 	// Fault returns why the row cannot be read, and forgets it.
 	Fault() error
 }

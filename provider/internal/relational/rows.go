@@ -57,7 +57,7 @@ type InstanceRows interface {
 	ClearBlocked(key provider.UUID) error
 	SetCustomStatus(key provider.UUID, status []byte) error // empty clears
 	SetResult(key provider.UUID, result []byte) error       // nil clears
-	// Acts returns what SetActs stored: the request IDs of Steer that the instance remembers.
+	// Acts returns what SetActs stored: the request IDs of Steer that the instance has recorded.
 	Acts(key provider.UUID) ([]byte, error)
 	SetActs(key provider.UUID, acts []byte) error
 	SetAttributes(key provider.UUID, list []provider.Attribute) error
@@ -80,16 +80,16 @@ type InboxRows interface {
 
 	PutMessage(key provider.UUID, m *Message) error
 	// RemoveMessages removes the messages that a commit consumed.
-	RemoveMessages(key provider.UUID, meal Meal) error
+	RemoveMessages(key provider.UUID, consumed Consumed) error
 	// RemoveTimer removes one timer and returns its size in bytes, and false if there is none.
 	RemoveTimer(key provider.UUID, execution, event int64) (bytes int64, found bool, err error)
 	RemoveTimers(key provider.UUID, execution int64) error
-	// BuryMessage moves one message to the dead letters. It returns its size in bytes, and false if it does not wait.
-	BuryMessage(h *Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error)
-	// Remember records a request that delivers messages. It returns false if the instance remembers the request.
-	Remember(key provider.UUID, request string) (fresh bool, err error)
-	// BuryInbox moves an inbox to the dead letters.
-	BuryInbox(h *Head, reason string, now provider.Time) error
+	// DeadLetterMessage moves one message to the dead letters. It returns its size in bytes, and false if it does not wait.
+	DeadLetterMessage(h *Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error)
+	// AddRequest records a request that delivers messages. It returns false if the request is recorded already.
+	AddRequest(key provider.UUID, request string) (fresh bool, err error)
+	// DeadLetterInbox moves an inbox to the dead letters.
+	DeadLetterInbox(h *Head, reason string, now provider.Time) error
 }
 
 // HistoryRows are the events and the executions that are over.
@@ -108,8 +108,8 @@ type TaskRows interface {
 	// Task reads a task, nil if there is none.
 	Task(ref provider.TaskRef) (*Task, error)
 
-	// Turns returns the ranks that a new task of a lane comes after.
-	Turns(of Lane) (Turns, error)
+	// LaneRanks returns the ranks that a new task of a lane comes after.
+	LaneRanks(of Lane) (LaneRanks, error)
 	AddTask(task *Task, stored *provider.NewTask) error
 	// StoreTask writes a task that a report or renewal changed. Nil details keep the stored ones.
 	StoreTask(task *Task, details []byte) error
@@ -123,8 +123,8 @@ type TaskRows interface {
 	HoldTasks(key provider.UUID) error
 	// ResumeTasks undoes HoldTasks and records in fx which kinds became fetchable.
 	ResumeTasks(fx *Effects, h *Head) error
-	// BuryTask copies a task to the dead letters.
-	BuryTask(task *Task, instanceID, reason string, now provider.Time) error
+	// DeadLetterTask copies a task to the dead letters.
+	DeadLetterTask(task *Task, instanceID, reason string, now provider.Time) error
 }
 
 // SessionRows are the sessions of tasks.
@@ -167,8 +167,8 @@ type Place struct {
 	ID        int64
 }
 
-// Meal is the messages that a commit consumes, in order.
-type Meal struct {
+// Consumed are the messages that a commit consumes, in order.
+type Consumed struct {
 	Places []Place
 	Prefix bool // they are the first ones of the inbox
 	Bytes  int64
@@ -209,8 +209,8 @@ type Task struct {
 // Lane is the sequence of tasks with one fairness key in one queue.
 type Lane struct{ Queue, Key string }
 
-// Turns are the ranks of tasks with fairness keys that wait for their first lease; 0 for none.
-type Turns struct {
+// LaneRanks are the ranks of tasks with fairness keys that wait for their first lease; 0 for none.
+type LaneRanks struct {
 	First provider.Time // of the queue, with any key
 	Last  provider.Time // of the lane
 }

@@ -116,7 +116,7 @@ func (c sealing) close(s *seal) error {
 	}
 	s.State, h.Deleting = provider.SealClosed, true
 	c.t.TouchWide(h)
-	c.t.News(h.Key)
+	c.t.MarkChanged(h.Key)
 	return c.t.putSeal(s)
 }
 
@@ -154,7 +154,7 @@ func (c sealing) stamp() {
 	}
 	t.TouchWide(h)
 	t.notice(h.Key, h.Execution, 0)
-	t.News(h.Key)
+	t.MarkChanged(h.Key)
 }
 
 // Seals implements [provider.Mover].
@@ -165,7 +165,7 @@ func (qs Queries) Seals(ctx context.Context, req provider.SealsRequest) (provide
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
-	after, err := readSpot(req.Cursor)
+	after, err := readRowPlace(req.Cursor)
 	if err != nil {
 		return provider.SealsResult{}, err
 	}
@@ -178,7 +178,7 @@ func (qs Queries) Seals(ctx context.Context, req provider.SealsRequest) (provide
 			res.Now = timeIn(r, 8)
 			if n := len(res.Seals); n == req.Max {
 				key := res.Seals[n-1].Key
-				res.Cursor = spot{key: key[:]}.cursor()
+				res.Cursor = rowPlace{key: key[:]}.cursor()
 				return ErrStop
 			}
 			res.Seals = append(res.Seals, scanSeal(r).Seal)
@@ -189,6 +189,6 @@ func (qs Queries) Seals(ctx context.Context, req provider.SealsRequest) (provide
 		}
 		return now(q, &res.Now)
 	})
-	qs.storage.Told(res.Now)
+	qs.storage.ObserveTime(res.Now)
 	return res, err
 }

@@ -208,9 +208,9 @@ func (t *Tx) MarkDeleting(h *Head, version provider.UUID) error {
 	h.Deleting, h.UpdatedAt, h.Version = true, t.Now, version
 	t.endTurnLease(h)
 	t.notice(h.Key, h.Execution, 0)
-	t.News(h.Key)
+	t.MarkChanged(h.Key)
 	if h.Status.Ended() {
 		return nil
 	}
-	return t.tellListener(h)
+	return t.notifyListener(h)
 }

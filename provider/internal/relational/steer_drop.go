@@ -23,7 +23,7 @@ func steerNeeds(req *provider.SteerRequest) Needs {
 // else would wake the instance.
 func (s steering) drop() error {
 	t, h, id := s.t, s.h, s.req.MessageID
-	bytes, found, err := t.Rows.BuryMessage(h, id, s.req.Reason, t.Now)
+	bytes, found, err := t.Rows.DeadLetterMessage(h, id, s.req.Reason, t.Now)
 	if err != nil {
 		return err
 	}

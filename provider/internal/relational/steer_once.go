@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// actSize is the size of a remembered request ID: the first bytes of its SHA-256.
+// actSize is the size of a recorded request ID: the first bytes of its SHA-256.
 const actSize = 16
 
-// once acts, unless the instance remembers the request ID.
+// once acts, unless the instance has recorded the request ID.
 func (s steering) once(act func() error) error {
 	if s.req.RequestID == "" {
 		return act()

@@ -23,7 +23,7 @@ const (
 // A trim is one call of Trim.
 type trim struct {
 	req  *provider.TrimRequest
-	key  provider.UUID // of the last execution that was looked at
+	key  provider.UUID // of the last execution that was scanned
 	last int64         // its number
 }
 
@@ -54,7 +54,7 @@ func (qs Queries) Trim(ctx context.Context, req provider.TrimRequest) (res provi
 		}
 		t.key, t.last = key, int64(at)
 	}
-	list, err := t.look(ctx, qs.storage)
+	list, err := t.next(ctx, qs.storage)
 	if err != nil {
 		return res, err
 	}
@@ -71,20 +71,20 @@ func (qs Queries) Trim(ctx context.Context, req provider.TrimRequest) (res provi
 			res.Found = append(res.Found, provider.OldExecution{Key: list[n].key, Execution: list[n].execution})
 		}
 	}
-	if len(list) == looks {
+	if len(list) == scanRows {
 		res.Cursor = t.cursor()
 	}
 	return res, nil
 }
 
-// cursor continues after the last execution that was looked at.
+// cursor continues after the last execution that was scanned.
 func (t *trim) cursor() string { return WriteCursor(provider.Time(t.last), t.key) }
 
-// look returns the next executions.
-func (t *trim) look(ctx context.Context, s Storage) (list []over, err error) {
+// next returns the next executions.
+func (t *trim) next(ctx context.Context, s Storage) (list []over, err error) {
 	return read(ctx, s, Reading{Op: "trim", Long: true}, func(q Queryer, list *[]over) error {
 		*list = nil
-		return q.Query(Query{SQL: sqlOver, Args: []any{RawKey(t.key[:]), t.last, looks}, Each: func(r Row) error {
+		return q.Query(Query{SQL: sqlOver, Args: []any{RawKey(t.key[:]), t.last, scanRows}, Each: func(r Row) error {
 			*list = append(*list, over{r.UUID(0), r.Int(1), r.Int(2), r.Int(3)})
 			return nil
 		}})
