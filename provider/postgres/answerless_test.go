@@ -106,7 +106,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 			_, err := p.FetchTurns(t.Context(), req)
 			fetched <- err
 		}()
-		awaitDozing(t, p)
+		awaitWaiting(t, p)
 		unknown(t, func() error {
 			if known {
 				_, err := p.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text(fatal)})
@@ -135,7 +135,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 func TestUnknownGroupsAreLookedFor(t *testing.T) {
 	longtest.Skip(t)
 	p := losing(t)
-	p.parking.restFor = 0
+	p.waiters.standbyFor = 0
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")
 	fetchTurns(t, p, turnsRequest())

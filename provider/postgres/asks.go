@@ -55,7 +55,7 @@ type asks struct {
 	db    *database
 	hub   *relational.Hub
 	wake  *wake
-	looks atomic.Int64 // at answers
+	polls atomic.Int64 // at answers
 }
 
 // ask stores a question and waits for its answer.
@@ -134,7 +134,7 @@ func (a *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, key pr
 
 // answerOf reads the answer. It returns ErrNotFound if the instance is gone.
 func (a *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provider.AskResult, ok bool, err error) {
-	a.looks.Add(1)
+	a.polls.Add(1)
 	gone := false
 	bounded, cancel := a.db.bounded(ctx)
 	defer cancel()
@@ -166,8 +166,8 @@ func (c *claims) fetchAsks(ctx context.Context, req provider.FetchAsksRequest) (
 		return provider.FetchAsksResult{}, err
 	}
 	f := &askFetch{c: c, req: req}
-	call := &parked{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, look: f.look, undo: f.undo, due: f.due, heard: true}
-	err := c.park(ctx, call, req.Wait)
+	call := &waiter{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, poll: f.poll, undo: f.undo, due: f.due, notified: true}
+	err := c.awaitWork(ctx, call, req.Wait)
 	return f.res, err
 }
 
@@ -192,7 +192,7 @@ func (f *askFetch) filter() []any {
 	return []any{f.kinds(), names, versions, f.req.EngineLevel, f.req.Owner}
 }
 
-func (f *askFetch) look(ctx context.Context) (bool, error) {
+func (f *askFetch) poll(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}

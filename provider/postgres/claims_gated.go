@@ -86,9 +86,9 @@ const gatePage = 100
 type gatedFetch struct {
 	*taskFetch
 
-	newest int64         // the highest number of a kind that the last look saw
+	newest int64         // the highest number of a kind that the last poll saw
 	called bool          // the sessions of the owner were extended
-	seen   provider.Time // when the last look began
+	seen   provider.Time // when the last poll began
 	retry  bool          // others held what it chose
 }
 
@@ -104,31 +104,31 @@ func (f *gatedFetch) wants(s *signal) bool {
 	})
 }
 
-func (f *gatedFetch) look(ctx context.Context) (bool, error) {
+func (f *gatedFetch) poll(ctx context.Context) (bool, error) {
 	f.retry = false
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
 	if !relational.Minds(&f.req, f.c.kinds.get()) {
-		return f.taskFetch.look(ctx)
+		return f.taskFetch.poll(ctx)
 	}
 	if err := f.announce(ctx); err != nil {
 		return false, err
 	}
-	found, ignorant, err := f.lookInside(ctx)
+	found, ignorant, err := f.pollLocked(ctx)
 	if !ignorant {
 		return found, err
 	}
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
-	found, _, err = f.lookInside(ctx)
+	found, _, err = f.pollLocked(ctx)
 	return found, err
 }
 
-// lookInside looks behind the gate. It counts and chooses by the kinds that it knows, so it takes nothing on its first try if it
+// pollLocked polls under the locks. It counts and chooses by the kinds that it knows, so it takes nothing on its first try if it
 // is ignorant of some.
-func (f *gatedFetch) lookInside(ctx context.Context) (found, ignorant bool, err error) {
+func (f *gatedFetch) pollLocked(ctx context.Context) (found, ignorant bool, err error) {
 	before := f.c.kinds.get()
 	conn, err := f.c.db.pool.Acquire(ctx)
 	if err != nil {

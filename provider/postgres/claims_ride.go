@@ -17,7 +17,7 @@ const (
 	riding
 )
 
-// ride is a parked call's place in the transaction of a group that makes work ready for it. The claim then costs no
+// ride is a waiting call's place in the transaction of a group that makes work ready for it. The claim then costs no
 // transaction, no flush to disk and no round trip of its own.
 type ride struct {
 	state atomic.Int32
@@ -33,7 +33,7 @@ type ride struct {
 }
 
 // board adds the claim of a call that waits for what a group makes ready. It returns nil if there is none.
-func (p *parking) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *parked {
+func (p *waiters) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *waiter {
 	if len(fx.Turns) == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (p *parking) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for call := range p.parked {
+	for call := range p.waiting {
 		if call.ride.queue != nil && call.wants(out) && shown.shows(call.turns.req.Owner) && call.ride.state.CompareAndSwap(dozing, riding) {
 			call.ride.queue(b)
 			return call
@@ -53,7 +53,7 @@ func (p *parking) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *
 }
 
 // claimed returns what a rider claimed.
-func (call *parked) claimed() []provider.Turn {
+func (call *waiter) claimed() []provider.Turn {
 	if call == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (call *parked) claimed() []provider.Turn {
 }
 
 // alight ends the ride.
-func (call *parked) alight(committed bool) {
+func (call *waiter) alight(committed bool) {
 	if call == nil {
 		return
 	}
@@ -70,8 +70,8 @@ func (call *parked) alight(committed bool) {
 }
 
 // strand ends the ride with a group whose outcome is unknown. The caller of the claim must undo it, as after its own
-// look.
-func (call *parked) strand(err error) {
+// poll.
+func (call *waiter) strand(err error) {
 	if call == nil {
 		return
 	}
@@ -100,13 +100,13 @@ func (r *ride) ends() (found bool) {
 // boardKnown claims what a group makes ready for a waiting call without another statement. It requires that this
 // process knows everything a claim would read. The rows that the group writes anyway are written as the claim leaves
 // them. Otherwise it returns nil and changes nothing. Without this, W6 takes 21 % more CPU.
-func (p *parking) boardKnown(u *unit, t *relational.Tx, shown *presence) *parked {
+func (p *waiters) boardKnown(u *unit, t *relational.Tx, shown *presence) *waiter {
 	if len(t.Effects.Turns) == 0 || len(u.ops.instances) > 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for call := range p.parked {
+	for call := range p.waiting {
 		if call.turns == nil || call.ride.state.Load() != dozing || !shown.shows(call.turns.req.Owner) {
 			continue
 		}
@@ -200,5 +200,5 @@ func (f *turnFetch) takes(u *unit, t *relational.Tx, turns []provider.Turn) {
 			h.Deliveries++
 		}
 	}
-	clear(t.Effects.Turns) // no other fetch need look
+	clear(t.Effects.Turns) // no other fetch need poll
 }

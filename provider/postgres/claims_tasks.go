@@ -95,7 +95,7 @@ func (f *taskFetch) wants(s *signal) bool {
 	})
 }
 
-func (f *taskFetch) look(ctx context.Context) (bool, error) {
+func (f *taskFetch) poll(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}

@@ -43,7 +43,7 @@ const (
 	CROSS JOIN LATERAL (SELECT * FROM perdure.attribute a WHERE a.key = i.key OFFSET 0) a ORDER BY a.key, a.name`
 	// When the next one is due, or can be claimed $3 ahead. For those already due it is when the first of them is free.
 	// The first ones of a long line are enough for that. This statement is in the transaction of the claim, so the
-	// claim looked no earlier.
+	// claim polled no earlier.
 	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT c.now, (SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		(SELECT i.fetch_at AS at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
@@ -62,8 +62,8 @@ type turnFetch struct {
 	res provider.FetchTurnsResult
 	got []*memo // what is known of the turns; each row is as it was read
 
-	rode        bool          // with a group
-	asked, next provider.Time // when the next one is due, and when that was read
+	rode         bool          // with a group
+	polled, next provider.Time // when the next one is due, and when that was polled
 }
 
 func (f *turnFetch) wants(s *signal) bool {
@@ -74,7 +74,7 @@ func (f *turnFetch) wants(s *signal) bool {
 	})
 }
 
-func (f *turnFetch) look(ctx context.Context) (bool, error) {
+func (f *turnFetch) poll(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
@@ -208,7 +208,7 @@ func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, size int
 func (f *turnFetch) queueDue(b *pgx.Batch) {
 	b.Queue(f.c.db.names.sql(sqlNextTurn), f.kinds(), f.req.Owner, (f.req.Ahead / 2).Microseconds()).QueryRow(func(r pgx.Row) error {
 		var next *provider.Time
-		if err := r.Scan(&f.asked, &next); err != nil {
+		if err := r.Scan(&f.polled, &next); err != nil {
 			return err
 		}
 		if f.next = relational.Never; next != nil {
@@ -220,8 +220,8 @@ func (f *turnFetch) queueDue(b *pgx.Batch) {
 
 // due returns the answer to queueDue.
 func (f *turnFetch) due(context.Context) (now, next provider.Time, err error) {
-	f.res.Now = f.asked
-	return f.asked, f.next, nil
+	f.res.Now = f.polled
+	return f.polled, f.next, nil
 }
 
 // undo gives the instances back, each with its delivery.

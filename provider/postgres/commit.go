@@ -16,7 +16,7 @@ type commits struct {
 	hub      *relational.Hub
 	memory   *memory
 	wake     *wake
-	parking  *parking
+	waiters  *waiters
 	presence *presence
 
 	count   atomic.Int64 // transactions that changed something
@@ -47,7 +47,7 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 }
 
 // done records what a transaction stored, and notifies. The rider needs no notification.
-func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
+func (c *commits) done(u *unit, t *relational.Tx, rider *waiter) {
 	c.count.Add(1)
 	c.turns.Add(t.Effects.Commits)
 	c.dropped.Add(t.Effects.Dropped)
@@ -66,9 +66,9 @@ func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
 	c.wake.publish(&t.Effects, rider)
 }
 
-// fails handles a failed transaction. If it may be stored, everybody is told to look. Nobody would otherwise: a
+// fails handles a failed transaction. If it may be stored, everybody is told to poll. Nobody would otherwise: a
 // repeated call finds the change stored and changes nothing.
-func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome provider.Outcome) {
+func (c *commits) fails(t *relational.Tx, rider *waiter, err error, outcome provider.Outcome) {
 	if lost(err) {
 		c.kinds.stale.Store(true)
 	}
@@ -84,11 +84,11 @@ func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome prov
 }
 
 // write sends the deferred writes and commits, in one round trip.
-func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, rider *parked, err error) {
+func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, rider *waiter, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
 	c.queueNews(u, b, fx.Changed)
-	rider = c.parking.board(fx, b, c.presence)
+	rider = c.waiters.board(fx, b, c.presence)
 	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
 	return xid, rider, u.exchange(b)
@@ -137,7 +137,7 @@ func (c *commits) anyAsked(u *unit, keys []provider.UUID) bool {
 	return false
 }
 
-// boardKnown claims what a group makes ready for a waiting call, if everything is known. See [parking.boardKnown].
-func (c *commits) boardKnown(u *unit, t *relational.Tx) *parked {
-	return c.parking.boardKnown(u, t, c.presence)
+// boardKnown claims what a group makes ready for a waiting call, if everything is known. See [waiters.boardKnown].
+func (c *commits) boardKnown(u *unit, t *relational.Tx) *waiter {
+	return c.waiters.boardKnown(u, t, c.presence)
 }

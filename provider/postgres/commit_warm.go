@@ -49,7 +49,7 @@ func (c *commits) unmade(keys []provider.UUID) {
 }
 
 // writeApart sends a statement for each kind of write.
-func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, rider *parked, err error) {
+func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, rider *waiter, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
 	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
@@ -64,7 +64,7 @@ func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, rider
 	u.ops.ended = nil
 	u.queueOps(b)
 	c.queueNews(u, b, fx.Changed)
-	rider = c.parking.board(fx, b, c.presence)
+	rider = c.waiters.board(fx, b, c.presence)
 	return xid, rider, u.exchange(b)
 }
 

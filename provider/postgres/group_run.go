@@ -207,7 +207,7 @@ func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, 
 // warmCommit is the result of a warm transaction.
 type warmCommit struct {
 	xid     uint32
-	rider   *parked         // whose claim rode along
+	rider   *waiter         // whose claim rode along
 	claimed []provider.Turn // by a statement of its own
 	err     error
 }

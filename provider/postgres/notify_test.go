@@ -40,21 +40,21 @@ func fetchUntil(t *testing.T, p *Provider) (stop func(), got <-chan []provider.T
 		}
 		turns <- res.Turns
 	}()
-	eventually(t, "the fetch is parked or has returned", func() bool { return len(turns) > 0 || doze(p) })
+	eventually(t, "the fetch waits or has returned", func() bool { return len(turns) > 0 || isWaiting(p) })
 	return cancel, turns
 }
 
-// awaitDozing waits until a fetch sleeps.
-func awaitDozing(t *testing.T, p *Provider) {
+// awaitWaiting waits until a fetch sleeps.
+func awaitWaiting(t *testing.T, p *Provider) {
 	t.Helper()
-	eventually(t, "the fetch is parked", func() bool { return doze(p) })
+	eventually(t, "the fetch waits", func() bool { return isWaiting(p) })
 }
 
-// doze reports whether a fetch sleeps.
-func doze(p *Provider) bool {
-	p.parking.mu.Lock()
-	defer p.parking.mu.Unlock()
-	for call := range p.parking.parked {
+// isWaiting reports whether a fetch sleeps.
+func isWaiting(p *Provider) bool {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	for call := range p.waiters.waiting {
 		if call.ride.state.Load() == dozing {
 			return true
 		}
@@ -168,9 +168,9 @@ func TestDueTimesAreForgotten(t *testing.T) {
 	// The earlier time passes without work: the message is consumed before it is due.
 	m := send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
 	now := get(t, thief, in.Key)
-	eventually(t, "the fetch knows of it", func() bool { return parkedUntil(p) != relational.Never })
+	eventually(t, "the fetch knows of it", func() bool { return waitingUntil(p) != relational.Never })
 	commit(t, thief, turn(&now, m.MessageID))
-	eventually(t, "the fetch looked in vain", func() bool { return parkedUntil(p) == relational.Never })
+	eventually(t, "the fetch polled in vain", func() bool { return waitingUntil(p) == relational.Never })
 	began := time.Now()
 	send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
 	<-fetched
@@ -179,10 +179,10 @@ func TestDueTimesAreForgotten(t *testing.T) {
 	}
 }
 
-func parkedUntil(p *Provider) int64 {
-	p.parking.mu.Lock()
-	defer p.parking.mu.Unlock()
-	for call := range p.parking.parked {
+func waitingUntil(p *Provider) int64 {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	for call := range p.waiters.waiting {
 		return call.next.Load()
 	}
 	return 0

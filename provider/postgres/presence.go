@@ -198,7 +198,7 @@ func (s *presence) attend() (time.Duration, error) {
 	defer s.written()
 	owners, at := s.serves(), time.Now()
 	renews := len(owners) > 0 || s.others
-	if !renews && !s.stored && !s.wake.parking.awaited() { // a process that takes nothing takes over nothing
+	if !renews && !s.stored && !s.wake.waiters.awaited() { // a process that takes nothing takes over nothing
 		return pulse, nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 2*pulse)

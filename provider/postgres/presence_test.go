@@ -310,7 +310,7 @@ func fetchTasksLater(t *testing.T, p *Provider) <-chan int {
 		}
 		fetched <- len(res.Tasks)
 	}()
-	awaitDozing(t, p)
+	awaitWaiting(t, p)
 	return fetched
 }
 

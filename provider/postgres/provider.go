@@ -19,7 +19,7 @@ type Provider struct {
 	kinds       *kinds
 	memory      *memory
 	hub         *relational.Hub
-	parking     *parking
+	waiters     *waiters
 	wake        *wake
 	pending     *pending
 	janitor     *janitor
@@ -149,7 +149,7 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provid
 // Counters implements [provider.Counter].
 func (p *Provider) Counters() provider.Counters {
 	c := p.reader.counters()
-	c.AskLooks = p.asks.looks.Load()
+	c.AskLooks = p.asks.polls.Load()
 	return c
 }
 
@@ -207,17 +207,17 @@ func (p *Provider) Migrate(ctx context.Context) error { return migrator{p.db}.ap
 // start makes the parts of a store, each from those that it uses.
 func start(db *database, kinds *kinds) *Provider {
 	p := &Provider{db: db, kinds: kinds, memory: newMemory(), hub: relational.NewHub()}
-	p.parking = newParking(&p.memory.clock)
-	p.wake = startWake(db, kinds, p.hub, p.parking)
+	p.waiters = newWaiters(&p.memory.clock)
+	p.wake = startWake(db, kinds, p.hub, p.waiters)
 	p.pending = startPending(db, p.wake)
 	p.janitor = startJanitor(db, p.wake)
 	p.setback = startSetback(db, p.janitor, p.wake)
 	p.presence = startPresence(db, kinds, p.wake, p.setback)
 	p.units = newUnits(db, kinds, &p.memory.clock)
-	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, memory: p.memory, wake: p.wake, parking: p.parking, presence: p.presence}
+	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, memory: p.memory, wake: p.wake, waiters: p.waiters, presence: p.presence}
 	p.group = startGroup(db, kinds, p.memory, p.units, p.commits)
 	p.Enqueue = p.group.enqueue
-	p.claims = &claims{db: db, kinds: kinds, memory: p.memory, parking: p.parking, presence: p.presence, wake: p.wake, group: p.group}
+	p.claims = &claims{db: db, kinds: kinds, memory: p.memory, waiters: p.waiters, presence: p.presence, wake: p.wake, group: p.group}
 	p.asks = &asks{db: db, hub: p.hub, wake: p.wake}
 	p.shared = relational.NewQueries(storage{db, &p.memory.clock}, &db.door, p.hub, p.group.enqueue, 1)
 	p.reader = &reader{db: db, commits: p.commits, janitor: p.janitor}

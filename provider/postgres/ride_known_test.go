@@ -14,11 +14,11 @@ import (
 func ridesKnown(t *testing.T, p *Provider, fn func()) provider.Turn {
 	t.Helper()
 	got := fetchLater(t, p)
-	p.parking.mu.Lock()
-	for call := range p.parking.parked {
+	p.waiters.mu.Lock()
+	for call := range p.waiters.waiting {
 		call.ride.queue = func(*pgx.Batch) { t.Error("the claim asks the database") }
 	}
-	p.parking.mu.Unlock()
+	p.waiters.mu.Unlock()
 	fn()
 	turns := <-got
 	if len(turns) != 1 {
@@ -40,7 +40,7 @@ func consuming(t *testing.T, p *Provider, fetched *provider.Turn) provider.Commi
 	return c
 }
 
-// A process need not read what it wrote itself to claim it. The result is what a look would have found.
+// A process need not read what it wrote itself to claim it. The result is what a poll would have found.
 func TestClaimOfWhatIsKnown(t *testing.T) {
 	p := store(t)
 	req := createRequest("known")

@@ -70,7 +70,7 @@ func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 		fx.Turns[kind] = struct{}{}
 	}
 	b := &pgx.Batch{}
-	rider := p.parking.board(&fx, b, p.presence)
+	rider := p.waiters.board(&fx, b, p.presence)
 	if rider == nil {
 		t.Fatal("nobody rides")
 	}

@@ -77,7 +77,7 @@ func TestPlacesAreFreedAcrossProcesses(t *testing.T) {
 		}
 		close(got)
 	}()
-	awaitDozing(t, other)
+	awaitWaiting(t, other)
 	begin := time.Now()
 	ref := first.Tasks[0].TaskRef
 	item := provider.TaskReport{TaskRef: ref, Token: provider.TaskToken(req.Token, ref), Attempt: 1, Outcome: provider.TaskPark}

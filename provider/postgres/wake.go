@@ -47,7 +47,7 @@ type wake struct {
 	db      *database
 	kinds   *kinds
 	hub     *relational.Hub
-	parking *parking
+	waiters *waiters
 	node    string
 	channel string
 	ctx     context.Context //nolint:containedctx // it ends with the provider
@@ -63,7 +63,7 @@ type wake struct {
 }
 
 // publish announces a commit: to this process at once, except to the given call, and to the others soon.
-func (w *wake) publish(fx *relational.Effects, knows *parked) {
+func (w *wake) publish(fx *relational.Effects, knows *waiter) {
 	for _, a := range fx.Answers {
 		w.hub.Reply(a)
 	}
@@ -71,7 +71,7 @@ func (w *wake) publish(fx *relational.Effects, knows *parked) {
 	w.keepFor(fx)
 }
 
-// hint tells everybody to look whether there are such effects.
+// hint tells everybody to poll for such effects.
 func (w *wake) hint(fx *relational.Effects) {
 	w.deliver(w.encode(fx), nil)
 	w.keepFor(fx)
@@ -97,7 +97,7 @@ func (w *wake) take() (fx relational.Effects, out *signal) {
 	defer w.mu.Unlock()
 	fx = w.pending
 	out = w.encode(&fx)
-	if now := w.parking.clock.now(); now > 0 && out.Due > now.Add(fallback) {
+	if now := w.waiters.clock.now(); now > 0 && out.Due > now.Add(fallback) {
 		out.Due = 0 // other processes poll before then
 	}
 	out.Lost = w.lost
@@ -129,9 +129,9 @@ func (w *wake) encode(fx *relational.Effects) *signal {
 }
 
 // deliver wakes the calls of this process that a signal concerns, except one.
-func (w *wake) deliver(in *signal, but *parked) {
+func (w *wake) deliver(in *signal, but *waiter) {
 	w.kinds.note(in)
-	w.parking.hear(in, but)
+	w.waiters.notify(in, but)
 	for _, key := range in.Changed {
 		w.hub.Tell(key, nil)
 	}
@@ -141,11 +141,11 @@ func (w *wake) deliver(in *signal, but *parked) {
 	}
 }
 
-// wakeAll makes all calls look, because notifications may have been lost.
+// wakeAll makes all calls poll, because notifications may have been lost.
 func (w *wake) wakeAll() {
 	w.kinds.stale.Store(true)
 	w.hub.Doubt()
-	w.parking.rouse()
+	w.waiters.wakeAll()
 	w.hub.Recheck()
 }
 

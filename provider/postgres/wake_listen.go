@@ -19,11 +19,11 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-func startWake(db *database, kinds *kinds, hub *relational.Hub, parking *parking) *wake {
+func startWake(db *database, kinds *kinds, hub *relational.Hub, waiters *waiters) *wake {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(db.opts.Schema)) // never fails
 	w := &wake{
-		db: db, kinds: kinds, hub: hub, parking: parking,
+		db: db, kinds: kinds, hub: hub, waiters: waiters,
 		node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
 		pending: relational.NewEffects(), ready: make(chan struct{}, 1),
 	}
@@ -92,7 +92,7 @@ func (w *wake) listen(conn *pgx.Conn) error {
 		w.kinds.stale.Store(true)
 		w.hub.Doubt()
 		if w.ctx.Err() == nil {
-			w.wakeAll() // calls that sleep until they hear of something look now and then from here on
+			w.wakeAll() // calls that sleep until they are notified poll now and then from here on
 		}
 	}()
 	w.wakeAll()
