@@ -86,9 +86,9 @@ func unknown(t *testing.T, call func() error) {
 	}
 }
 
-// A fetch whose claim rode along with a group of unknown outcome must return that error. Otherwise nobody would run
+// A fetch whose claim was attached to a group of unknown outcome must return that error. Otherwise nobody would run
 // or release the work that it may have leased.
-func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
+func TestClaimOfAnUnknownGroupIsUnknownToo(t *testing.T) {
 	longtest.Skip(t)
 	for _, known := range []bool{false, true} {
 		p := losing(t)
@@ -118,7 +118,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 			return err
 		})
 		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE lease_token = $1`, uuid(req.Token)); n != 1 {
-			t.Fatalf("known: %v: %d claims rode along", known, n)
+			t.Fatalf("known: %v: %d claims were attached", known, n)
 		}
 		select {
 		case err := <-fetched:

@@ -37,7 +37,7 @@ func (c *claims) awaitWork(ctx context.Context, call *waiter, wait time.Duration
 		return err
 	}
 	defer c.db.door.Leave()
-	call.woken, call.sooner, call.ride.over = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+	call.woken, call.sooner, call.piggyback.finished = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	call.next.Store(relational.Never)
 	c.waiters.add(call)
 	defer c.waiters.remove(call)
@@ -165,16 +165,16 @@ func (c *claims) sleepOf(ctx context.Context, call *waiter) (time.Duration, erro
 	return min(sleep, next.Sub(now)), nil
 }
 
-// awaitWake sleeps until there may be work, or until a ride claimed some. done reports that the call is over.
+// awaitWake sleeps until there may be work, or until a piggybacked claim got some. done reports that the call is over.
 func (c *claims) awaitWake(ctx context.Context, call *waiter, sleep time.Duration) (found, done bool, err error) {
 	timer := time.NewTimer(sleep)
 	defer timer.Stop()
 	end := time.Now().Add(sleep)
-	call.ride.doze()
+	call.piggyback.beginWait()
 	for {
 		select {
-		case <-call.ride.over:
-			return call.ride.ends(), call.ride.err != nil, call.ride.err
+		case <-call.piggyback.finished:
+			return call.piggyback.detach(), call.piggyback.err != nil, call.piggyback.err
 		case <-call.sooner:
 			now := c.memory.clock.now()
 			if now != 0 {
@@ -188,12 +188,12 @@ func (c *claims) awaitWake(ctx context.Context, call *waiter, sleep time.Duratio
 		case <-c.db.door.Closing:
 			done, err = true, provider.ErrClosed
 		}
-		if call.ride.wakes() {
-			call.wake() // the work may have come too late for the ride
+		if call.piggyback.endWait() {
+			call.wake() // the work may have come too late for the piggybacked claim
 			return true, true, nil
 		}
-		if call.ride.err != nil {
-			return false, true, call.ride.err
+		if call.piggyback.err != nil {
+			return false, true, call.piggyback.err
 		}
 		return false, done, err
 	}

@@ -20,7 +20,7 @@ func (c *claims) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest)
 	}
 	f := &turnFetch{c: c, req: req}
 	call := &waiter{op: "fetch turns", wants: f.wants, poll: f.poll, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
-	call.ride.queue, call.ride.claimed, call.ride.settle = f.rides, func() []provider.Turn { return f.res.Turns }, f.arrives
+	call.piggyback.queue, call.piggyback.claimed, call.piggyback.settle = f.queueAttached, func() []provider.Turn { return f.res.Turns }, f.settleAttached
 	err := c.awaitWork(ctx, call, req.Wait)
 	if len(f.res.Turns) > 0 {
 		c.presence.serve(req.Owner, req.Lease)

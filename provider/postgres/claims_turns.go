@@ -62,7 +62,7 @@ type turnFetch struct {
 	res provider.FetchTurnsResult
 	got []*memo // what is known of the turns; each row is as it was read
 
-	rode         bool          // with a group
+	piggybacked  bool          // with a group
 	polled, next provider.Time // when the next one is due, and when that was polled
 }
 
@@ -91,20 +91,20 @@ func (f *turnFetch) poll(ctx context.Context) (bool, error) {
 	return took(), nil
 }
 
-// rides claims in the transaction of a group. It may claim what that group makes ready.
-func (f *turnFetch) rides(b *pgx.Batch) {
+// queueAttached claims in the transaction of a group. It may claim what that group makes ready.
+func (f *turnFetch) queueAttached(b *pgx.Batch) {
 	f.forget()
 	f.queueClaim(b)
 }
 
-// arrives reports whether the ride claimed something.
-func (f *turnFetch) arrives(committed bool) bool {
+// settleAttached reports whether the claim got something.
+func (f *turnFetch) settleAttached(committed bool) bool {
 	if !committed {
 		f.forget()
 	}
 	f.remember()
-	f.rode = len(f.res.Turns) > 0
-	return f.rode
+	f.piggybacked = len(f.res.Turns) > 0
+	return f.piggybacked
 }
 
 // queueClaim queues the claim with the histories and messages of the instances: one round trip and one transaction.

@@ -34,20 +34,20 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	xid, rider, err := c.write(u, &t.Effects)
+	xid, attached, err := c.write(u, &t.Effects)
 	if err != nil {
-		c.fails(t, rider, err, outcomeOf(err))
+		c.fails(t, attached, err, outcomeOf(err))
 		u.rollback()
 		return err
 	}
-	c.memory.remember(u, t, xid, rider.claimed())
-	c.done(u, t, rider)
-	rider.alight(true)
+	c.memory.remember(u, t, xid, attached.claimed())
+	c.done(u, t, attached)
+	attached.finish(true)
 	return nil
 }
 
-// done records what a transaction stored, and notifies. The rider needs no notification.
-func (c *commits) done(u *unit, t *relational.Tx, rider *waiter) {
+// done records what a transaction stored, and notifies. The attached waiter needs no notification.
+func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
 	c.count.Add(1)
 	c.turns.Add(t.Effects.Commits)
 	c.dropped.Add(t.Effects.Dropped)
@@ -63,20 +63,20 @@ func (c *commits) done(u *unit, t *relational.Tx, rider *waiter) {
 		}
 	}
 	c.hub.TellFollowers(t.Touched, &t.Effects)
-	c.wake.publish(&t.Effects, rider)
+	c.wake.publish(&t.Effects, attached)
 }
 
 // fails handles a failed transaction. If it may be stored, everybody is told to poll. Nobody would otherwise: a
 // repeated call finds the change stored and changes nothing.
-func (c *commits) fails(t *relational.Tx, rider *waiter, err error, outcome provider.Outcome) {
+func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome provider.Outcome) {
 	if lost(err) {
 		c.kinds.stale.Store(true)
 	}
 	if outcome != provider.OutcomeUnknown {
-		rider.alight(false)
+		attached.finish(false)
 		return
 	}
-	rider.strand(err)
+	attached.fail(err)
 	fx := t.Effects
 	fx.Notices = nil // a notice says that something is stored
 	c.hub.TellFollowers(t.Touched, &fx)
@@ -84,14 +84,14 @@ func (c *commits) fails(t *relational.Tx, rider *waiter, err error, outcome prov
 }
 
 // write sends the deferred writes and commits, in one round trip.
-func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, rider *waiter, err error) {
+func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
 	c.queueNews(u, b, fx.Changed)
-	rider = c.waiters.board(fx, b, c.presence)
+	attached = c.waiters.attach(fx, b, c.presence)
 	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
-	return xid, rider, u.exchange(b)
+	return xid, attached, u.exchange(b)
 }
 
 const sqlNews = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1::uuid[]) n (key)) w
@@ -137,7 +137,7 @@ func (c *commits) anyAsked(u *unit, keys []provider.UUID) bool {
 	return false
 }
 
-// boardKnown claims what a group makes ready for a waiting call, if everything is known. See [waiters.boardKnown].
-func (c *commits) boardKnown(u *unit, t *relational.Tx) *waiter {
-	return c.waiters.boardKnown(u, t, c.presence)
+// attachCached claims what a group makes ready for a waiting call, if everything is known. See [waiters.attachCached].
+func (c *commits) attachCached(u *unit, t *relational.Tx) *waiter {
+	return c.waiters.attachCached(u, t, c.presence)
 }

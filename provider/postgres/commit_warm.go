@@ -32,8 +32,8 @@ func (c *commits) writeWarm(u *unit, fx *relational.Effects) (w warmCommit) {
 	if step, ok := c.fuse(u, fx); ok {
 		w.xid, w.err = u.commitFused(step)
 	} else {
-		w.xid, w.rider, w.err = c.writeApart(u, fx)
-		w.claimed = w.rider.claimed()
+		w.xid, w.attached, w.err = c.writeApart(u, fx)
+		w.claimed = w.attached.claimed()
 	}
 	if w.err != nil {
 		c.unmade(made)
@@ -49,7 +49,7 @@ func (c *commits) unmade(keys []provider.UUID) {
 }
 
 // writeApart sends a statement for each kind of write.
-func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, rider *waiter, err error) {
+func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
 	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
@@ -64,8 +64,8 @@ func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, rider
 	u.ops.ended = nil
 	u.queueOps(b)
 	c.queueNews(u, b, fx.Changed)
-	rider = c.waiters.board(fx, b, c.presence)
-	return xid, rider, u.exchange(b)
+	attached = c.waiters.attach(fx, b, c.presence)
+	return xid, attached, u.exchange(b)
 }
 
 // made returns the instances that a group makes, if this process will learn of the end of each. A call that waits for

@@ -157,10 +157,10 @@ func (g *group) warmly(
 	if t == nil {
 		return false, kind
 	}
-	knowing := g.commits.boardKnown(u, t)
+	attached := g.commits.attachCached(u, t)
 	c := g.commits.writeWarm(u, &t.Effects)
-	if knowing != nil { // nothing was left for another claim
-		c.rider = knowing
+	if attached != nil { // nothing was left for another claim
+		c.attached = attached
 	}
 	return g.warmed(u, t, members, needs, c), nil
 }
@@ -183,20 +183,20 @@ func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *
 
 // warmed ends a group by the result from the storage. It returns false if nothing happened.
 func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, needs *relational.Needs, c warmCommit) (done bool) {
-	err, rider := c.err, c.rider
+	err, attached := c.err, c.attached
 	if err == nil {
 		g.memory.remember(u, t, c.xid, c.claimed)
-		g.commits.done(u, t, rider)
-		rider.alight(true)
+		g.commits.done(u, t, attached)
+		attached.finish(true)
 		finish(members, nil, provider.OutcomeHappened)
 		return true
 	}
 	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
-		g.commits.fails(t, rider, err, outcome)
+		g.commits.fails(t, attached, err, outcome)
 		finish(members, err, outcome)
 		return true
 	}
-	rider.alight(false)
+	attached.finish(false)
 	if sqlState(err) == stateDivision {
 		g.memory.clock.forget()
 	}
@@ -206,8 +206,8 @@ func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, 
 
 // warmCommit is the result of a warm transaction.
 type warmCommit struct {
-	xid     uint32
-	rider   *waiter         // whose claim rode along
-	claimed []provider.Turn // by a statement of its own
-	err     error
+	xid      uint32
+	attached *waiter         // whose claim is piggybacked
+	claimed  []provider.Turn // by a statement of its own
+	err      error
 }

@@ -55,7 +55,7 @@ func isWaiting(p *Provider) bool {
 	p.waiters.mu.Lock()
 	defer p.waiters.mu.Unlock()
 	for call := range p.waiters.waiting {
-		if call.ride.state.Load() == dozing {
+		if call.piggyback.state.Load() == claimWaiting {
 			return true
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// onStandby lets a claim ride along, after which a standby listens. No fetch polls without a good reason.
+// onStandby makes a piggybacked claim, after which a standby listens. No fetch polls without a good reason.
 func onStandby(t *testing.T, p *Provider) {
 	t.Helper()
 	p.waiters.standbyFor = time.Hour
 	listening(t, p)
 	create(t, p, unique().String()) // its kind is known from now on
 	fetchTurns(t, p, turnsRequest())
-	eventually(t, "a claim rides along", func() bool {
+	eventually(t, "a claim is piggybacked", func() bool {
 		got := fetchLater(t, p)
 		if len(got) > 0 { // it found what was ready; one more start would be what the next one finds
 			<-got
@@ -44,7 +44,7 @@ func fetchWaiting(t *testing.T, p *Provider) provider.Instance {
 }
 
 // A node that takes turns as they come neither polls in between nor claims in transactions of its own.
-func TestNoLookAfterAClaimThatRodeAlong(t *testing.T) {
+func TestNoPollAfterAPiggybackedClaim(t *testing.T) {
 	longtest.Skip(t)
 	p, w := counting(t)
 	onStandby(t, p)

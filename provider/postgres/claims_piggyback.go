@@ -12,28 +12,28 @@ import (
 
 // States of a waiting call.
 const (
-	awake int32 = iota
-	dozing
-	riding
+	claimPolling int32 = iota
+	claimWaiting
+	claimAttached
 )
 
-// ride is a waiting call's place in the transaction of a group that makes work ready for it. The claim then costs no
+// piggyback is a waiting call's claim in the transaction of a group that makes work ready for it. The claim then costs no
 // transaction, no flush to disk and no round trip of its own.
-type ride struct {
+type piggyback struct {
 	state atomic.Int32
 	// queue adds the claim to a group's batch. settle is called with the outcome of the commit, and reports whether
 	// something was claimed.
 	queue  func(*pgx.Batch)
 	settle func(committed bool) bool
 	// claimed returns what was claimed, before it is settled.
-	claimed func() []provider.Turn
-	found   bool
-	err     error         // set if it is unknown whether something was claimed
-	over    chan struct{} // one value for each ride
+	claimed  func() []provider.Turn
+	found    bool
+	err      error         // set if it is unknown whether something was claimed
+	finished chan struct{} // one value for each piggybacked claim
 }
 
-// board adds the claim of a call that waits for what a group makes ready. It returns nil if there is none.
-func (p *waiters) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *waiter {
+// attach adds the claim of a call that waits for what a group makes ready. It returns nil if there is none.
+func (p *waiters) attach(fx *relational.Effects, b *pgx.Batch, shown *presence) *waiter {
 	if len(fx.Turns) == 0 {
 		return nil
 	}
@@ -44,85 +44,85 @@ func (p *waiters) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for call := range p.waiting {
-		if call.ride.queue != nil && call.wants(out) && shown.shows(call.turns.req.Owner) && call.ride.state.CompareAndSwap(dozing, riding) {
-			call.ride.queue(b)
+		if call.piggyback.queue != nil && call.wants(out) && shown.shows(call.turns.req.Owner) && call.piggyback.state.CompareAndSwap(claimWaiting, claimAttached) {
+			call.piggyback.queue(b)
 			return call
 		}
 	}
 	return nil
 }
 
-// claimed returns what a rider claimed.
+// claimed returns what an attached claim got.
 func (call *waiter) claimed() []provider.Turn {
 	if call == nil {
 		return nil
 	}
-	return call.ride.claimed()
+	return call.piggyback.claimed()
 }
 
-// alight ends the ride.
-func (call *waiter) alight(committed bool) {
+// finish ends the piggybacked claim.
+func (call *waiter) finish(committed bool) {
 	if call == nil {
 		return
 	}
-	call.ride.found = call.ride.settle(committed)
-	call.ride.over <- struct{}{}
+	call.piggyback.found = call.piggyback.settle(committed)
+	call.piggyback.finished <- struct{}{}
 }
 
-// strand ends the ride with a group whose outcome is unknown. The caller of the claim must undo it, as after its own
+// fail ends the piggybacked claim with a group whose outcome is unknown. The caller of the claim must undo it, as after its own
 // poll.
-func (call *waiter) strand(err error) {
+func (call *waiter) fail(err error) {
 	if call == nil {
 		return
 	}
-	call.ride.err = failed(call.op, err, provider.OutcomeUnknown)
-	call.alight(false)
+	call.piggyback.err = failed(call.op, err, provider.OutcomeUnknown)
+	call.finish(false)
 }
 
-// doze begins to wait.
-func (r *ride) doze() { r.state.Store(dozing) }
+// beginWait lets groups attach the claim.
+func (r *piggyback) beginWait() { r.state.Store(claimWaiting) }
 
-// wakes ends the waiting, after a ride in progress. It reports whether the ride claimed something.
-func (r *ride) wakes() (found bool) {
-	if r.state.CompareAndSwap(dozing, awake) {
+// endWait ends the waiting, after a claim in progress. It reports whether that claim got something.
+func (r *piggyback) endWait() (found bool) {
+	if r.state.CompareAndSwap(claimWaiting, claimPolling) {
 		return false
 	}
-	<-r.over
-	return r.ends()
+	<-r.finished
+	return r.detach()
 }
 
-// ends records the end of a ride.
-func (r *ride) ends() (found bool) {
-	r.state.Store(awake)
+// detach records the end of a piggybacked claim.
+func (r *piggyback) detach() (found bool) {
+	r.state.Store(claimPolling)
 	return r.found
 }
 
-// boardKnown claims what a group makes ready for a waiting call without another statement. It requires that this
+// attachCached claims what a group makes ready for a waiting call without another statement. It requires that this
 // process knows everything a claim would read. The rows that the group writes anyway are written as the claim leaves
 // them. Otherwise it returns nil and changes nothing. Without this, W6 takes 21 % more CPU.
-func (p *waiters) boardKnown(u *unit, t *relational.Tx, shown *presence) *waiter {
+func (p *waiters) attachCached(u *unit, t *relational.Tx, shown *presence) *waiter {
 	if len(t.Effects.Turns) == 0 || len(u.ops.instances) > 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for call := range p.waiting {
-		if call.turns == nil || call.ride.state.Load() != dozing || !shown.shows(call.turns.req.Owner) {
+		if call.turns == nil || call.piggyback.state.Load() != claimWaiting || !shown.shows(call.turns.req.Owner) {
 			continue
 		}
-		turns := call.turns.known(u)
-		if len(turns) == 0 || !call.ride.state.CompareAndSwap(dozing, riding) {
+		turns := call.turns.cachedTurns(u)
+		if len(turns) == 0 || !call.piggyback.state.CompareAndSwap(claimWaiting, claimAttached) {
 			continue
 		}
-		call.turns.takes(u, t, turns)
+		call.turns.leaseCached(u, t, turns)
 		return call
 	}
 	return nil
 }
 
-// known returns the turns of all instances that a group makes ready. It returns none if a claim might find something
+// cachedTurns returns the turns of all instances that a group makes ready. It returns none if a claim might find something
 // else.
-func (f *turnFetch) known(u *unit) (turns []provider.Turn) {
+func (f *turnFetch) cachedTurns(u *unit) (turns []provider.Turn) {
 	kinds := f.kinds()
 	for i := range u.ops.heads {
 		h := &u.ops.heads[i]
@@ -133,7 +133,7 @@ func (f *turnFetch) known(u *unit) (turns []provider.Turn) {
 		if kept || len(turns) == f.req.Max || !slices.Contains(kinds, h.Kind) {
 			return nil
 		}
-		turn, ok := f.turn(u, h)
+		turn, ok := f.cachedTurn(u, h)
 		if !ok {
 			return nil
 		}
@@ -159,7 +159,7 @@ func (f *turnFetch) kinds() []int64 {
 func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
 
 // turn builds a turn from what a group leaves of an instance.
-func (f *turnFetch) turn(u *unit, h *relational.Head) (turn provider.Turn, ok bool) {
+func (f *turnFetch) cachedTurn(u *unit, h *relational.Head) (turn provider.Turn, ok bool) {
 	was := u.recalled[h.Key]
 	if was == nil || was.row == nil || u.described[h.Key] || h.Blocked || h.Inbox > int64(f.req.MaxMessages) {
 		return turn, false
@@ -186,7 +186,7 @@ func (f *turnFetch) turn(u *unit, h *relational.Head) (turn provider.Turn, ok bo
 }
 
 // takes leases the instances to the fetch.
-func (f *turnFetch) takes(u *unit, t *relational.Tx, turns []provider.Turn) {
+func (f *turnFetch) leaseCached(u *unit, t *relational.Tx, turns []provider.Turn) {
 	f.forget()
 	f.res = provider.FetchTurnsResult{Turns: turns, Now: u.now}
 	until := int64(u.now) + f.req.Lease.Microseconds()

@@ -11,7 +11,7 @@ import (
 )
 
 // When a create returns, a waiting fetch has claimed what it made ready, without a round trip of the claim.
-func TestClaimsRideAlong(t *testing.T) {
+func TestClaimsArePiggybackedOnGroups(t *testing.T) {
 	longtest.Skip(t)
 	p, w := counting(t)
 	create(t, p, "first") // its kind is known from now on
@@ -37,9 +37,9 @@ func TestClaimsRideAlong(t *testing.T) {
 	t.Errorf("a create and the claim of what it made: %d round trips", trips)
 }
 
-// A group that fails rolls back the claim that rides along. The fetch continues, and takes what the group stores at
+// A group that fails rolls back the claim that is attached to it. The fetch continues, and takes what the group stores at
 // last.
-func TestClaimsOutliveTheirRide(t *testing.T) {
+func TestClaimsOutliveTheGroupTheyAreAttachedTo(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -59,7 +59,7 @@ func TestClaimsOutliveTheirRide(t *testing.T) {
 }
 
 // A caller that gives up while its claim is in flight leaves nothing claimed.
-func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
+func TestAttachedFetchThatGaveUpClaimsNothing(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
 	create(t, p, "first")
@@ -70,9 +70,9 @@ func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 		fx.Turns[kind] = struct{}{}
 	}
 	b := &pgx.Batch{}
-	rider := p.waiters.board(&fx, b, p.presence)
-	if rider == nil {
-		t.Fatal("nobody rides")
+	attached := p.waiters.attach(&fx, b, p.presence)
+	if attached == nil {
+		t.Fatal("no claim is attached")
 	}
 	create(t, p, "second")
 	stop()
@@ -80,9 +80,9 @@ func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE id = 'second' AND lease_token IS NOT NULL`); n != 1 {
-		t.Fatal("the rider has claimed nothing")
+		t.Fatal("the attached fetch has claimed nothing")
 	}
-	rider.alight(true)
+	attached.finish(true)
 	if turns := <-got; len(turns) != 0 {
 		t.Fatalf("a caller that gave up got %+v", turns)
 	}
