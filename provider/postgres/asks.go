@@ -52,10 +52,10 @@ const (
 
 // asks delivers questions to instances and returns their answers.
 type asks struct {
-	db    *database
-	hub   *relational.Hub
-	wake  *wake
-	polls atomic.Int64 // at answers
+	db       *database
+	hub      *relational.Hub
+	notifier *notifier
+	polls    atomic.Int64 // at answers
 }
 
 // ask stores a question and waits for its answer.
@@ -93,7 +93,7 @@ func (a *asks) ask(ctx context.Context, req provider.AskRequest) (provider.AskRe
 	}
 	fx := relational.NewEffects()
 	fx.Asks = true
-	a.wake.publish(&fx, nil)
+	a.notifier.publish(&fx, nil)
 	defer a.hub.ExpectOf(req.AskID, key)()
 	return a.awaitAnswer(ctx, &req, key, ch)
 }
@@ -258,9 +258,9 @@ func (a *asks) answer(ctx context.Context, req provider.AnswerRequest) error {
 	fx.Answers = []relational.Answer{{ID: req.AskID, Payload: payload, Now: now}}
 	if err != nil {
 		// This call or the one that it repeats may have stored the answer although it is not known.
-		a.wake.hint(&fx)
+		a.notifier.hint(&fx)
 		return err
 	}
-	a.wake.publish(&fx, nil)
+	a.notifier.publish(&fx, nil)
 	return nil
 }

@@ -41,7 +41,7 @@ func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
 	if len(call.woken) != 1 {
 		t.Error("a question does not wake it")
 	}
-	p.wake.stop()
+	p.notifier.stop()
 	if sleep := sleepOf(&waiter{notified: true}); sleep > fallback {
 		t.Errorf("without notifications it sleeps %v", sleep)
 	}

@@ -26,7 +26,7 @@ type claims struct {
 	memory   *memory
 	waiters  *waiters
 	presence *presence
-	wake     *wake
+	notifier *notifier
 	group    *group
 }
 
@@ -107,8 +107,8 @@ func (c *claims) begin(now *provider.Time) *pgx.Batch {
 	b.Queue(c.db.names.sql(sqlBeginClaim)).QueryRow(func(r pgx.Row) error {
 		var turn, task int64
 		err := r.Scan(nil, nil, nil, now, &turn, &task)
-		c.memory.clock.heard(*now)
-		c.kinds.hear(turn, task)
+		c.memory.clock.observe(*now)
+		c.kinds.observe(turn, task)
 		return err
 	})
 	return b
@@ -151,7 +151,7 @@ func (c *claims) sleepOf(ctx context.Context, call *waiter) (time.Duration, erro
 	}
 	sleep := fallback - rand.N(fallback/4)
 	if next == relational.Never {
-		if call.notified && c.wake.hears.Load() {
+		if call.notified && c.notifier.listening.Load() {
 			return provider.MaxWait, nil
 		}
 		return sleep, nil

@@ -180,7 +180,7 @@ func (f *gatedFetch) announce(ctx context.Context) error {
 				fx.Tasks[id] = struct{}{} // a process that does not know the kind reads the kinds
 			}
 		}
-		f.c.wake.hint(&fx)
+		f.c.notifier.hint(&fx)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (f *gatedFetch) open(t *txn) (*gate, error) {
 	b.Queue(f.c.db.names.sql(sqlGateClock)).QueryRow(func(r pgx.Row) error {
 		var turn int64
 		err := r.Scan(&f.seen, &turn, &f.newest)
-		f.c.kinds.hear(turn, f.newest)
+		f.c.kinds.observe(turn, f.newest)
 		return err
 	})
 	owner, claim, sql := f.req.Owner, f.req.Sessions, f.c.db.names.sql
@@ -274,7 +274,7 @@ func (f *gatedFetch) close(t *txn, g *gate, chosen []candidate) error {
 	if len(g.claimed) > 0 {
 		fx.ElapsedDue = min(fx.ElapsedDue, int64(f.res.Now.Add(min(claim.Lease, claim.Idle))))
 	}
-	f.c.wake.hint(&fx)
+	f.c.notifier.hint(&fx)
 	return nil
 }
 

@@ -15,7 +15,7 @@ type commits struct {
 	kinds    *kinds
 	hub      *relational.Hub
 	memory   *memory
-	wake     *wake
+	notifier *notifier
 	waiters  *waiters
 	presence *presence
 
@@ -54,7 +54,7 @@ func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
 	for kind := range u.freed {
 		t.Free(kind)
 	}
-	for _, in := range u.news {
+	for _, in := range u.watched {
 		c.hub.Tell(in.Key, in)
 	}
 	for _, key := range t.Effects.Changed {
@@ -63,10 +63,10 @@ func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
 		}
 	}
 	c.hub.TellFollowers(t.Touched, &t.Effects)
-	c.wake.publish(&t.Effects, attached)
+	c.notifier.publish(&t.Effects, attached)
 }
 
-// fails handles a failed transaction. If it may be stored, everybody is told to poll. Nobody would otherwise: a
+// fails handles a failed transaction. If it may be stored, everybody is notified to poll. Nobody would otherwise: a
 // repeated call finds the change stored and changes nothing.
 func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome provider.Outcome) {
 	if lost(err) {
@@ -80,57 +80,57 @@ func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome p
 	fx := t.Effects
 	fx.Notices = nil // a notice says that something is stored
 	c.hub.TellFollowers(t.Touched, &fx)
-	c.wake.hint(&fx)
+	c.notifier.hint(&fx)
 }
 
 // write sends the deferred writes and commits, in one round trip.
 func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
-	c.queueNews(u, b, fx.Changed)
+	c.queueWatched(u, b, fx.Changed)
 	attached = c.waiters.attach(fx, b, c.presence)
 	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
 	return xid, attached, u.exchange(b)
 }
 
-const sqlNews = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1::uuid[]) n (key)) w
+const sqlWatched = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1::uuid[]) n (key)) w
 	CROSS JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key OFFSET 0) i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key])`
 
-// queueNews reads the instances that calls of this process wait for, as the transaction leaves them. Calls read
+// queueWatched reads the instances that calls of this process wait for, as the transaction leaves them. Calls read
 // instances with attributes themselves.
-func (c *commits) queueNews(u *unit, b *pgx.Batch, changed []provider.UUID) {
+func (c *commits) queueWatched(u *unit, b *pgx.Batch, changed []provider.UUID) {
 	var keys []provider.UUID
 	for _, key := range changed {
-		if c.asked(u, key) {
+		if c.watched(u, key) {
 			keys = append(keys, key)
 		}
 	}
 	if len(keys) == 0 {
 		return
 	}
-	b.Queue(c.db.names.sql(sqlNews), uuids(keys)).Query(func(rows pgx.Rows) error {
+	b.Queue(c.db.names.sql(sqlWatched), uuids(keys)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			in := &provider.Instance{}
 			if err := scanInstance(rows, in); err != nil {
 				return err
 			}
 			if in.Attributes == nil {
-				u.news = append(u.news, in)
+				u.watched = append(u.watched, in)
 			}
 		}
 		return rows.Err()
 	})
 }
 
-// asked reports whether a call of this process waits for the row of an instance, so that it must be read.
-func (c *commits) asked(u *unit, key provider.UUID) bool { return !u.owns(key) && c.hub.Watched(key) }
+// watched reports whether a call of this process waits for the row of an instance, so that it must be read.
+func (c *commits) watched(u *unit, key provider.UUID) bool { return !u.owns(key) && c.hub.Watched(key) }
 
-// anyAsked reports whether calls of this process wait for the row of one of these instances.
-func (c *commits) anyAsked(u *unit, keys []provider.UUID) bool {
+// anyWatched reports whether calls of this process wait for the row of one of these instances.
+func (c *commits) anyWatched(u *unit, keys []provider.UUID) bool {
 	for _, key := range keys {
-		if c.asked(u, key) {
+		if c.watched(u, key) {
 			return true
 		}
 	}

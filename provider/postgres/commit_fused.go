@@ -112,7 +112,7 @@ type loneStep struct {
 // fuse returns the statement of a group, if the group is a lone step whose writes can be fused.
 func (c *commits) fuse(u *unit, fx *relational.Effects) (step loneStep, ok bool) {
 	o := &u.ops
-	if !c.db.fuses || len(fx.Turns) > 0 || !o.lone() || c.anyAsked(u, fx.Changed) {
+	if !c.db.fuses || len(fx.Turns) > 0 || !o.lone() || c.anyWatched(u, fx.Changed) {
 		return step, false
 	}
 	f := fusion{columns: columns{lone: true, args: append(make([]any, 0, maxFused), int64(u.now))}}

@@ -54,7 +54,7 @@ func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, attac
 	var now provider.Time
 	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
 		err := r.Scan(nil, nil, nil, nil, &now, nil, &xid)
-		c.memory.clock.heard(now)
+		c.memory.clock.observe(now)
 		return err
 	})
 	s := sender{c.db.names, b}
@@ -63,7 +63,7 @@ func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, attac
 	put(s, sqlWarmTasks, u.ops.ended, fillHeld)
 	u.ops.ended = nil
 	u.queueOps(b)
-	c.queueNews(u, b, fx.Changed)
+	c.queueWatched(u, b, fx.Changed)
 	attached = c.waiters.attach(fx, b, c.presence)
 	return xid, attached, u.exchange(b)
 }
@@ -71,7 +71,7 @@ func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, attac
 // made returns the instances that a group makes, if this process will learn of the end of each. A call that waits for
 // one then need not read it first.
 func (c *commits) made(u *unit) (keys []provider.UUID) {
-	if !c.wake.hears.Load() {
+	if !c.notifier.listening.Load() {
 		return nil
 	}
 	for i := range u.ops.instances {

@@ -198,7 +198,7 @@ func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, 
 	}
 	attached.finish(false)
 	if sqlState(err) == stateDivision {
-		g.memory.clock.forget()
+		g.memory.clock.reset()
 	}
 	g.memory.missed(needs, isUnique(err, ""))
 	return false

@@ -27,7 +27,7 @@ func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err 
 		l.end()
 		return false, nil
 	}
-	if err := g.db.ask(bounded, l.u.conn, step); err != nil {
+	if err := g.db.sendStep(bounded, l.u.conn, step); err != nil {
 		return l.conclude(err), m.Err
 	}
 	err = l.answer.receive(bounded, l.u.conn.PgConn())
@@ -79,7 +79,7 @@ func (l *leader) follow() {
 }
 
 func (l *leader) conclude(err error) (done bool) {
-	xid, err := l.u.heard(&l.answer, err)
+	xid, err := l.u.takeResult(&l.answer, err)
 	if err != nil {
 		l.g.commits.unmade(l.made)
 	}

@@ -183,10 +183,10 @@ const (
 // commit. The server does not report the commit, and a NOTIFY inside of the transactions would make them wait for each
 // other. So one statement checks all of them.
 type pending struct {
-	db    *database
-	wake  *wake
-	ended sync.WaitGroup
-	added chan struct{}
+	db       *database
+	notifier *notifier
+	ended    sync.WaitGroup
+	added    chan struct{}
 
 	mu   sync.Mutex
 	open map[string]*joined // by the ID of the transaction
@@ -198,8 +198,8 @@ type joined struct {
 	fx    relational.Effects
 }
 
-func startPending(db *database, wake *wake) *pending {
-	w := &pending{db: db, wake: wake, added: make(chan struct{}, 1), open: make(map[string]*joined)}
+func startPending(db *database, notifier *notifier) *pending {
+	w := &pending{db: db, notifier: notifier, added: make(chan struct{}, 1), open: make(map[string]*joined)}
 	w.ended.Go(w.watch)
 	return w
 }
@@ -226,25 +226,25 @@ func (w *pending) add(id string, fx relational.Effects) {
 func (w *pending) watch() {
 	timer := time.NewTimer(lastPending)
 	defer timer.Stop()
-	for asked := time.Now(); ; {
+	for checked := time.Now(); ; {
 		ids, wait := w.next()
 		var due <-chan time.Time
 		if len(ids) > 0 {
-			timer.Reset(wait - time.Since(asked)) // even if others are added meanwhile
+			timer.Reset(wait - time.Since(checked)) // even if others are added meanwhile
 			due = timer.C
 		}
 		select {
 		case <-w.added:
 			if len(ids) == 0 {
-				asked = time.Now() // it is not over yet
+				checked = time.Now() // it is not over yet
 			}
 			continue
-		case <-w.wake.ctx.Done():
+		case <-w.notifier.ctx.Done():
 			return
 		case <-due:
 		}
-		asked = time.Now()
-		if err := w.ask(ids); err != nil && w.db.hard.Err() == nil {
+		checked = time.Now()
+		if err := w.check(ids); err != nil && w.db.hard.Err() == nil {
 			w.db.opts.Logger.Debug("perdure postgres: whether callers' transactions are over cannot be asked", "error", err)
 		}
 	}
@@ -268,9 +268,9 @@ const sqlOver = `SELECT id, status FROM unnest($1::text[]) w (id), LATERAL (SELE
 	WHEN id::xid8 < pg_snapshot_xmax(pg_current_snapshot()) THEN pg_xact_status(id::xid8) ELSE 'in progress' END) s (status)
 	WHERE status IS DISTINCT FROM 'in progress'`
 
-// ask finds out which transactions are over. It publishes the effects of those that committed, and of those that the
+// check finds out which transactions are over. It publishes the effects of those that committed, and of those that the
 // server no longer knows.
-func (w *pending) ask(ids []string) error {
+func (w *pending) check(ids []string) error {
 	ctx, cancel := w.db.bounded(context.WithoutCancel(w.db.hard))
 	defer cancel()
 	rows, err := w.db.pool.Query(ctx, sqlOver, ids)
@@ -285,7 +285,7 @@ func (w *pending) ask(ids []string) error {
 		delete(w.open, id)
 		w.mu.Unlock()
 		if status == nil || *status != "aborted" {
-			w.wake.publish(&j.fx, nil)
+			w.notifier.publish(&j.fx, nil)
 		}
 		return nil
 	})

@@ -79,7 +79,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // listening waits until a store listens for notifications.
 func listening(t *testing.T, p *Provider) {
 	t.Helper()
-	eventually(t, "the store listens", func() bool { return p.wake.hears.Load() })
+	eventually(t, "the store listens", func() bool { return p.notifier.listening.Load() })
 }
 
 // A ListenURL may have parameters of the pool, which the guide recommends for the main URL.
@@ -115,7 +115,7 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 }
 
 // A repeated Answer of unknown outcome reaches the asker by notification, not by its next poll.
-func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
+func TestRepeatedAnswerNotifiesTheAsker(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")
 	id := unique()
@@ -134,7 +134,7 @@ func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(began); took > fallback*4/5 { // the poll comes after fallback
-		t.Errorf("the asker heard after %v", took)
+		t.Errorf("the asker got the answer after %v", took)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestListenerReconnects(t *testing.T) {
 	for range 3 {
 		listening(t, p)
 		fetched := fetchLater(t, p)
-		exec(t, p, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "' || $1 || '"'`, p.wake.channel)
+		exec(t, p, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "' || $1 || '"'`, p.notifier.channel)
 		create(t, other, unique().String())
 		select {
 		case <-fetched:
@@ -218,7 +218,7 @@ func TestLongSignalsAreSplit(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := conn.Exec(t.Context(), "LISTEN "+p.wake.channel); err != nil {
+	if _, err := conn.Exec(t.Context(), "LISTEN "+p.notifier.channel); err != nil {
 		t.Fatal(err)
 	}
 	fx := relational.NewEffects()
@@ -229,7 +229,7 @@ func TestLongSignalsAreSplit(t *testing.T) {
 		fx.Changed = append(fx.Changed, key)
 	}
 	fx.Turns[7], fx.Due = struct{}{}, 5
-	p.wake.publish(&fx, nil)
+	p.notifier.publish(&fx, nil)
 	for len(want) > 0 {
 		n, err := conn.WaitForNotification(t.Context())
 		if err != nil {
@@ -253,9 +253,9 @@ func TestUnsentSignalsAreBounded(t *testing.T) {
 	for range 3 * maxPending {
 		fx := relational.NewEffects()
 		fx.Changed = []provider.UUID{unique()}
-		p.wake.publish(&fx, nil)
+		p.notifier.publish(&fx, nil)
 	}
-	fx, out := p.wake.take()
+	fx, out := p.notifier.take()
 	if len(fx.Changed) > maxPending+1 || !out.Lost || out.empty() {
 		t.Errorf("%d are kept, lost %t", len(fx.Changed), out.Lost)
 	}

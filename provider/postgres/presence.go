@@ -33,15 +33,15 @@ const (
 // presence shows other processes that this one lives, while it holds leases, and ends the leases of dead processes. It
 // renews its row even if only others hold leases, because a process that cannot write must not judge.
 type presence struct {
-	db      *database
-	kinds   *kinds
-	wake    *wake
-	setback *setback
-	process string
-	ctx     context.Context //nolint:containedctx // it ends with the provider
-	cancel  context.CancelFunc
-	ended   sync.WaitGroup
-	poke    chan struct{}
+	db       *database
+	kinds    *kinds
+	notifier *notifier
+	setback  *setback
+	process  string
+	ctx      context.Context //nolint:containedctx // it ends with the provider
+	cancel   context.CancelFunc
+	ended    sync.WaitGroup
+	poke     chan struct{}
 
 	mu     sync.Mutex
 	owners map[string]struct{} // served by this process
@@ -56,9 +56,9 @@ type presence struct {
 	first, last provider.Time // of the last series of renewals without a gap; 0: none
 }
 
-func startPresence(db *database, kinds *kinds, wake *wake, setback *setback) *presence {
+func startPresence(db *database, kinds *kinds, notifier *notifier, setback *setback) *presence {
 	s := &presence{
-		db: db, kinds: kinds, wake: wake, setback: setback, process: wake.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
+		db: db, kinds: kinds, notifier: notifier, setback: setback, process: notifier.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
 		shown: make(map[string]struct{}), writing: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(db.hard)
@@ -198,7 +198,7 @@ func (s *presence) attend() (time.Duration, error) {
 	defer s.written()
 	owners, at := s.serves(), time.Now()
 	renews := len(owners) > 0 || s.others
-	if !renews && !s.stored && !s.wake.waiters.awaited() { // a process that takes nothing takes over nothing
+	if !renews && !s.stored && !s.notifier.waiters.awaited() { // a process that takes nothing takes over nothing
 		return pulse, nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 2*pulse)
@@ -368,6 +368,6 @@ func (s *presence) bury(ctx context.Context, gone string, args []any, old provid
 			fx.Tasks[kind] = struct{}{}
 		}
 	}
-	s.wake.hint(&fx)
+	s.notifier.hint(&fx)
 	return nil
 }

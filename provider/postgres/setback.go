@@ -61,21 +61,21 @@ const (
 
 // setback detects that the clock of the database was set back, and repairs the stamps.
 type setback struct {
-	db      *database
-	janitor *janitor
-	wake    *wake
-	ctx     context.Context //nolint:containedctx // it ends with the provider
-	stop    func()
-	steps   chan provider.Time // the latest time that the clock may have shown before the step
-	ended   sync.WaitGroup
+	db       *database
+	janitor  *janitor
+	notifier *notifier
+	ctx      context.Context //nolint:containedctx // it ends with the provider
+	stop     func()
+	steps    chan provider.Time // the latest time that the clock may have shown before the step
+	ended    sync.WaitGroup
 
 	// Used only by the goroutine that reads the clock: the last reading, and the local times before and after it.
 	read     provider.Time
 	from, to time.Time
 }
 
-func startSetback(db *database, janitor *janitor, wake *wake) *setback {
-	s := &setback{db: db, janitor: janitor, wake: wake, steps: make(chan provider.Time, 1)}
+func startSetback(db *database, janitor *janitor, notifier *notifier) *setback {
+	s := &setback{db: db, janitor: janitor, notifier: notifier, steps: make(chan provider.Time, 1)}
 	ctx, cancel := context.WithCancel(db.hard)
 	s.ctx, s.stop = ctx, func() {
 		cancel()
@@ -168,7 +168,7 @@ func (s *setback) stampAll(latest provider.Time) error {
 		}
 	}
 	if len(fx.Turns)+len(fx.Tasks) > 0 {
-		s.wake.hint(&fx)
+		s.notifier.hint(&fx)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (s storage) LookFailed(err error) {
 func (s storage) Now() provider.Time { return s.clock.latest() }
 
 // Told implements [relational.Storage].
-func (s storage) Told(now provider.Time) { s.clock.told(now) }
+func (s storage) Told(now provider.Time) { s.clock.advance(now) }
 
 // queries are shared statements on a connection.
 type queries struct {

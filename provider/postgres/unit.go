@@ -25,7 +25,7 @@ type unit struct {
 	view    relational.Tx        // the view that calls have
 	effects relational.Effects   // of the member that runs
 	came    []messageRow         // messages that were sent
-	news    []*provider.Instance // instances that calls of this process wait for
+	watched []*provider.Instance // instances that calls of this process wait for
 }
 
 var (
@@ -95,7 +95,7 @@ func (u *unit) begin(needs relational.Needs) error {
 	if err := u.exchange(b); err != nil {
 		return err
 	}
-	u.clock.heard(u.now)
+	u.clock.observe(u.now)
 	return nil
 }
 

@@ -92,8 +92,8 @@ func (r *inboxRows) queueLook(b *pgx.Batch, needs *relational.Needs) {
 }
 
 // settle sorts what was read, each message once.
-func (b *inbox) settle(asked int) {
-	b.complete = b.first < asked
+func (b *inbox) settle(requested int) {
+	b.complete = b.first < requested
 	slices.SortFunc(b.list, func(a, b relational.Waiting) int {
 		return cmp.Or(cmp.Compare(a.VisibleAt, b.VisibleAt), cmp.Compare(a.ID, b.ID))
 	})

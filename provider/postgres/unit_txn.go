@@ -149,21 +149,21 @@ func (t *txn) free(kind int64) {
 // commitFused runs a lone step.
 func (t *txn) commitFused(step loneStep) (xid uint32, err error) {
 	var a answer
-	if err = t.db.ask(t.ctx, t.conn, step); err == nil {
+	if err = t.db.sendStep(t.ctx, t.conn, step); err == nil {
 		err = a.receive(t.ctx, t.conn.PgConn())
 	}
-	return t.heard(&a, err)
+	return t.takeResult(&a, err)
 }
 
-// heard takes over what the storage returned.
-func (t *txn) heard(a *answer, err error) (xid uint32, _ error) {
+// takeResult takes over what the storage returned.
+func (t *txn) takeResult(a *answer, err error) (xid uint32, _ error) {
 	if useless(err) {
 		_ = t.conn.Close(t.ctx) // the connection is closed in any case
 	}
 	if err != nil {
 		return 0, err
 	}
-	t.clock.heard(a.now)
+	t.clock.observe(a.now)
 	for _, kind := range a.freed {
 		t.free(kind)
 	}

@@ -101,7 +101,7 @@ func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
 	next, _ := warmed(t, p)
 	for _, ahead := range []provider.Time{1e9, -1e9} {
 		p.memory.clock.mu.Lock()
-		p.memory.clock.said += ahead
+		p.memory.clock.sample += ahead
 		p.memory.clock.last += ahead
 		p.memory.clock.mu.Unlock()
 		res := commit(t, p, next)

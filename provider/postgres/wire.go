@@ -25,8 +25,8 @@ type answer struct {
 	refused error
 }
 
-// ask sends a lone step, which is a transaction of its own.
-func (db *database) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error {
+// sendStep sends a lone step, which is a transaction of its own.
+func (db *database) sendStep(ctx context.Context, conn *pgx.Conn, step loneStep) error {
 	out := outgoingOn(conn)
 	if !db.settled {
 		if err := out.prepare(ctx, sqlByIndex, step.sql); err != nil {
@@ -39,8 +39,8 @@ func (db *database) ask(ctx context.Context, conn *pgx.Conn, step loneStep) erro
 	return db.send(ctx, out, step)
 }
 
-// say runs a statement without results on a connection for notifications.
-func (db *database) say(ctx context.Context, conn *pgx.Conn, step loneStep) error {
+// exec runs a statement without results on a connection for notifications.
+func (db *database) exec(ctx context.Context, conn *pgx.Conn, step loneStep) error {
 	if !db.fuses || db.opts.ListenURL != "" {
 		_, err := conn.Exec(ctx, step.sql, step.args...)
 		return err
