@@ -24,19 +24,19 @@ const (
 // the pool would lose its leases. Renewals lock tasks without the instances above them, which all others lock first. So
 // they must not share a transaction with a call that may wait for a lock.
 type group struct {
-	db       *database
-	kinds    *kinds
-	memory   *memory
-	units    *units
-	commits  *commits
-	queue    *relational.Queue
-	crowd    *crowd // of the queue of calls
-	renewals *relational.Queue
-	quick    chan struct{} // bounds the calls that run alone and do not wait for locks
-	waiting  chan struct{} // bounds those that wait for locks
-	ended    sync.WaitGroup
-	ctx      context.Context //nolint:containedctx // a group belongs to no caller, so that no caller's context may end it
-	cancel   context.CancelFunc
+	db        *database
+	kinds     *kinds
+	memory    *memory
+	units     *units
+	commits   *commits
+	queue     *relational.Queue
+	scheduler *scheduler // of the queue of calls
+	renewals  *relational.Queue
+	quick     chan struct{} // bounds the calls that run alone and do not wait for locks
+	waiting   chan struct{} // bounds those that wait for locks
+	ended     sync.WaitGroup
+	ctx       context.Context //nolint:containedctx // a group belongs to no caller, so that no caller's context may end it
+	cancel    context.CancelFunc
 }
 
 func startGroup(db *database, kinds *kinds, memory *memory, units *units, commits *commits) *group {
@@ -45,10 +45,10 @@ func startGroup(db *database, kinds *kinds, memory *memory, units *units, commit
 		quick: make(chan struct{}, maxQuick), waiting: make(chan struct{}, maxWaiting),
 	}
 	g.ctx, g.cancel = context.WithCancel(db.hard)
-	g.crowd = newCrowd(g.queue, memory.key)
-	renewing := newCrowd(g.renewals, memory.key)
+	g.scheduler = newScheduler(g.queue, memory.key)
+	renewing := newScheduler(g.renewals, memory.key)
 	for range committers {
-		g.ended.Go(func() { g.loop(g.queue, g.crowd, db.pool) })
+		g.ended.Go(func() { g.loop(g.queue, g.scheduler, db.pool) })
 	}
 	g.ended.Go(func() { g.loop(g.renewals, renewing, db.spare) })
 	return g
@@ -62,11 +62,11 @@ func (g *group) stop() {
 	g.cancel()
 }
 
-func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) {
+func (g *group) loop(queue *relational.Queue, scheduler *scheduler, pool *pgxpool.Pool) {
 	again := time.NewTimer(patience)
 	defer again.Stop()
 	for {
-		members, stopped := crowd.take(queue)
+		members, stopped := scheduler.take(queue)
 		if len(members) == 0 {
 			if stopped {
 				queue.Poke() // the other committers wait for the signal, too
@@ -85,8 +85,8 @@ func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) 
 			queue.Poke() // there may be more
 		}
 		alone := g.together(pool, members)
-		crowd.gather(queue, len(members)-len(alone))
-		crowd.leave(members)
+		scheduler.linger(queue, len(members)-len(alone))
+		scheduler.release(members)
 		for _, m := range alone {
 			g.ended.Go(func() {
 				if !g.again(queue, m) {

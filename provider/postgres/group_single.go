@@ -17,7 +17,7 @@ import (
 // would rouse an idle thread each time. It returns false if that is impossible; then nothing happened.
 func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err error) {
 	l := &leader{g: g, members: []*relational.Member{m}}
-	if !g.db.fuses || !mayBeLone(&m.Needs) || !g.crowd.alone(g.queue, l.members) {
+	if !g.db.fuses || !mayBeLone(&m.Needs) || !g.scheduler.takeSingle(g.queue, l.members) {
 		return false, nil
 	}
 	bounded, cancel := g.db.led(ctx)
@@ -93,7 +93,7 @@ func (l *leader) end() {
 	if l.conn != nil {
 		l.conn.Release()
 	}
-	l.g.crowd.leave(l.members)
+	l.g.scheduler.release(l.members)
 	if l.g.queue.Len() > 0 {
 		l.g.queue.Poke()
 	}

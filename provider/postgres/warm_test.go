@@ -117,7 +117,7 @@ func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
 func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	key, other := unique(), unique()
 	q := relational.NewQueue()
-	c := newCrowd(q, func(id string) (provider.UUID, bool) { return key, id == "in" })
+	c := newScheduler(q, func(id string) (provider.UUID, bool) { return key, id == "in" })
 	submit := func(needs relational.Needs) *relational.Member {
 		m := &relational.Member{Needs: needs}
 		q.Submit(m, false)
@@ -136,17 +136,17 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	first := take(byID)
 	byKey := submit(relational.Needs{Keys: []provider.UUID{other, key}})
 	beside := submit(relational.Needs{Keys: []provider.UUID{other}})
-	c.leave(take(beside))
+	c.release(take(beside))
 	again := submit(relational.Needs{IDs: []string{"in"}})
 	take()
-	c.leave(first)
+	c.release(first)
 	second := take(byKey, again)
 	patient := submit(relational.Needs{Keys: []provider.UUID{key}})
 	for range maxPassed {
 		take()
 	}
-	c.leave(take(patient))
-	c.leave(second)
+	c.release(take(patient))
+	c.release(second)
 	if len(c.keys) != 0 {
 		t.Errorf("%d instances are kept for nobody", len(c.keys))
 	}
@@ -156,7 +156,7 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 func TestSecondGroupIsForManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := relational.NewQueue()
-		c := newCrowd(q, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
+		c := newScheduler(q, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
 		submit := func(n int) {
 			for range n {
 				q.Submit(&relational.Member{}, false)
@@ -178,12 +178,12 @@ func TestSecondGroupIsForManyCalls(t *testing.T) {
 		second := take(enough)
 		submit(1)
 		take(0)
-		c.leave(first)
+		c.release(first)
 		take(0)              // while the second is in flight
 		time.Sleep(patience) //nolint:forbidigo // in a bubble
 		third := take(1)
-		c.leave(second)
-		c.leave(third)
+		c.release(second)
+		c.release(third)
 		submit(1)
 		take(1)
 	})
