@@ -23,7 +23,7 @@ const (
 	sqlCallExtends = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate + ` ORDER BY s.id FOR UPDATE)
 	UPDATE perdure.session s SET lease_until = ` + sqlGateNow + ` + $2 FROM w WHERE s.id = w.id AND s.owner = $1`
 	// How many tasks of each limited queue are leased. No lease is longer than a day. Tasks of suspended instances are
-	// counted apart.
+	// counted by a query of their own.
 	sqlLeased = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now)
 	SELECT k.queue, count(*) FROM unnest($1::bigint[], $2::text[]) k (id, queue) CROSS JOIN LATERAL (
 		SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0

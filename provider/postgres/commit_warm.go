@@ -32,7 +32,7 @@ func (c *commits) writeWarm(u *unit, fx *relational.Effects) (w warmCommit) {
 	if step, ok := c.fuse(u, fx); ok {
 		w.xid, w.err = u.commitFused(step)
 	} else {
-		w.xid, w.attached, w.err = c.writeApart(u, fx)
+		w.xid, w.attached, w.err = c.writePerStatement(u, fx)
 		w.claimed = w.attached.claimed()
 	}
 	if w.err != nil {
@@ -48,8 +48,8 @@ func (c *commits) unmade(keys []provider.UUID) {
 	}
 }
 
-// writeApart sends a statement for each kind of write.
-func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
+// writePerStatement sends a statement for each kind of write.
+func (c *commits) writePerStatement(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
 	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {

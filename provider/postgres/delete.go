@@ -68,7 +68,7 @@ func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provid
 	if err := req.Validate(); err != nil {
 		return provider.DeleteResult{}, err
 	}
-	begun, err := apart(ctx, d.group, "delete", relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, r *removal) error {
+	begun, err := doOwnTx(ctx, d.group, "delete", relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, r *removal) error {
 		h, err := t.Find(req.ID, req.Key)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (d deleter) remove(ctx context.Context, begun removal) (total int64, err er
 	total = begun.removed
 	for path := begun.left; len(path) > 0; {
 		key := path[len(path)-1]
-		r, err := apart(ctx, d.group, "delete", relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, r *removal) error {
+		r, err := doOwnTx(ctx, d.group, "delete", relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, r *removal) error {
 			return removeBelow(t, key, r)
 		})
 		if err != nil {
@@ -310,7 +310,7 @@ func positionOf(row pgx.CollectableRow) (p relational.Position, err error) {
 
 // pruneSome removes ended instances with what is below them, except those that were reset meanwhile, or below which one runs.
 func (d deleter) pruneSome(ctx context.Context, keys []provider.UUID) (int64, error) {
-	begun, err := apart(ctx, d.group, "prune", relational.Needs{Keys: keys}, func(t *relational.Tx, r *removal) error {
+	begun, err := doOwnTx(ctx, d.group, "prune", relational.Needs{Keys: keys}, func(t *relational.Tx, r *removal) error {
 		heads, err := headsOf(t, keys)
 		if err != nil {
 			return err

@@ -14,12 +14,12 @@ import (
 type verdict struct {
 	done    []*relational.Member // to be written
 	refused []*relational.Member // each with its error
-	alone   []*relational.Member // they must run alone
+	ownTx   []*relational.Member // each needs a transaction of its own
 	kind    *needError           // one of the kinds that they need
 }
 
-// together runs a group in one transaction. It returns the members that must run alone. All others are done.
-func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alone []*relational.Member) {
+// runGroup runs a group in one transaction. It returns the members that need transactions of their own. All others are done.
+func (g *group) runGroup(pool *pgxpool.Pool, members []*relational.Member) (ownTx []*relational.Member) {
 	ctx := g.db.calling.Context()
 	var needs relational.Needs
 	for _, m := range members {
@@ -44,7 +44,7 @@ func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alon
 	u.single = len(members) == 1
 	if err := u.begin(needs); err != nil {
 		u.rollback()
-		if len(members) > 1 && !lost(err) { // one of them is at fault, which shows when each runs alone
+		if len(members) > 1 && !lost(err) { // one of them is at fault, which shows when each has its own transaction
 			return members
 		}
 		finish(members, err, provider.OutcomeNothing)
@@ -61,11 +61,11 @@ func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alon
 
 // conclude ends the transaction and its members. A refusal may be based on changes of other members. It counts only if
 // those are stored; otherwise the call is judged again.
-func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relational.Member) {
-	if len(v.done) == 0 { // a call that ran alone may have sent some of what it rolls back
+func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (ownTx []*relational.Member) {
+	if len(v.done) == 0 { // a call in its own transaction may have sent some of what it rolls back
 		u.rollback()
 		finishRefused(v.refused)
-		return v.alone
+		return v.ownTx
 	}
 	err := g.commits.end(u, t)
 	outcome := outcomeOf(err)
@@ -73,12 +73,12 @@ func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relatio
 	case err == nil:
 		finishRefused(v.refused)
 	case outcome == provider.OutcomeNothing && !lost(err) && (len(v.done) > 1 || isUnique(err, "") || sqlState(err) == stateLockTimeout):
-		return append(append(v.alone, v.refused...), v.done...)
+		return append(append(v.ownTx, v.refused...), v.done...)
 	default:
-		v.alone = append(v.alone, v.refused...)
+		v.ownTx = append(v.ownTx, v.refused...)
 	}
 	finish(v.done, err, outcome)
-	return v.alone
+	return v.ownTx
 }
 
 // finishRefused ends members with their errors.
@@ -113,7 +113,7 @@ func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, 
 			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
 				v.kind = need
 			}
-			v.alone = append(v.alone, m)
+			v.ownTx = append(v.ownTx, m)
 		case isAnswer(err) || errors.Is(err, errRow):
 			m.Err = failed(m.Op, err, provider.OutcomeNothing)
 			v.refused = append(v.refused, m)
@@ -174,7 +174,7 @@ func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *
 	t := u.tx()
 	u.missing = &needError{}
 	v, err := judge(u, t, members)
-	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
+	if err != nil || len(v.refused)+len(v.ownTx) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
 		return nil, v.kind
 	}
 	u.came = u.ops.messages

@@ -99,7 +99,7 @@ func (l *leader) end() {
 	}
 }
 
-// Limits of calls that run alone.
+// Limits of calls in transactions of their own.
 const (
 	maxQuick   = 4  // at once, of those that do not wait for locks
 	maxWaiting = 2  // at once, of those that wait for locks
@@ -107,17 +107,17 @@ const (
 	maxTries   = 20 // of a call that finds new needs each time
 )
 
-// byItself runs one call in a transaction of its own: because another transaction holds its instance, because it must
+// runOwnTx runs one call in a transaction of its own: because another transaction holds its instance, because it must
 // read more than its request shows, or because its group failed.
 //
 // At first it retries after a pause, without locks meanwhile. Then it waits for the lock, which nobody can hold for
 // ever without being overtaken. Renewals never wait: see group.
-func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
+func (g *group) runOwnTx(pool *pgxpool.Pool, m *relational.Member) {
 	ctx, cancel := g.db.bounded(g.ctx)
 	defer cancel()
 	for held, more := 0, 0; ; {
 		wait := held > quickTries && len(m.Needs.Peek) == 0
-		outcome, err := g.tryAlone(ctx, pool, m, wait)
+		outcome, err := g.tryOwnTx(ctx, pool, m, wait)
 		switch {
 		case ctx.Err() != nil || more == maxTries:
 		case errors.Is(err, errHeld):
@@ -156,8 +156,8 @@ func pause(ctx context.Context, try int) {
 	}
 }
 
-// tryAlone runs a call once. The needs that it turns out to have are kept for the next try.
-func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
+// tryOwnTx runs a call once. The needs that it turns out to have are kept for the next try.
+func (g *group) tryOwnTx(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
 	slots := g.quick
 	if wait {
 		slots = g.waiting
@@ -168,7 +168,7 @@ func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.
 	case <-ctx.Done():
 		return provider.OutcomeNothing, ctx.Err()
 	}
-	outcome, err := g.runAlone(ctx, pool, m, wait)
+	outcome, err := g.commitOwnTx(ctx, pool, m, wait)
 	need, ok := errors.AsType[*needError](err)
 	if !ok {
 		return outcome, err
@@ -179,8 +179,8 @@ func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.
 	return outcome, err
 }
 
-// runAlone is a transaction of one call.
-func (g *group) runAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
+// commitOwnTx is a transaction of one call.
+func (g *group) commitOwnTx(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
 	conn, err := g.kinds.acquire(ctx, pool)
 	if err != nil {
 		return provider.OutcomeNothing, err

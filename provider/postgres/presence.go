@@ -299,7 +299,7 @@ const (
 		AND i.lease_owner IN (SELECT owner FROM gone) ORDER BY i.key FOR UPDATE SKIP LOCKED)
 	UPDATE perdure.instance i SET lease_until = c.now, fetch_at = CASE WHEN i.fetch_at = i.lease_until THEN c.now ELSE i.fetch_at END
 	FROM held, clock c WHERE i.key = held.key RETURNING i.kind`
-	// Tasks of suspended instances are handled apart. The time of a task counts from now on, and no longer the end of
+	// Tasks of suspended instances are handled by a query of their own. The time of a task counts from now on, and no longer the end of
 	// its lease.
 	sqlEndTasksOf = `,
 	held AS MATERIALIZED (SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (

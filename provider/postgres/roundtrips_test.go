@@ -211,7 +211,7 @@ func TestRoundTripsOfGroups(t *testing.T) {
 		sent.Wait()
 	}
 	var trips, groups int64
-	for range maxRuns { // chance decides which calls run alone, and the first of those prepare their statement
+	for range maxRuns { // chance decides which calls are single steps, and the first of those prepare their statement
 		trips, groups = w.trips.Load(), p.commits.count.Load()
 		burst()
 		trips, groups = w.trips.Load()-trips, p.commits.count.Load()-groups

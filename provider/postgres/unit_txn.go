@@ -92,7 +92,7 @@ func (t *txn) exchange(b *pgx.Batch) error {
 // send sends the deferred writes, without the end of the transaction.
 func (t *txn) send() error {
 	if !t.single {
-		return errAlone
+		return errOwnTx
 	}
 	b := &pgx.Batch{}
 	t.queueOps(b)
