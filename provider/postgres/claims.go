@@ -23,7 +23,7 @@ const (
 type claims struct {
 	db       *database
 	kinds    *kinds
-	memory   *memory
+	cache    *rowCache
 	waiters  *waiters
 	presence *presence
 	notifier *notifier
@@ -107,7 +107,7 @@ func (c *claims) begin(now *provider.Time) *pgx.Batch {
 	b.Queue(c.db.names.sql(sqlBeginClaim)).QueryRow(func(r pgx.Row) error {
 		var turn, task int64
 		err := r.Scan(nil, nil, nil, now, &turn, &task)
-		c.memory.clock.observe(*now)
+		c.cache.clock.observe(*now)
 		c.kinds.observe(turn, task)
 		return err
 	})
@@ -176,7 +176,7 @@ func (c *claims) awaitWake(ctx context.Context, call *waiter, sleep time.Duratio
 		case <-call.piggyback.finished:
 			return call.piggyback.detach(), call.piggyback.err != nil, call.piggyback.err
 		case <-call.sooner:
-			now := c.memory.clock.now()
+			now := c.cache.clock.now()
 			if now != 0 {
 				timer.Reset(min(time.Until(end), provider.Time(call.next.Load()).Sub(now)))
 				continue

@@ -26,7 +26,7 @@ func (c *claims) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest)
 		c.presence.serve(req.Owner, req.Lease)
 	}
 	res := f.res
-	f.forget() // the call may continue to listen
+	f.reset() // the call may continue to listen
 	return res, err
 }
 

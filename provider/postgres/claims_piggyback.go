@@ -156,11 +156,11 @@ func (f *turnFetch) kinds() []int64 {
 	return list
 }
 
-func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
+func (f *turnFetch) reset() { f.res, f.got = provider.FetchTurnsResult{}, nil }
 
 // turn builds a turn from what a group leaves of an instance.
 func (f *turnFetch) cachedTurn(u *unit, h *relational.Head) (turn provider.Turn, ok bool) {
-	was := u.recalled[h.Key]
+	was := u.cached[h.Key]
 	if was == nil || was.row == nil || u.described[h.Key] || h.Blocked || h.Inbox > int64(f.req.MaxMessages) {
 		return turn, false
 	}
@@ -187,7 +187,7 @@ func (f *turnFetch) cachedTurn(u *unit, h *relational.Head) (turn provider.Turn,
 
 // takes leases the instances to the fetch.
 func (f *turnFetch) leaseCached(u *unit, t *relational.Tx, turns []provider.Turn) {
-	f.forget()
+	f.reset()
 	f.res = provider.FetchTurnsResult{Turns: turns, Now: u.now}
 	until := int64(u.now) + f.req.Lease.Microseconds()
 	for i := range u.ops.heads {
@@ -195,7 +195,7 @@ func (f *turnFetch) leaseCached(u *unit, t *relational.Tx, turns []provider.Turn
 		if h.FetchAt == 0 || h.FetchAt > u.now {
 			continue
 		}
-		for _, h := range []*relational.Head{h, t.Heads[h.Key]} { // what is written, and what will be remembered
+		for _, h := range []*relational.Head{h, t.Heads[h.Key]} { // what is written, and what will be cached
 			h.LeaseToken, h.LeaseOwner, h.LeaseUntil, h.FetchAt = f.req.Token, f.req.Owner, until, provider.Time(until)
 			h.Deliveries++
 		}

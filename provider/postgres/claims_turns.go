@@ -60,7 +60,7 @@ type turnFetch struct {
 	c   *claims
 	req provider.FetchTurnsRequest
 	res provider.FetchTurnsResult
-	got []*memo // what is known of the turns; each row is as it was read
+	got []*cachedRow // what is known of the turns; each row is as it was read
 
 	piggybacked  bool          // with a group
 	polled, next provider.Time // when the next one is due, and when that was polled
@@ -78,31 +78,31 @@ func (f *turnFetch) poll(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
-	f.forget()
+	f.reset()
 	b := f.c.begin(&f.res.Now)
 	f.queueClaim(b)
 	f.queueDue(b)
 	took := func() bool { return len(f.res.Turns) > 0 }
 	if err := f.c.run(ctx, f.req.Owner, f.req.Lease, b, took); err != nil {
-		f.forget()
+		f.reset()
 		return false, err
 	}
-	f.remember()
+	f.cacheRows()
 	return took(), nil
 }
 
 // queueAttached claims in the transaction of a group. It may claim what that group makes ready.
 func (f *turnFetch) queueAttached(b *pgx.Batch) {
-	f.forget()
+	f.reset()
 	f.queueClaim(b)
 }
 
 // settleAttached reports whether the claim got something.
 func (f *turnFetch) settleAttached(committed bool) bool {
 	if !committed {
-		f.forget()
+		f.reset()
 	}
-	f.remember()
+	f.cacheRows()
 	f.piggybacked = len(f.res.Turns) > 0
 	return f.piggybacked
 }
@@ -124,7 +124,7 @@ func (f *turnFetch) queueClaim(b *pgx.Batch) {
 
 func (f *turnFetch) readTurns(rows pgx.Rows) error {
 	for rows.Next() {
-		m := &memo{at: time.Now(), row: &provider.Instance{}}
+		m := &cachedRow{at: time.Now(), row: &provider.Instance{}}
 		err := scanInstance(rows, m.row, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
 			&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.Listened, &m.xid)
 		if err != nil {
@@ -171,8 +171,8 @@ func (f *turnFetch) turnOf(key provider.UUID) *provider.Turn {
 	return nil
 }
 
-// remember keeps the instances in memory, so that the commits of their turns need not read them.
-func (f *turnFetch) remember() {
+// cacheRows keeps the instances in memory, so that the commits of their turns need not read them.
+func (f *turnFetch) cacheRows() {
 	for i, m := range f.got {
 		turn := &f.res.Turns[i]
 		in := &turn.Instance
@@ -190,7 +190,7 @@ func (f *turnFetch) remember() {
 		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {
 			m.own = &ownRow{created: in.CreatedAt, result: slices.Clone(in.Result)}
 		}
-		f.c.memory.saw(m)
+		f.c.cache.add(m)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestTimeDoesNotGoBackFromCallToCall(t *testing.T) {
 		if err != nil || now == 0 {
 			t.Fatalf("%s: at %d, %v", name, now, err)
 		}
-		c := &p.memory.clock
+		c := &p.cache.clock
 		c.mu.Lock()
 		c.sample -= provider.Time(50 * time.Millisecond / time.Microsecond) // as after an answer that came late
 		c.mu.Unlock()

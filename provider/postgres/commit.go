@@ -14,7 +14,7 @@ type commits struct {
 	db       *database
 	kinds    *kinds
 	hub      *relational.Hub
-	memory   *memory
+	cache    *rowCache
 	notifier *notifier
 	waiters  *waiters
 	presence *presence
@@ -40,7 +40,7 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	c.memory.remember(u, t, xid, attached.claimed())
+	c.cache.update(u, t, xid, attached.claimed())
 	c.done(u, t, attached)
 	attached.finish(true)
 	return nil

@@ -117,7 +117,7 @@ func (c *commits) fuse(u *unit, fx *relational.Effects) (step loneStep, ok bool)
 	}
 	f := fusion{columns: columns{lone: true, args: append(make([]any, 0, maxFused), int64(u.now))}}
 	for i := range o.heads {
-		known := u.recalled[o.heads[i].Key]
+		known := u.cached[o.heads[i].Key]
 		if known == nil {
 			return step, false
 		}
@@ -126,7 +126,7 @@ func (c *commits) fuse(u *unit, fx *relational.Effects) (step loneStep, ok bool)
 			bit, fill = ofStep, fillSteps
 		}
 		take(&f, bit, o.heads, fill)
-		fillAsTheyWere(&f.columns, o.heads, u.recalled)
+		fillAsTheyWere(&f.columns, o.heads, u.cached)
 	}
 	take(&f, ofEnded, o.ended, fillHeld)
 	take(&f, ofBirth, o.instances, fillBegun)

@@ -21,7 +21,7 @@ const primed = committers + 2
 //nolint:gochecknoglobals // constant
 var (
 	hotInserts = []string{sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlResults}
-	hotChanges = []string{sqlWarmSteps, sqlWarmHeads, sqlWarmTasks, sqlEat, sqlNoTimers, sqlNoTasks, sqlHeads}
+	hotChanges = []string{sqlCachedSteps, sqlCachedHeads, sqlCachedTasks, sqlEat, sqlNoTimers, sqlNoTasks, sqlHeads}
 	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlLook}
 )
 

@@ -26,7 +26,7 @@ const (
 type group struct {
 	db        *database
 	kinds     *kinds
-	memory    *memory
+	cache     *rowCache
 	units     *units
 	commits   *commits
 	queue     *relational.Queue
@@ -39,14 +39,14 @@ type group struct {
 	cancel    context.CancelFunc
 }
 
-func startGroup(db *database, kinds *kinds, memory *memory, units *units, commits *commits) *group {
+func startGroup(db *database, kinds *kinds, cache *rowCache, units *units, commits *commits) *group {
 	g := &group{
-		db: db, kinds: kinds, memory: memory, units: units, commits: commits, queue: relational.NewQueue(), renewals: relational.NewQueue(),
+		db: db, kinds: kinds, cache: cache, units: units, commits: commits, queue: relational.NewQueue(), renewals: relational.NewQueue(),
 		quick: make(chan struct{}, maxQuick), waiting: make(chan struct{}, maxWaiting),
 	}
 	g.ctx, g.cancel = context.WithCancel(db.hard)
-	g.scheduler = newScheduler(g.queue, memory.key)
-	renewing := newScheduler(g.renewals, memory.key)
+	g.scheduler = newScheduler(g.queue, cache.key)
+	renewing := newScheduler(g.renewals, cache.key)
 	for range committers {
 		g.ended.Go(func() { g.loop(g.queue, g.scheduler, db.pool) })
 	}

@@ -32,7 +32,7 @@ func (g *group) runGroup(pool *pgxpool.Pool, members []*relational.Member) (ownT
 	}
 	defer conn.Release()
 	for range maxTries {
-		done, kind := g.warmly(ctx, conn, members, &needs)
+		done, kind := g.tryCached(ctx, conn, members, &needs)
 		if done {
 			return nil
 		}
@@ -146,29 +146,29 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 	return err
 }
 
-// warmly runs a group on what this process remembers, in one round trip that is a transaction of its own. It returns
+// tryCached runs a group on cached rows, in one round trip that is a transaction of its own. It returns
 // false if it cannot, or if the storage found that something had changed. Then nothing happened. If it also returns
 // kinds, it may be called again once they are stored.
-func (g *group) warmly(
+func (g *group) tryCached(
 	ctx context.Context, conn *pgxpool.Conn, members []*relational.Member, needs *relational.Needs,
 ) (done bool, kind *needError) {
 	u := g.units.on(ctx, conn.Conn())
-	t, kind := g.recall(u, members)
+	t, kind := g.judgeCached(u, members)
 	if t == nil {
 		return false, kind
 	}
 	attached := g.commits.attachCached(u, t)
-	c := g.commits.writeWarm(u, &t.Effects)
+	c := g.commits.writeCached(u, &t.Effects)
 	if attached != nil { // nothing was left for another claim
 		c.attached = attached
 	}
-	return g.warmed(u, t, members, needs, c), nil
+	return g.finishCached(u, t, members, needs, c), nil
 }
 
-// recall runs the calls of a group on what is remembered. It returns nil if it cannot.
-func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *needError) {
-	known := g.memory
-	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, members) {
+// judgeCached runs the calls of a group on cached rows. It returns nil if it cannot.
+func (g *group) judgeCached(u *unit, members []*relational.Member) (*relational.Tx, *needError) {
+	cache := g.cache
+	if u.now = cache.clock.now(); u.now == 0 || !cache.fill(u, members) {
 		return nil, nil
 	}
 	t := u.tx()
@@ -177,15 +177,15 @@ func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *
 	if err != nil || len(v.refused)+len(v.ownTx) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
 		return nil, v.kind
 	}
-	u.came = u.ops.messages
+	u.sent = u.ops.messages
 	return t, nil
 }
 
-// warmed ends a group by the result from the storage. It returns false if nothing happened.
-func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, needs *relational.Needs, c warmCommit) (done bool) {
+// finishCached ends a group by the result from the storage. It returns false if nothing happened.
+func (g *group) finishCached(u *unit, t *relational.Tx, members []*relational.Member, needs *relational.Needs, c cachedCommit) (done bool) {
 	err, attached := c.err, c.attached
 	if err == nil {
-		g.memory.remember(u, t, c.xid, c.claimed)
+		g.cache.update(u, t, c.xid, c.claimed)
 		g.commits.done(u, t, attached)
 		attached.finish(true)
 		finish(members, nil, provider.OutcomeHappened)
@@ -198,14 +198,14 @@ func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, 
 	}
 	attached.finish(false)
 	if sqlState(err) == stateDivision {
-		g.memory.clock.reset()
+		g.cache.clock.reset()
 	}
-	g.memory.missed(needs, isUnique(err, ""))
+	g.cache.invalidate(needs, isUnique(err, ""))
 	return false
 }
 
-// warmCommit is the result of a warm transaction.
-type warmCommit struct {
+// cachedCommit is the result of a transaction on cached rows.
+type cachedCommit struct {
 	xid      uint32
 	attached *waiter         // whose claim is piggybacked
 	claimed  []provider.Turn // by a statement of its own

@@ -61,7 +61,7 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 		return step, false
 	}
 	l.u = l.g.units.on(ctx, l.conn.Conn())
-	if l.t, _ = l.g.recall(l.u, l.members); l.t == nil {
+	if l.t, _ = l.g.judgeCached(l.u, l.members); l.t == nil {
 		return step, false
 	}
 	if step, ok = l.g.commits.fuse(l.u, &l.t.Effects); ok {
@@ -83,7 +83,7 @@ func (l *leader) conclude(err error) (done bool) {
 	if err != nil {
 		l.g.commits.unmade(l.made)
 	}
-	done = l.g.warmed(l.u, l.t, l.members, &l.members[0].Needs, warmCommit{xid: xid, err: err})
+	done = l.g.finishCached(l.u, l.t, l.members, &l.members[0].Needs, cachedCommit{xid: xid, err: err})
 	l.end()
 	return done
 }

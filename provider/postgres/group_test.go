@@ -91,7 +91,7 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 	held := []provider.Instance{create(t, p, "a"), create(t, p, "b")}
 	free := create(t, p, "free")
 	release := []func(){hold(t, p, held[0].Key), hold(t, p, held[1].Key)}
-	p.memory.forget(free.Key) // a group that remembers it would go another way
+	p.cache.remove(free.Key) // a group that has it cached would go another way
 	waits, goes := memberSend(held[0].Key, text("waits")), memberSend(free.Key, text("m"))
 	began := time.Now()
 	if alone := p.group.runGroup(p.db.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > 10*time.Second {

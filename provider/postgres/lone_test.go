@@ -91,7 +91,7 @@ func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 		for !p.hub.Watched(next.Key) {
 			runtime.Gosched()
 		}
-		if p.memory.heads[next.Key].own == nil {
+		if p.cache.heads[next.Key].own == nil {
 			t.Fatal("the row is not known")
 		}
 		commit(t, p, next)

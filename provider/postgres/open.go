@@ -36,7 +36,7 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 		return nil, err
 	}
 	if !o.Pooler && !o.unprimed {
-		connector.opened(ctx, &primer{db: p.db, kinds: p.kinds, clock: &p.memory.clock})
+		connector.opened(ctx, &primer{db: p.db, kinds: p.kinds, clock: &p.cache.clock})
 	}
 	return p, nil
 }

@@ -25,7 +25,7 @@ func TestClaimsArePiggybackedOnGroups(t *testing.T) {
 		if len(turns) != 1 || turns[0].Instance.Key != key || turns[0].Instance.Deliveries != 1 || len(turns[0].Messages) != 1 {
 			t.Fatalf("fetched %+v", turns)
 		}
-		// This process then remembers the claim, not the create: both are of one transaction.
+		// This process then caches the claim, not the create: both are of one transaction.
 		send(t, p, key, text("later"))
 		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE key = $1 AND lease_token IS NOT NULL`, uuid(key)); n != 1 {
 			t.Fatal("a message that came later has taken the claim away")
@@ -47,7 +47,7 @@ func TestClaimsOutliveTheGroupTheyAreAttachedTo(t *testing.T) {
 	send(t, p, in.Key, text("known"))
 	req := turnsRequest()
 	first := fetchTurns(t, p, req)
-	send(t, other, in.Key, text("between")) // what this process remembers is out of date
+	send(t, other, in.Key, text("between")) // what this process has cached is out of date
 	got := fetchLater(t, p)
 	next := turn(&first[0].Instance, first[0].Messages[0].ID)
 	next.Lease, next.Events = req.Token, [][]byte{[]byte("started")}

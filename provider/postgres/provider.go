@@ -17,7 +17,7 @@ type Provider struct {
 
 	db          *database
 	kinds       *kinds
-	memory      *memory
+	cache       *rowCache
 	hub         *relational.Hub
 	waiters     *waiters
 	notifier    *notifier
@@ -97,28 +97,28 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 // FetchTurns implements [provider.Provider].
 func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	res, err := p.claims.fetchTurns(ctx, req)
-	p.memory.clock.advance(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
 // FetchTasks implements [provider.Provider].
 func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	res, err := p.claims.fetchTasks(ctx, req)
-	p.memory.clock.advance(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
 // FetchAsks implements [provider.Asker].
 func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	res, err := p.claims.fetchAsks(ctx, req)
-	p.memory.clock.advance(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
 // Ask implements [provider.Asker].
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
 	res, err := p.asks.ask(ctx, req)
-	p.memory.clock.advance(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
@@ -130,7 +130,7 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 // List implements [provider.Lister].
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
 	res, err := p.reader.list(ctx, req)
-	p.memory.clock.advance(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
@@ -142,7 +142,7 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 // Stats implements [provider.Meter].
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	res, err := p.reader.stats(ctx, req)
-	p.memory.clock.advance(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
@@ -206,20 +206,20 @@ func (p *Provider) Migrate(ctx context.Context) error { return migrator{p.db}.ap
 
 // start makes the parts of a store, each from those that it uses.
 func start(db *database, kinds *kinds) *Provider {
-	p := &Provider{db: db, kinds: kinds, memory: newMemory(), hub: relational.NewHub()}
-	p.waiters = newWaiters(&p.memory.clock)
+	p := &Provider{db: db, kinds: kinds, cache: newRowCache(), hub: relational.NewHub()}
+	p.waiters = newWaiters(&p.cache.clock)
 	p.notifier = startNotifier(db, kinds, p.hub, p.waiters)
 	p.pending = startPending(db, p.notifier)
 	p.janitor = startJanitor(db, p.notifier)
 	p.setback = startSetback(db, p.janitor, p.notifier)
 	p.presence = startPresence(db, kinds, p.notifier, p.setback)
-	p.units = newUnits(db, kinds, &p.memory.clock)
-	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, memory: p.memory, notifier: p.notifier, waiters: p.waiters, presence: p.presence}
-	p.group = startGroup(db, kinds, p.memory, p.units, p.commits)
+	p.units = newUnits(db, kinds, &p.cache.clock)
+	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, cache: p.cache, notifier: p.notifier, waiters: p.waiters, presence: p.presence}
+	p.group = startGroup(db, kinds, p.cache, p.units, p.commits)
 	p.Enqueue = p.group.enqueue
-	p.claims = &claims{db: db, kinds: kinds, memory: p.memory, waiters: p.waiters, presence: p.presence, notifier: p.notifier, group: p.group}
+	p.claims = &claims{db: db, kinds: kinds, cache: p.cache, waiters: p.waiters, presence: p.presence, notifier: p.notifier, group: p.group}
 	p.asks = &asks{db: db, hub: p.hub, notifier: p.notifier}
-	p.shared = relational.NewQueries(storage{db, &p.memory.clock}, &db.door, p.hub, p.group.enqueue, 1)
+	p.shared = relational.NewQueries(storage{db, &p.cache.clock}, &db.door, p.hub, p.group.enqueue, 1)
 	p.reader = &reader{db: db, commits: p.commits, janitor: p.janitor}
 	p.deleter = deleter{group: p.group}
 	p.joins = &joins{db: db, kinds: kinds, units: p.units, pending: p.pending, relearn: make(chan struct{}, 1)}

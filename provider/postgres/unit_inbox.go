@@ -327,7 +327,7 @@ func (b *inbox) left(h *relational.Head) *inbox {
 	if b == nil || !b.complete {
 		return nil
 	}
-	if len(b.removed) == 0 && int64(len(b.list)) == h.Inbox && len(b.list) <= maxWarmInbox {
+	if len(b.removed) == 0 && int64(len(b.list)) == h.Inbox && len(b.list) <= maxCachedInbox {
 		return b
 	}
 	kept := &inbox{complete: true}
@@ -341,7 +341,7 @@ func (b *inbox) left(h *relational.Head) *inbox {
 			kept.note(event, id)
 		}
 	}
-	if int64(len(kept.list)) != h.Inbox || len(kept.list) > maxWarmInbox {
+	if int64(len(kept.list)) != h.Inbox || len(kept.list) > maxCachedInbox {
 		return nil
 	}
 	return kept

@@ -34,7 +34,7 @@ type instanceRows struct {
 	ids       map[string]provider.UUID
 	held      map[provider.UUID]struct{} // by another transaction
 	heldID    map[string]struct{}
-	recalled  map[provider.UUID]*memo // the rows that this process knew without reading
+	cached    map[provider.UUID]*cachedRow // the rows that this process knew without reading
 	wrote     map[provider.UUID]struct{}
 	described map[provider.UUID]bool // more than the head of the row has changed
 }

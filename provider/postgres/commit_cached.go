@@ -12,21 +12,21 @@ import (
 const (
 	// A division by zero rolls everything back: the clock was set, or something that the calls rely on was changed. A
 	// fetch that takes an instance ends soon. The lock timeout bounds all other waits.
-	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
+	sqlCachedBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
-	sqlAllOf     = `WITH all_of AS (`
-	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
-	sqlWarmHeads = sqlAllOf + sqlHeadsAsTheyWere + sqlAll
-	sqlAsItWas   = ` AND i.xmin = w.xid AND i.version = w.was`
+	sqlAllOf       = `WITH all_of AS (`
+	sqlAll         = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
+	sqlCachedHeads = sqlAllOf + sqlHeadsAsTheyWere + sqlAll
+	sqlAsItWas     = ` AND i.xmin = w.xid AND i.version = w.was`
 	// A turn that consumes no message changes no more than this.
-	sqlWarmSteps       = sqlAllOf + sqlStepsAsTheyWere + sqlAll
-	sqlWarmTasks       = sqlAllOf + sqlTasksAsTheyWere + sqlAll
+	sqlCachedSteps     = sqlAllOf + sqlStepsAsTheyWere + sqlAll
+	sqlCachedTasks     = sqlAllOf + sqlTasksAsTheyWere + sqlAll
 	sqlTasksAsTheyWere = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
 	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3`
 )
 
 // writeWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
-func (c *commits) writeWarm(u *unit, fx *relational.Effects) (w warmCommit) {
+func (c *commits) writeCached(u *unit, fx *relational.Effects) (w cachedCommit) {
 	made := c.made(u)
 	c.hub.Made(made) // before others can end them
 	if step, ok := c.fuse(u, fx); ok {
@@ -52,15 +52,15 @@ func (c *commits) unmade(keys []provider.UUID) {
 func (c *commits) writePerStatement(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
-	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
+	b.Queue(sqlCachedBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
 		err := r.Scan(nil, nil, nil, nil, &now, nil, &xid)
-		c.memory.clock.observe(now)
+		c.cache.clock.observe(now)
 		return err
 	})
 	s := sender{c.db.names, b}
 	heads := u.ops.heads
-	u.ops.heads = s.warmHeads(lastOf(heads, func(h *relational.Head) provider.UUID { return h.Key }), u.recalled)
-	put(s, sqlWarmTasks, u.ops.ended, fillHeld)
+	u.ops.heads = s.cachedHeads(lastOf(heads, func(h *relational.Head) provider.UUID { return h.Key }), u.cached)
+	put(s, sqlCachedTasks, u.ops.ended, fillHeld)
 	u.ops.ended = nil
 	u.queueOps(b)
 	c.queueWatched(u, b, fx.Changed)
@@ -80,8 +80,8 @@ func (c *commits) made(u *unit) (keys []provider.UUID) {
 	return keys
 }
 
-// warmHeads writes the heads of existing instances, and returns those of new ones.
-func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memo) (fresh []relational.Head) {
+// cachedHeads writes the heads of existing instances, and returns those of new ones.
+func (s sender) cachedHeads(all []relational.Head, known map[provider.UUID]*cachedRow) (fresh []relational.Head) {
 	rows, fresh := split(all, func(h *relational.Head) bool { return known[h.Key] != nil })
 	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })
 	steps := rows
@@ -90,11 +90,11 @@ func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memo) 
 	} else {
 		rows = nil
 	}
-	put(s, sqlWarmSteps, steps, func(c *columns, rows []relational.Head) {
+	put(s, sqlCachedSteps, steps, func(c *columns, rows []relational.Head) {
 		fillSteps(c, rows)
 		fillAsTheyWere(c, rows, known)
 	})
-	put(s, sqlWarmHeads, rows, func(c *columns, rows []relational.Head) {
+	put(s, sqlCachedHeads, rows, func(c *columns, rows []relational.Head) {
 		fillHeads(c, rows)
 		fillAsTheyWere(c, rows, known)
 	})

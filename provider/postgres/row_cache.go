@@ -8,32 +8,32 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// How much is remembered, and how long: the ID of a transaction is used again after four thousand million others.
+// How much is cached, and how long: the ID of a transaction is used again after four thousand million others.
 const (
-	maxWarm      = 10_000
-	maxWarmTasks = 20_000
-	maxWarmInbox = 1_000
+	maxCachedRows  = 10_000
+	maxCachedTasks = 20_000
+	maxCachedInbox = 1_000
 
-	maxWarmMessages = 64 // of an instance, with their payloads
-	maxWarmBytes    = 4 << 10
-	warmFor         = 10 * time.Minute
+	maxCachedMessages = 64 // of an instance, with their payloads
+	maxCachedBytes    = 4 << 10
+	cacheTTL          = 10 * time.Minute
 )
 
-// memory holds what this process wrote in its last transactions: instances that it can change again without reading
+// rowCache holds what this process wrote in its last transactions: instances that it can change again without reading
 // them. Each has the ID of the transaction that wrote its row, so that later changes by others are always detected. It
 // may forget anything.
-type memory struct {
+type rowCache struct {
 	clock clock
 
-	mu    sync.Mutex
-	heads map[provider.UUID]*memo
-	ids   map[string]provider.UUID
-	tasks map[provider.TaskRef]*relational.Task
-	cold  int // how many groups must read first, after one that would have created an existing instance
+	mu             sync.Mutex
+	heads          map[provider.UUID]*cachedRow
+	ids            map[string]provider.UUID
+	tasks          map[provider.TaskRef]*relational.Task
+	uncachedGroups int // how many groups must read first, after one that would have created an existing instance
 }
 
-// memo is one instance. It is never changed.
-type memo struct {
+// cachedRow is one instance. It is never changed.
+type cachedRow struct {
 	stored
 	xid     uint32
 	at      time.Time
@@ -43,25 +43,25 @@ type memo struct {
 	row     *provider.Instance // a commit changes only its head; nil: not known
 }
 
-func newMemory() *memory {
-	return &memory{
-		heads: make(map[provider.UUID]*memo), ids: make(map[string]provider.UUID), tasks: make(map[provider.TaskRef]*relational.Task),
+func newRowCache() *rowCache {
+	return &rowCache{
+		heads: make(map[provider.UUID]*cachedRow), ids: make(map[string]provider.UUID), tasks: make(map[provider.TaskRef]*relational.Task),
 	}
 }
 
 // key returns the key under an ID as last seen.
-func (w *memory) key(id string) (provider.UUID, bool) {
+func (w *rowCache) key(id string) (provider.UUID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key, ok := w.ids[id]
 	return key, ok
 }
 
-// put remembers an instance.
-func (w *memory) put(m *memo) {
-	if len(w.heads) >= maxWarm {
+// put caches an instance.
+func (w *rowCache) put(m *cachedRow) {
+	if len(w.heads) >= maxCachedRows {
 		for key := range w.heads { // any
-			w.forget(key)
+			w.remove(key)
 			break
 		}
 	}
@@ -71,7 +71,7 @@ func (w *memory) put(m *memo) {
 	}
 }
 
-func (w *memory) forget(key provider.UUID) {
+func (w *rowCache) remove(key provider.UUID) {
 	m := w.heads[key]
 	if m == nil {
 		return
@@ -82,46 +82,46 @@ func (w *memory) forget(key provider.UUID) {
 	}
 }
 
-// missed forgets what the calls of a group rely on, after some of it turned out to have changed.
-func (w *memory) missed(needs *relational.Needs, existed bool) {
+// invalidate removes what the calls of a group rely on, after some of it turned out to have changed.
+func (w *rowCache) invalidate(needs *relational.Needs, existed bool) {
 	const groups = 4
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if existed {
-		w.cold = groups
+		w.uncachedGroups = groups
 	}
 	for _, key := range needs.Keys {
-		w.forget(key)
+		w.remove(key)
 	}
 	for _, id := range needs.IDs {
-		w.forget(w.ids[id])
+		w.remove(w.ids[id])
 	}
 	for _, ref := range needs.Tasks {
 		delete(w.tasks, ref)
 	}
 }
 
-// saw remembers an instance that a fetch leased.
-func (w *memory) saw(m *memo) {
+// add caches an instance that a fetch leased.
+func (w *rowCache) add(m *cachedRow) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.put(m)
 }
 
-// sawTask remembers a task that a fetch leased.
-func (w *memory) sawTask(task *relational.Task) {
+// addTask caches a task that a fetch leased.
+func (w *rowCache) addTask(task *relational.Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.putTask(task.TaskRef, task)
 }
 
-// putTask remembers a leased task, and forgets any other.
-func (w *memory) putTask(ref provider.TaskRef, task *relational.Task) {
+// putTask caches a leased task, and removes any other.
+func (w *rowCache) putTask(ref provider.TaskRef, task *relational.Task) {
 	if task == nil || task.State != provider.TaskLeased || task.Session != "" {
 		delete(w.tasks, ref)
 		return
 	}
-	if len(w.tasks) >= maxWarmTasks {
+	if len(w.tasks) >= maxCachedTasks {
 		for other := range w.tasks { // any
 			delete(w.tasks, other)
 			break
