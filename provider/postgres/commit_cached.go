@@ -27,22 +27,22 @@ const (
 
 // writeWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
 func (c *commits) writeCached(u *unit, fx *relational.Effects) (w cachedCommit) {
-	made := c.made(u)
-	c.hub.Made(made) // before others can end them
-	if step, ok := c.fuse(u, fx); ok {
-		w.xid, w.err = u.commitFused(step)
+	created := c.created(u)
+	c.hub.Made(created) // before others can end them
+	if step, ok := c.oneStatement(u, fx); ok {
+		w.xid, w.err = u.commitStep(step)
 	} else {
 		w.xid, w.attached, w.err = c.writePerStatement(u, fx)
 		w.claimed = w.attached.claimed()
 	}
 	if w.err != nil {
-		c.unmade(made)
+		c.creationUnknown(created)
 	}
 	return w
 }
 
-// unmade makes the calls that wait for the instances look, because the outcome is unknown.
-func (c *commits) unmade(keys []provider.UUID) {
+// creationUnknown makes the calls that wait for the instances poll, because the outcome is unknown.
+func (c *commits) creationUnknown(keys []provider.UUID) {
 	for _, key := range keys {
 		c.hub.Tell(key, nil)
 	}
@@ -68,9 +68,9 @@ func (c *commits) writePerStatement(u *unit, fx *relational.Effects) (xid uint32
 	return xid, attached, u.exchange(b)
 }
 
-// made returns the instances that a group makes, if this process will learn of the end of each. A call that waits for
+// created returns the instances that a group creates, if this process will learn of the end of each. A call that waits for
 // one then need not read it first.
-func (c *commits) made(u *unit) (keys []provider.UUID) {
+func (c *commits) created(u *unit) (keys []provider.UUID) {
 	if !c.notifier.listening.Load() {
 		return nil
 	}

@@ -16,17 +16,17 @@ import (
 
 // database is the server as the other parts see it: its connections, and how statements reach it.
 type database struct {
-	pool    *pgxpool.Pool
-	spare   *pgxpool.Pool // for renewals and other work that must continue while the program holds all connections of pool
-	ownPool bool
-	fuses   bool // the store speaks the wire protocol itself, and lone steps are one statement
-	settled bool // the connections of the pool have the settings of plans
-	opts    Options
-	names   *names
-	door    relational.Door
-	hard    context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
-	harden  context.CancelFunc
-	calling *timelimit.Shared // of short calls
+	pool         *pgxpool.Pool
+	spare        *pgxpool.Pool // for renewals and other work that must continue while the program holds all connections of pool
+	ownPool      bool
+	wireProtocol bool // the store speaks the wire protocol itself, and single steps are one statement
+	settled      bool // the connections of the pool have the settings of plans
+	opts         Options
+	names        *names
+	door         relational.Door
+	hard         context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
+	harden       context.CancelFunc
+	calling      *timelimit.Shared // of short calls
 }
 
 // newDatabase checks the configuration of a pool without a request to the server.
@@ -37,7 +37,7 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (
 		return nil, err
 	}
 	warnIfSmall(pool.Config().MaxConns, own, o.Logger)
-	db.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
+	db.wireProtocol = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
 	if config.Tracer != nil && !o.Pooler {
 		o.Logger.Info("perdure postgres: the pool has a tracer, so each call goes through it: steps take more round trips and about a third more CPU time")
 	}

@@ -59,7 +59,7 @@ func (c *scheduler) take(queue *relational.Queue) (members []*relational.Member,
 
 // linger waits for the callers that a group has just answered, before the next group begins. Otherwise the first of
 // them would commit alone, and the others wait for that. It ends when all are back, or when none came for a while. It
-// does not wait after a lone step. Without this, groups are smaller and W6 takes 36 % more CPU.
+// does not wait after a single step. Without this, groups are smaller and W6 takes 36 % more CPU.
 func (c *scheduler) linger(queue *relational.Queue, answered int) {
 	if answered < 2 {
 		return

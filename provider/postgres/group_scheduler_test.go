@@ -34,7 +34,7 @@ func TestGroupLingersForCallersThatReturn(t *testing.T) {
 	began := time.Now()
 	scheduler.linger(queue, 1)
 	if took := time.Since(began); took > scheduler.lingerWindow/2 {
-		t.Errorf("after a lone step the next waited for %v", took)
+		t.Errorf("after a single step the next waited for %v", took)
 	}
 	scheduler.lingerWindow = time.Millisecond
 	scheduler.linger(queue, answered) // it ends although nobody comes

@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// lead makes the caller of a lone step commit it, if no other call waits. Waking a committer and being woken by it
-// would rouse an idle thread each time. It returns false if that is impossible; then nothing happened.
+// lead makes the caller of a single step commit it, if no other call waits. Waking a committer and being woken by it
+// would wake an idle thread each time. It returns false if that is impossible; then nothing happened.
 func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err error) {
 	l := &leader{g: g, members: []*relational.Member{m}}
-	if !g.db.fuses || !mayBeLone(&m.Needs) || !g.scheduler.takeSingle(g.queue, l.members) {
+	if !g.db.wireProtocol || !mayBeSingleStep(&m.Needs) || !g.scheduler.takeSingle(g.queue, l.members) {
 		return false, nil
 	}
 	bounded, cancel := g.db.led(ctx)
@@ -38,19 +38,19 @@ func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err 
 	return true, &provider.Error{Op: m.Op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: ctx.Err()}
 }
 
-// leader is a lone step that its caller commits.
+// leader is a single step that its caller commits.
 type leader struct {
 	g       *group
 	members []*relational.Member
 	conn    *pgxpool.Conn
 	u       *unit
 	t       *relational.Tx
-	made    []provider.UUID
+	created []provider.UUID
 	answer  answer
 }
 
 // prepare builds the statement. It returns false if a committer must take the call.
-func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
+func (l *leader) prepare(ctx context.Context) (step singleStep, ok bool) {
 	var err error
 	if l.conn, err = l.g.db.pool.Acquire(ctx); err != nil {
 		return step, false
@@ -64,9 +64,9 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 	if l.t, _ = l.g.judgeCached(l.u, l.members); l.t == nil {
 		return step, false
 	}
-	if step, ok = l.g.commits.fuse(l.u, &l.t.Effects); ok {
-		l.made = l.g.commits.made(l.u)
-		l.g.commits.hub.Made(l.made) // before others can end them
+	if step, ok = l.g.commits.oneStatement(l.u, &l.t.Effects); ok {
+		l.created = l.g.commits.created(l.u)
+		l.g.commits.hub.Made(l.created) // before others can end them
 	}
 	return step, ok
 }
@@ -81,7 +81,7 @@ func (l *leader) follow() {
 func (l *leader) conclude(err error) (done bool) {
 	xid, err := l.u.takeResult(&l.answer, err)
 	if err != nil {
-		l.g.commits.unmade(l.made)
+		l.g.commits.creationUnknown(l.created)
 	}
 	done = l.g.finishCached(l.u, l.t, l.members, &l.members[0].Needs, cachedCommit{xid: xid, err: err})
 	l.end()
@@ -128,7 +128,7 @@ func (g *group) runOwnTx(pool *pgxpool.Pool, m *relational.Member) {
 			continue
 		case learns(err): // each try stores or reads some kinds
 			continue
-		case needsMore(err) || isUnique(err, "instance_"): // another transaction made it meanwhile, which the call will see now
+		case needsMore(err) || isUnique(err, "instance_"): // another transaction created it meanwhile, which the call will see now
 			more++
 			continue
 		}

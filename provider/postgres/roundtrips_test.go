@@ -167,7 +167,7 @@ func TestRoundTripsOfWrites(t *testing.T) {
 	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: token, Owner: "node", Duration: lease}}}
 	commit(t, p, c)
 	event := int64(2)
-	w.costs(t, "lone warm step", 1, func() {
+	w.costs(t, "single cached step", 1, func() {
 		now := get(t, observer, c.Key)
 		next := turn(&now)
 		next.Completes = []provider.TaskCompletion{{EventID: event, Token: token}}

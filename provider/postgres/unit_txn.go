@@ -116,7 +116,7 @@ func (t *txn) queueNoTasks(b *pgx.Batch, refs []executionRef) {
 	if len(refs) == 0 {
 		return
 	}
-	c := &columns{lone: len(refs) == 1}
+	c := &columns{single: len(refs) == 1}
 	fillExecutions(c, refs)
 	t.queueTasksOff(b, t.db.names.over(sqlNoTasks, len(refs)), c.args...)
 }
@@ -146,8 +146,8 @@ func (t *txn) free(kind int64) {
 	t.freed[kind] = struct{}{}
 }
 
-// commitFused runs a lone step.
-func (t *txn) commitFused(step loneStep) (xid uint32, err error) {
+// commitStep runs a single step.
+func (t *txn) commitStep(step singleStep) (xid uint32, err error) {
 	var a answer
 	if err = t.db.sendStep(t.ctx, t.conn, step); err == nil {
 		err = a.receive(t.ctx, t.conn.PgConn())

@@ -133,7 +133,7 @@ func (o *ops) lengths() mark {
 // mark is how many of each there were.
 type mark [26]int
 
-// oneOfEach is how many of each a lone step may have: an instance, a consumed message, an ended task, a row of history,
+// oneOfEach is how many of each a single step may have: an instance, a consumed message, an ended task, a row of history,
 // a task, a message, an execution without tasks, a result and a head.
 //
 //nolint:gochecknoglobals // constant
@@ -157,9 +157,9 @@ func (o *ops) rollback(m mark) {
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
 
-// lone reports whether the writes are one instance, at most one row of everything else that can be fused, and nothing
-// more.
-func (o *ops) lone() bool {
+// isSingleStep reports whether the writes are one instance, at most one row of everything else that fits into one
+// statement, and nothing more.
+func (o *ops) isSingleStep() bool {
 	for i, n := range o.lengths() {
 		if n > oneOfEach[i] {
 			return false
