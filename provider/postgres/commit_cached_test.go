@@ -217,7 +217,7 @@ func TestHandOffsKeepWhatTheyHave(t *testing.T) {
 // No statement that is sent for one row has an array left.
 func TestSingleRows(t *testing.T) {
 	for statement, want := range map[string]string{
-		sqlEat: `DELETE FROM perdure.inbox i USING (SELECT $1::uuid AS key, $2::bigint AS id WHERE $1::uuid IS NOT NULL) w WHERE i.key = w.key AND i.id = w.id`,
+		sqlDeleteConsumed: `DELETE FROM perdure.inbox i USING (SELECT $1::uuid AS key, $2::bigint AS id WHERE $1::uuid IS NOT NULL) w WHERE i.key = w.key AND i.id = w.id`,
 		`WITH flagged AS (UPDATE t SET a = true WHERE key = ANY($1::uuid[])) INSERT INTO u SELECT * FROM unnest($1::uuid[], $2::text[])`: `WITH flagged AS ` +
 			`(UPDATE t SET a = true WHERE key = $1::uuid) INSERT INTO u SELECT * FROM (SELECT $1::uuid AS c0, $2::text AS c1 WHERE $1::uuid IS NOT NULL) w`,
 		`SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END)`: `SELECT 1 / (CASE WHEN count(*) = ($1::uuid IS NOT NULL)::int THEN 1 ELSE 0 END)`,
@@ -227,8 +227,8 @@ func TestSingleRows(t *testing.T) {
 		}
 	}
 	for _, statement := range []string{
-		sqlInstances, sqlBegunInstances, sqlBuryTasks, sqlEndTasks, sqlHistory, sqlHandOffs, sqlTasks, sqlRankedTasks, sqlChangeTasks, sqlMessages, sqlNoTimers,
-		sqlBuryInbox, sqlExecutions, sqlCustom, sqlResults, sqlSetAttributes, sqlSetValues, sqlDropValues, sqlBlock, sqlHeads, sqlCachedHeads, sqlCachedSteps, sqlCachedTasks,
+		sqlInstances, sqlBegunInstances, sqlDeadLetterTasks, sqlEndTasks, sqlHistory, sqlHandOffs, sqlTasks, sqlRankedTasks, sqlChangeTasks, sqlMessages, sqlNoTimers,
+		sqlDeadLetterInbox, sqlExecutions, sqlCustom, sqlResults, sqlSetAttributes, sqlSetValues, sqlDropValues, sqlBlock, sqlHeads, sqlCachedHeads, sqlCachedSteps, sqlCachedTasks,
 	} {
 		if got := singleRow(statement); strings.Contains(got, "[") || strings.Contains(got, "unnest") {
 			t.Errorf("an array is left in %s", got)

@@ -50,7 +50,7 @@ var stepWrites = []struct {
 	{"head", sqlHeadsAsTheyWere, true},
 	{"ended", sqlTasksAsTheyWere, true},
 	{"birth", sqlBegunInstances, false},
-	{"eaten", sqlEat, false},
+	{"eaten", sqlDeleteConsumed, false},
 	{"history", sqlHistory, false},
 	{"task", sqlHandOffs, false},
 	{"message", sqlMessages, false},
@@ -131,7 +131,7 @@ func (c *commits) oneStatement(u *unit, fx *relational.Effects) (step singleStep
 	}
 	take(&f, ofEnded, o.ended, fillHeld)
 	take(&f, ofBegun, o.instances, fillBegun)
-	take(&f, ofConsumed, o.eaten, fillEaten)
+	take(&f, ofConsumed, o.consumed, fillConsumed)
 	take(&f, ofHistory, o.history, fillHistory)
 	take(&f, ofHandOff, o.tasks, fillHandOffs)
 	take(&f, ofMessage, o.messages, fillMessages)

@@ -21,8 +21,8 @@ const primed = committers + 2
 //nolint:gochecknoglobals // constant
 var (
 	hotInserts = []string{sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlResults}
-	hotChanges = []string{sqlCachedSteps, sqlCachedHeads, sqlCachedTasks, sqlEat, sqlNoTimers, sqlNoTasks, sqlHeads}
-	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlLook}
+	hotChanges = []string{sqlCachedSteps, sqlCachedHeads, sqlCachedTasks, sqlDeleteConsumed, sqlNoTimers, sqlNoTasks, sqlHeads}
+	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlInboxMessages}
 )
 
 // primer makes connections prepare the statements of a store.

@@ -39,8 +39,8 @@ func (w *rowCache) fill(u *unit, group []*relational.Member) bool {
 		}
 	}
 	for _, m := range group {
-		for _, look := range m.Needs.Inbox {
-			if u.inbox[look.Key] == nil {
+		for _, need := range m.Needs.Inbox {
+			if u.inbox[need.Key] == nil {
 				return false
 			}
 		}

@@ -90,7 +90,7 @@ func (u *unit) begin(needs relational.Needs) error {
 		u.queueTurns(b, needs.Lanes)
 	}
 	if len(needs.Inbox) > 0 {
-		u.queueLook(b, &needs)
+		u.queueInbox(b, &needs)
 	}
 	if err := u.exchange(b); err != nil {
 		return err

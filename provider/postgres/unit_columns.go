@@ -50,7 +50,7 @@ func split[Row any](rows []Row, first func(*Row) bool) (yes, no []Row) {
 	return yes, no
 }
 
-func fillEaten(c *columns, rows []messageRef) {
+func fillConsumed(c *columns, rows []messageRef) {
 	column(c, rows, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
 	column(c, rows, func(r *messageRef) int64 { return r.id })
 }

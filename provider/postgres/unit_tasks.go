@@ -233,7 +233,7 @@ func (r *taskRows) BuryTask(task *relational.Task, instanceID, reason string, no
 	if !known {
 		return &needError{numbers: []int64{task.Kind}}
 	}
-	r.t.ops.buried = append(r.t.ops.buried, taskLetter{ref: task.TaskRef, kind: kind, instance: instanceID, reason: reason, at: now})
+	r.t.ops.taskDeadLetters = append(r.t.ops.taskDeadLetters, taskDeadLetter{ref: task.TaskRef, kind: kind, instance: instanceID, reason: reason, at: now})
 	return nil
 }
 

@@ -189,19 +189,19 @@ func (t *txn) queueOps(b *pgx.Batch) {
 		b.Queue(t.db.names.sql(sqlUseSessions), o.used, int64(t.now))
 	}
 	s.keys(sqlRetire, o.retired)
-	put(s, sqlEat, o.eaten, fillEaten)
-	s.buriedTasks(o.buried)
+	put(s, sqlDeleteConsumed, o.consumed, fillConsumed)
+	s.taskDeadLetters(o.taskDeadLetters)
 	put(s, sqlEndTasks, o.ended, fillEnded)
 	put(s, sqlHistory, o.history, fillHistory)
 	s.tasks(o.tasks)
 	s.changedTasks(o.changed)
 	s.messages(o.messages)
 	s.executionRefs(sqlNoTimers, o.noTimers)
-	put(s, sqlBuryInbox, o.letters, func(c *columns, rows []inboxLetter) {
-		column(c, rows, func(r *inboxLetter) pgtype.UUID { return uuid(r.key) })
-		column(c, rows, func(r *inboxLetter) string { return r.instance })
-		column(c, rows, func(r *inboxLetter) string { return r.reason })
-		column(c, rows, func(r *inboxLetter) int64 { return int64(r.at) })
+	put(s, sqlDeadLetterInbox, o.inboxDeadLetters, func(c *columns, rows []inboxDeadLetter) {
+		column(c, rows, func(r *inboxDeadLetter) pgtype.UUID { return uuid(r.key) })
+		column(c, rows, func(r *inboxDeadLetter) string { return r.instance })
+		column(c, rows, func(r *inboxDeadLetter) string { return r.reason })
+		column(c, rows, func(r *inboxDeadLetter) int64 { return int64(r.at) })
 	})
 	t.queueNoTasks(b, o.noTasks)
 	put(s, sqlExecutions, o.executions, func(c *columns, rows []executionRow) {
