@@ -80,9 +80,9 @@ func (c *claims) sleep(ctx context.Context, call *waiter, limit time.Duration) (
 
 // pollOnce polls even if the caller's context ends meanwhile.
 func (c *claims) pollOnce(ctx context.Context, call *waiter) (bool, error) {
-	found, err := call.poll(c.db.unheeding(ctx))
+	found, err := call.poll(c.db.detached(ctx))
 	if err == nil && !found && c.kinds.stale.Load() { // there may be work of a kind that it did not know
-		found, err = call.poll(c.db.unheeding(ctx))
+		found, err = call.poll(c.db.detached(ctx))
 	}
 	if err != nil {
 		return false, failed(call.op, err, outcomeOf(err))
@@ -142,7 +142,7 @@ func (c *claims) run(ctx context.Context, owner string, lease time.Duration, b *
 
 // sleepOf returns how long the call may sleep if nothing wakes it.
 func (c *claims) sleepOf(ctx context.Context, call *waiter) (time.Duration, error) {
-	now, next, err := call.due(c.db.unheeding(ctx))
+	now, next, err := call.due(c.db.detached(ctx))
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()

@@ -122,7 +122,7 @@ func TestFunctionsHaveTheirOwnPlans(t *testing.T) {
 	if err := p.db.pool.QueryRow(t.Context(), settings).Scan(&own); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.db.spare.QueryRow(t.Context(), settings).Scan(&server); err != nil {
+	if err := p.db.reserve.QueryRow(t.Context(), settings).Scan(&server); err != nil {
 		t.Fatal(err)
 	}
 	if inside != server || own == server {

@@ -50,7 +50,7 @@ func startGroup(db *database, kinds *kinds, cache *rowCache, units *units, commi
 	for range committers {
 		g.ended.Go(func() { g.loop(g.queue, g.scheduler, db.pool) })
 	}
-	g.ended.Go(func() { g.loop(g.renewals, renewing, db.spare) })
+	g.ended.Go(func() { g.loop(g.renewals, renewing, db.reserve) })
 	return g
 }
 

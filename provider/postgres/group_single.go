@@ -20,7 +20,7 @@ func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err 
 	if !g.db.wireProtocol || !mayBeSingleStep(&m.Needs) || !g.scheduler.takeSingle(g.queue, l.members) {
 		return false, nil
 	}
-	bounded, cancel := g.db.led(ctx)
+	bounded, cancel := g.db.boundedShort(ctx)
 	defer cancel()
 	step, ok := l.prepare(bounded)
 	if !ok {

@@ -47,11 +47,11 @@ func (j *joins) inside(tx provider.Tx) relational.Calls {
 // may end the transaction.
 //
 // The transaction may hold a connection of the store's pool, and others like it all the rest. So nothing here takes a
-// connection of that pool. Reads that the transaction must not lock or may not see use the spare one.
+// connection of that pool. Reads that the transaction must not lock or may not see use the reserve pool.
 func (j *joins) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
 	ctx, cancel := j.db.bounded(ctx)
 	defer cancel()
-	if err := j.kinds.refresh(ctx, j.db.spare); err != nil {
+	if err := j.kinds.refresh(ctx, j.db.reserve); err != nil {
 		return failed(m.Op, err, provider.OutcomeNothing)
 	}
 	for more := 0; ; more++ {
@@ -62,7 +62,7 @@ func (j *joins) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error
 			return failed(m.Op, err, provider.OutcomeNothing)
 		}
 		if asks {
-			if err := j.kinds.learn(ctx, j.db.spare, m, need); err != nil {
+			if err := j.kinds.learn(ctx, j.db.reserve, m, need); err != nil {
 				return failed(m.Op, err, provider.OutcomeNothing)
 			}
 		}
@@ -151,7 +151,7 @@ func (j *joins) checkDatabase(t *txn) error {
 }
 
 // relearnDatabase reads again which database is the store's, unless another call did meanwhile. It opens a new
-// connection. All connections of the pool may be held by callers that wait for this, and the spare ones may lead to the
+// connection. All connections of the pool may be held by callers that wait for this, and those of the reserve pool may lead to the
 // server before a fail-over.
 func (j *joins) relearnDatabase(ctx context.Context, there *string) error {
 	select {
@@ -163,7 +163,7 @@ func (j *joins) relearnDatabase(ctx context.Context, there *string) error {
 	if j.kinds.from(there) {
 		return nil
 	}
-	config := j.db.spare.Config()
+	config := j.db.reserve.Config()
 	config.MaxConns = 1
 	fresh, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -50,7 +50,7 @@ type presence struct {
 	until  time.Time           // when their last lease expires
 
 	writing chan struct{} // a slot for writing the row; it guards the fields below
-	// Used only by the goroutine that attends, except stored.
+	// Used only by the goroutine that checks liveness, except stored.
 	stored      bool          // there may be a row of this process
 	others      bool          // others serve owners
 	first, last provider.Time // of the last series of renewals without a gap; 0: none
@@ -80,7 +80,7 @@ func (s *presence) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), time.Second)
 	defer cancel()
-	if err := s.buryOwn(ctx, owners); err != nil {
+	if err := s.reapOwn(ctx, owners); err != nil {
 		s.db.opts.Logger.Warn("perdure postgres: ending the leases of this process failed, other processes end them later", "error", err)
 	}
 }
@@ -130,7 +130,7 @@ func (s *presence) show(ctx context.Context, owner string, d time.Duration) erro
 	owners := s.serves()
 	s.stored = true
 	at := time.Now()
-	_, err := s.db.spare.Exec(ctx, s.db.names.sql(sqlRenewProcess), s.process, owners)
+	_, err := s.db.reserve.Exec(ctx, s.db.names.sql(sqlRenewProcess), s.process, owners)
 	if err != nil && !permanent(err) {
 		return fmt.Errorf("showing other processes that this one lives: %w", err)
 	}
@@ -175,7 +175,7 @@ func (s *presence) serves() []string {
 func (s *presence) loop() {
 	defer s.leave()
 	for s.ctx.Err() == nil {
-		wait, err := s.attend()
+		wait, err := s.checkLiveness()
 		if err != nil && s.ctx.Err() == nil {
 			s.db.opts.Logger.Warn("perdure postgres: renewing the row of this process failed", "error", err)
 		}
@@ -189,9 +189,9 @@ func (s *presence) loop() {
 	}
 }
 
-// attend renews the row of this process if it is needed, and checks those of the others. It returns when to do so
+// checkLiveness renews the row of this process if it is needed, and checks those of the others. It returns when to do so
 // again.
-func (s *presence) attend() (time.Duration, error) {
+func (s *presence) checkLiveness() (time.Duration, error) {
 	if err := s.write(s.ctx); err != nil {
 		return pulse, err
 	}
@@ -214,7 +214,7 @@ func (s *presence) attend() (time.Duration, error) {
 	s.setback.queueNewest(b, &newest)
 	b.Queue(s.db.names.sql(sqlOtherProcesses), s.process).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &s.others, &oldest) })
 	asked := time.Now()
-	err := s.db.spare.SendBatch(ctx, b).Close()
+	err := s.db.reserve.SendBatch(ctx, b).Close()
 	s.renewed(now, renews && err == nil)
 	if err != nil {
 		return pulse, err
@@ -226,7 +226,7 @@ func (s *presence) attend() (time.Duration, error) {
 		return 0, nil // a process that does not renew its row judges nobody
 	}
 	if limit := s.limit(); oldest <= limit {
-		return pulse, s.burySilent(ctx, limit)
+		return pulse, s.reapSilent(ctx, limit)
 	}
 	if due := oldest.Add(silence).Sub(now); oldest != relational.Never && due > 0 {
 		return min(due+time.Millisecond, pulse), nil
@@ -317,21 +317,21 @@ const (
 	held AS MATERIALIZED (SELECT s.id FROM perdure.session s WHERE s.owner IN (SELECT owner FROM gone) AND ` + sqlHeld + `
 		ORDER BY s.id FOR UPDATE SKIP LOCKED)
 	UPDATE perdure.session s SET lease_until = c.now FROM held, clock c WHERE s.id = held.id RETURNING 1`
-	sqlStrike = `DELETE FROM perdure.process WHERE renewed_at <= $1 OR id = $2`
+	sqlRemoveProcesses = `DELETE FROM perdure.process WHERE renewed_at <= $1 OR id = $2`
 )
 
-// burySilent ends the leases of processes whose rows were not renewed since limit. A process that was judged wrongly is
+// reapSilent ends the leases of processes whose rows were not renewed since limit. A process that was judged wrongly is
 // safe: its tokens no longer count.
-func (s *presence) burySilent(ctx context.Context, limit provider.Time) error {
-	return s.bury(ctx, sqlSilent, []any{limit}, limit.Add(-silence), "")
+func (s *presence) reapSilent(ctx context.Context, limit provider.Time) error {
+	return s.reapLeases(ctx, sqlSilent, []any{limit}, limit.Add(-silence), "")
 }
 
-// buryOwn ends the leases of owners of this process that its row no longer names.
-func (s *presence) buryOwn(ctx context.Context, owners []string) error {
-	return s.bury(ctx, sqlOwn, []any{owners, s.process}, 0, s.process)
+// reapOwn ends the leases of owners of this process that its row no longer names.
+func (s *presence) reapOwn(ctx context.Context, owners []string) error {
+	return s.reapLeases(ctx, sqlOwn, []any{owners, s.process}, 0, s.process)
 }
 
-func (s *presence) bury(ctx context.Context, gone string, args []any, old provider.Time, process string) error {
+func (s *presence) reapLeases(ctx context.Context, gone string, args []any, old provider.Time, process string) error {
 	fx := relational.NewEffects()
 	fx.Freed = make(map[int64]struct{})
 	b := &pgx.Batch{}
@@ -359,8 +359,8 @@ func (s *presence) bury(ctx context.Context, gone string, args []any, old provid
 		sessions = rows.CommandTag().RowsAffected()
 		return rows.Err()
 	})
-	b.Queue(s.db.names.sql(sqlStrike), old, process)
-	if err := s.db.spare.SendBatch(ctx, b).Close(); err != nil {
+	b.Queue(s.db.names.sql(sqlRemoveProcesses), old, process)
+	if err := s.db.reserve.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("ending leases of owners that are gone: %w", err)
 	}
 	if sessions > 0 { // for fetches that wait for tasks in them

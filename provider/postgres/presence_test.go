@@ -40,15 +40,15 @@ func holdLeases(ctx context.Context, url, schema string) error {
 	return p.Close()
 }
 
-// attended returns the presence of a process, attended to by a test.
-type attended struct {
+// manualPresence is the presence of a process whose liveness checks a test makes.
+type manualPresence struct {
 	*presence
 
 	p *Provider
 }
 
 // byHand stops the renewals of a process, so that a test makes them.
-func byHand(t *testing.T, p *Provider) *attended {
+func byHand(t *testing.T, p *Provider) *manualPresence {
 	t.Helper()
 	s := p.presence
 	s.cancel()
@@ -58,22 +58,22 @@ func byHand(t *testing.T, p *Provider) *attended {
 		defer s.leave()
 		<-s.ctx.Done()
 	})
-	return &attended{s, p}
+	return &manualPresence{s, p}
 }
 
-// beat attends once.
-func beat(t *testing.T, s *attended) {
+// beat makes one liveness check.
+func beat(t *testing.T, s *manualPresence) {
 	t.Helper()
-	if _, err := s.attend(); err != nil {
+	if _, err := s.checkLiveness(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // trust lets a process judge as if it had renewed its row for long enough.
-func trust(s *attended) { s.first = s.last.Add(-silence) }
+func trust(s *manualPresence) { s.first = s.last.Add(-silence) }
 
 // silenced makes all processes but one silent for long enough.
-func silenced(t *testing.T, s *attended) {
+func silenced(t *testing.T, s *manualPresence) {
 	t.Helper()
 	exec(t, s.p, `UPDATE perdure.process SET renewed_at = renewed_at - $1 WHERE id <> $2`, silence.Microseconds(), s.process)
 }
@@ -158,7 +158,7 @@ func TestHazard24_KilledNodeLosesItsLeases(t *testing.T) {
 }
 
 // holder is a process that holds a task, and shows it.
-func holder(t *testing.T, p *Provider, owner string) (s *attended, task provider.LeasedTask, token provider.UUID) {
+func holder(t *testing.T, p *Provider, owner string) (s *manualPresence, task provider.LeasedTask, token provider.UUID) {
 	t.Helper()
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	s = byHand(t, other)
@@ -219,7 +219,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 
 	// It could write as little as the others.
 	exec(t, p, `ALTER TABLE perdure.process RENAME TO away`)
-	if _, err := s.attend(); err == nil {
+	if _, err := s.checkLiveness(); err == nil {
 		t.Fatal("no error without the table")
 	}
 	exec(t, p, `ALTER TABLE perdure.away RENAME TO process`)
@@ -255,7 +255,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 func TestHazard24_OwnersInDoubtLive(t *testing.T) {
 	p := store(t)
 	s := byHand(t, p)
-	var all []*attended
+	var all []*manualPresence
 	for _, owner := range []string{"unknown", "both", "dead"} {
 		one, _, _ := holder(t, p, owner)
 		all = append(all, one)

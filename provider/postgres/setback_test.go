@@ -32,7 +32,7 @@ func clockFunction(schema, name string) string {
 }
 
 // stepped opens a store on a clock that a test sets, with a presence that the test makes beat.
-func stepped(t *testing.T) (p *Provider, s *attended, set func(time.Duration)) {
+func stepped(t *testing.T) (p *Provider, s *manualPresence, set func(time.Duration)) {
 	t.Helper()
 	schema := postgrestest.Schema(t, postgrestest.URL(t))
 	url, set := clockOf(t, schema)
@@ -41,7 +41,7 @@ func stepped(t *testing.T) (p *Provider, s *attended, set func(time.Duration)) {
 }
 
 // watching lets a test make a process beat that waits for work, and so watches the clock.
-func watching(t *testing.T, p *Provider) *attended {
+func watching(t *testing.T, p *Provider) *manualPresence {
 	t.Helper()
 	s := byHand(t, p)
 	s.serve("node", time.Hour)
