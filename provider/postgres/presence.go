@@ -36,7 +36,7 @@ type presence struct {
 	db       *database
 	kinds    *kinds
 	notifier *notifier
-	setback  *setback
+	stepBack *stepBack
 	process  string
 	ctx      context.Context //nolint:containedctx // it ends with the provider
 	cancel   context.CancelFunc
@@ -56,9 +56,9 @@ type presence struct {
 	first, last provider.Time // of the last series of renewals without a gap; 0: none
 }
 
-func startPresence(db *database, kinds *kinds, notifier *notifier, setback *setback) *presence {
+func startPresence(db *database, kinds *kinds, notifier *notifier, stepBack *stepBack) *presence {
 	s := &presence{
-		db: db, kinds: kinds, notifier: notifier, setback: setback, process: notifier.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
+		db: db, kinds: kinds, notifier: notifier, stepBack: stepBack, process: notifier.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
 		shown: make(map[string]struct{}), writing: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(db.hard)
@@ -211,7 +211,7 @@ func (s *presence) checkLiveness() (time.Duration, error) {
 		b.Queue(s.db.names.sql(sqlLeaveProcess), s.process)
 	}
 	var now, oldest, newest provider.Time
-	s.setback.queueNewest(b, &newest)
+	s.stepBack.queueNewest(b, &newest)
 	b.Queue(s.db.names.sql(sqlOtherProcesses), s.process).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &s.others, &oldest) })
 	asked := time.Now()
 	err := s.db.reserve.SendBatch(ctx, b).Close()
@@ -219,7 +219,7 @@ func (s *presence) checkLiveness() (time.Duration, error) {
 	if err != nil {
 		return pulse, err
 	}
-	s.setback.reading(now, newest, asked, time.Now())
+	s.stepBack.observe(now, newest, asked, time.Now())
 	s.stored = renews
 	s.names(owners, at)
 	if s.others && !renews {

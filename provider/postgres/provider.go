@@ -23,7 +23,7 @@ type Provider struct {
 	notifier    *notifier
 	pending     *pending
 	janitor     *janitor
-	setback     *setback
+	stepBack    *stepBack
 	presence    *presence
 	units       *units
 	commits     *commits
@@ -211,8 +211,8 @@ func start(db *database, kinds *kinds) *Provider {
 	p.notifier = startNotifier(db, kinds, p.hub, p.waiters)
 	p.pending = startPending(db, p.notifier)
 	p.janitor = startJanitor(db, p.notifier)
-	p.setback = startSetback(db, p.janitor, p.notifier)
-	p.presence = startPresence(db, kinds, p.notifier, p.setback)
+	p.stepBack = startStepBack(db, p.janitor, p.notifier)
+	p.presence = startPresence(db, kinds, p.notifier, p.stepBack)
 	p.units = newUnits(db, kinds, &p.cache.clock)
 	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, cache: p.cache, notifier: p.notifier, waiters: p.waiters, presence: p.presence}
 	p.group = startGroup(db, kinds, p.cache, p.units, p.commits)
@@ -238,7 +238,7 @@ func (p *Provider) Close() error {
 		return nil
 	}
 	defer p.db.harden()
-	p.setback.stop()
+	p.stepBack.stop()
 	p.janitor.stop()
 	p.group.stop()
 	p.presence.stop()
