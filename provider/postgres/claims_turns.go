@@ -184,7 +184,7 @@ func (f *turnFetch) cacheRows() {
 		m.Parent = provider.Parent{Key: in.Parent.Key, Execution: in.Parent.Execution, EventID: in.Parent.EventID}
 		m.Inbox, m.Deliveries, m.request = in.InboxMessages, in.Deliveries, in.RequestID
 		m.LeaseToken, m.LeaseOwner = f.req.Token, f.req.Owner
-		m.inbox = inboxOf(turn.Messages).left(&m.Head)
+		m.inbox = inboxOf(turn.Messages).remaining(&m.Head)
 		// The caller owns the turn and may change its slices.
 		m.row.Attributes, m.row.CustomStatus, m.row.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
 		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {

@@ -102,7 +102,7 @@ func (set writes) sql() string {
 // stepSQL returns the statement of a single step with these writes.
 func (n *names) stepSQL(set writes) string { return buildOnce(n, n.steps, set, n.buildStep) }
 
-func (n *names) buildStep(set writes) string { return n.here(set.sql()) }
+func (n *names) buildStep(set writes) string { return n.inSchema(set.sql()) }
 
 // singleStep is the statement of a single step with its parameters.
 type singleStep struct {

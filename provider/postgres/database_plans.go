@@ -123,7 +123,7 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 	}
 	t := &txn{db: p.db, clock: p.clock, ctx: ctx, conn: conn}
 	for _, sql := range steps {
-		if _, err := t.commitStep(singleStep{sql, make([]any, len(out.known[sql].ParamOIDs))}); err != nil {
+		if _, err := t.commitStep(singleStep{sql, make([]any, len(out.prepared[sql].ParamOIDs))}); err != nil {
 			return err
 		}
 	}

@@ -123,7 +123,7 @@ func checkEnded(t *relational.Tx, h *relational.Head, parent bool) error {
 // A removal is what one transaction of a deletion did.
 type removal struct {
 	removed int64
-	left    []provider.UUID // marked, and with children
+	marked  []provider.UUID // marked, and with children
 	whole   bool            // nothing below the instance is left, and itself neither
 }
 
@@ -131,7 +131,7 @@ type removal struct {
 // which it then goes down. If it is stopped, everything left is marked or below something marked, so that a repeated call can continue.
 func (d deleter) remove(ctx context.Context, begun removal) (total int64, err error) {
 	total = begun.removed
-	for path := begun.left; len(path) > 0; {
+	for path := begun.marked; len(path) > 0; {
 		key := path[len(path)-1]
 		r, err := doOwnTx(ctx, d.group, "delete", relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, r *removal) error {
 			return removeBelow(t, key, r)
@@ -143,7 +143,7 @@ func (d deleter) remove(ctx context.Context, begun removal) (total int64, err er
 		if r.whole {
 			path = path[:len(path)-1]
 		}
-		path = append(path, r.left...)
+		path = append(path, r.marked...)
 	}
 	return total, nil
 }
@@ -203,7 +203,7 @@ func removeLeaves(t *relational.Tx, heads []*relational.Head, r *removal, may fu
 			return err
 		}
 		if parent {
-			r.left = append(r.left, h.Key)
+			r.marked = append(r.marked, h.Key)
 			continue
 		}
 		u.ops.erased = append(u.ops.erased, h.Key)

@@ -24,7 +24,7 @@ func (db *database) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) 
 		if err != nil {
 			return err
 		}
-		a.known = append(a.known, known)
+		a.statements = append(a.statements, known)
 	}
 	if len(out.bytes) > maxOutgoing {
 		return conn.SendBatch(ctx, b).Close() // it reads while it writes

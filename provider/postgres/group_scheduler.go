@@ -32,11 +32,11 @@ type scheduler struct {
 	keys  map[provider.UUID]int
 
 	lingerWindow time.Duration
-	known        func(id string) (provider.UUID, bool) // the key under an ID, if this process knows it
+	keyOf        func(id string) (provider.UUID, bool) // the key under an ID, if this process knows it
 }
 
-func newScheduler(queue *relational.Queue, known func(string) (provider.UUID, bool)) *scheduler {
-	c := &scheduler{keys: make(map[provider.UUID]int), lingerWindow: lingerWindow, known: known}
+func newScheduler(queue *relational.Queue, keyOf func(string) (provider.UUID, bool)) *scheduler {
+	c := &scheduler{keys: make(map[provider.UUID]int), lingerWindow: lingerWindow, keyOf: keyOf}
 	queue.Free = c.free
 	return c
 }
@@ -124,7 +124,7 @@ func (c *scheduler) free(m *relational.Member) bool {
 func (c *scheduler) keysOf(m *relational.Member) []provider.UUID {
 	keys := m.Needs.Keys
 	for _, id := range m.Needs.IDs {
-		if key, ok := c.known(id); ok {
+		if key, ok := c.keyOf(id); ok {
 			keys = append(slices.Clip(keys), key)
 		}
 	}

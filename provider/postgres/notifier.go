@@ -19,8 +19,8 @@ const (
 	// maxPending is how many instances, answers and notices wait for a lost connection. Beyond it the other processes
 	// look at everything.
 	maxPending = 10_000
-	// quiet is how long a connection may be silent before it is tested.
-	quiet = 20 * time.Second
+	// keepaliveAfter is how long a connection may be silent before it is tested.
+	keepaliveAfter = 20 * time.Second
 )
 
 // signal is what one process tells the others of its commits.

@@ -124,7 +124,7 @@ func (w *notifier) listen(conn *pgx.Conn) error {
 func (w *notifier) receive(conn *pgx.Conn) (*pgconn.Notification, error) {
 	watched := context.WithoutCancel(w.ctx) // by listen
 	for socket := conn.PgConn().Conn(); ; {
-		if err := socket.SetReadDeadline(time.Now().Add(quiet)); err != nil {
+		if err := socket.SetReadDeadline(time.Now().Add(keepaliveAfter)); err != nil {
 			return nil, err
 		}
 		if err := w.ctx.Err(); err != nil { // otherwise it ends the waiting from now on

@@ -117,7 +117,7 @@ func (l lookup) Tally(sql string, args ...any) (scanned, matched int64, err erro
 }
 
 func (l lookup) query(sql string, args []any) (pgx.Rows, error) {
-	return l.tx.Query(l.ctx, l.db.names.here(sql), append([]any{pgx.QueryExecModeExec}, args...)...)
+	return l.tx.Query(l.ctx, l.db.names.inSchema(sql), append([]any{pgx.QueryExecModeExec}, args...)...)
 }
 
 // rows reads the rows of a page until they fill it.

@@ -83,7 +83,7 @@ func (w *rowCache) update(u *unit, t *relational.Tx, xid uint32, claimed []provi
 			continue
 		}
 		m := &cachedRow{stored: stored{Head: *head, request: row.request, current: row.current}, own: u.own[key], xid: xid, at: time.Now()}
-		m.inbox = u.inbox[key].left(head)
+		m.inbox = u.inbox[key].remaining(head)
 		if was := u.cached[key]; was != nil && !u.described[key] {
 			m.row, m.waiting = was.row, u.cacheableMessages(head)
 		}

@@ -84,11 +84,11 @@ func (n *names) single(statement string) string {
 	return buildOnce(n, n.singles, statement, n.singleRow)
 }
 
-func (n *names) rowwise(statement string) string { return rowwise(n.here(statement)) }
+func (n *names) rowwise(statement string) string { return rowwise(n.inSchema(statement)) }
 
-func (n *names) singleRow(statement string) string { return singleRow(n.here(statement)) }
+func (n *names) singleRow(statement string) string { return singleRow(n.inSchema(statement)) }
 
-func (n *names) here(statement string) string {
+func (n *names) inSchema(statement string) string {
 	return strings.ReplaceAll(relational.Variant(statement, false), defaultSchema+".", n.prefix)
 }
 

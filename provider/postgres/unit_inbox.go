@@ -319,8 +319,8 @@ func (b *inbox) copied() *inbox {
 // noMessages is an empty inbox. It is never changed.
 var noMessages = &inbox{complete: true} //nolint:gochecknoglobals // constant
 
-// left returns the remaining messages, nil if they are not known.
-func (b *inbox) left(h *relational.Head) *inbox {
+// remaining returns the messages that are left, nil if they are not known.
+func (b *inbox) remaining(h *relational.Head) *inbox {
 	if h.Inbox == 0 {
 		return noMessages
 	}

@@ -227,7 +227,7 @@ func (t *txn) queueOps(b *pgx.Batch) {
 	if len(o.erased) > 0 {
 		t.queueTasksOff(b, t.db.names.sql(sqlErase), uuids(o.erased))
 	}
-	t.queueSessionEnds(b, o.endedSessions, slices.Concat(o.left, o.erased))
+	t.queueSessionEnds(b, o.endedSessions, slices.Concat(o.leaveSessions, o.erased))
 	*o = ops{undo: o.undo}
 }
 
@@ -239,8 +239,8 @@ const (
 )
 
 // queueSessionEnds queues the ends of sessions, by name and by the instances that they end with.
-func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, left []provider.UUID) {
-	if len(ids)+len(left) == 0 {
+func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, over []provider.UUID) {
+	if len(ids)+len(over) == 0 {
 		return
 	}
 	sql := t.db.names.sql
@@ -251,12 +251,12 @@ func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, left []provider.UUID)
 		}
 		return rows.Err()
 	}
-	b.Queue(sql(sqlLockSessions), ids, uuids(left))
+	b.Queue(sql(sqlLockSessions), ids, uuids(over))
 	if len(ids) > 0 {
 		b.Queue(sql(sqlEndSessions), ids).Query(ended)
 	}
-	if len(left) > 0 {
-		b.Queue(sql(sqlLeaveSessions), uuids(left)).Query(ended)
-		b.Queue(sql(sqlHandSessions), uuids(left))
+	if len(over) > 0 {
+		b.Queue(sql(sqlLeaveSessions), uuids(over)).Query(ended)
+		b.Queue(sql(sqlHandSessions), uuids(over))
 	}
 }

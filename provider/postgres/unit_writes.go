@@ -33,7 +33,7 @@ type ops struct {
 	used             []string // sessions
 	listeners        []listenerRow
 	erased           []provider.UUID
-	left             []provider.UUID // instances that are over, whose sessions end
+	leaveSessions    []provider.UUID // instances that are over, whose sessions end
 	endedSessions    []string
 	undo             []func() // rolls back what the running member changed in the unit's memory
 }
@@ -126,7 +126,7 @@ func (o *ops) lengths() mark {
 		len(o.retired), len(o.instances), len(o.consumed), len(o.taskDeadLetters), len(o.ended), len(o.history), len(o.tasks),
 		len(o.changed), len(o.messages), len(o.noTimers), len(o.inboxDeadLetters), len(o.noTasks), len(o.executions), len(o.custom),
 		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
-		len(o.used), len(o.listeners), len(o.erased), len(o.left), len(o.endedSessions),
+		len(o.used), len(o.listeners), len(o.erased), len(o.leaveSessions), len(o.endedSessions),
 	}
 }
 
@@ -152,7 +152,7 @@ func (o *ops) rollback(m mark) {
 	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
 	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
 	o.used, o.listeners, o.erased = o.used[:m[21]], o.listeners[:m[22]], o.erased[:m[23]]
-	o.left, o.endedSessions = o.left[:m[24]], o.endedSessions[:m[25]]
+	o.leaveSessions, o.endedSessions = o.leaveSessions[:m[24]], o.endedSessions[:m[25]]
 }
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
