@@ -69,8 +69,8 @@ func (call *waiter) finish(committed bool) {
 	call.piggyback.finished <- struct{}{}
 }
 
-// fail ends the piggybacked claim with a group whose outcome is unknown. The caller of the claim must undo it, as after its own
-// poll.
+// fail ends the piggybacked claim with a group whose outcome is unknown. The caller of the claim must undo it, as after
+// its own poll.
 func (call *waiter) fail(err error) {
 	if call == nil {
 		return
@@ -158,7 +158,7 @@ func (f *turnFetch) kinds() []int64 {
 
 func (f *turnFetch) reset() { f.res, f.got = provider.FetchTurnsResult{}, nil }
 
-// turn builds a turn from what a group leaves of an instance.
+// cachedTurn builds a turn from what a group leaves of an instance.
 func (f *turnFetch) cachedTurn(u *unit, h *relational.Head) (turn provider.Turn, ok bool) {
 	was := u.cached[h.Key]
 	if was == nil || was.row == nil || u.described[h.Key] || h.Blocked || h.Inbox > int64(f.req.MaxMessages) {
@@ -185,7 +185,7 @@ func (f *turnFetch) cachedTurn(u *unit, h *relational.Head) (turn provider.Turn,
 	return turn, int64(len(turn.Messages)) == h.Inbox
 }
 
-// takes leases the instances to the fetch.
+// leaseCached leases the instances to the fetch.
 func (f *turnFetch) leaseCached(u *unit, t *relational.Tx, turns []provider.Turn) {
 	f.reset()
 	f.res = provider.FetchTurnsResult{Turns: turns, Now: u.now}

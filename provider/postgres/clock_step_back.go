@@ -100,8 +100,8 @@ func (s *stepBack) queueNewest(b *pgx.Batch, newest *provider.Time) {
 	})
 }
 
-// observe handles a reading of the clock between two local times. The clock was set back if it shows less
-// than the last reading plus the time since, or less than the newest stamp in the store.
+// observe handles a reading of the clock between two local times. The clock was set back if it shows less than the last
+// reading plus the time since, or less than the newest stamp in the store.
 func (s *stepBack) observe(now, newest provider.Time, from, to time.Time) {
 	latest := newest
 	if s.read != 0 {

@@ -25,7 +25,7 @@ const (
 	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3`
 )
 
-// writeWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
+// writeCached sends everything in one round trip. Instances come first, as in all transactions that lock them.
 func (c *commits) writeCached(u *unit, fx *relational.Effects) (w cachedCommit) {
 	created := c.created(u)
 	c.hub.Made(created) // before others can end them

@@ -9,8 +9,8 @@ import (
 )
 
 // A single step is a group that writes one instance, and at most one row of each other kind. It is one statement. Each
-// write is a common table expression. Five statements would cost as much for
-// messages, snapshots and locks as for their work. Without this, W4 takes 9 % more CPU.
+// write is a common table expression. Five statements would cost as much for messages, snapshots and locks as for their
+// work. Without this, W4 takes 9 % more CPU.
 
 // writes is a set of such writes.
 type writes uint16
@@ -60,7 +60,7 @@ var stepWrites = []struct {
 
 const (
 	// The guarded writes run while the columns are computed, in their order. All others run after that. The conditions
-	// are those of sqlWarmBegin.
+	// are those of sqlCachedBegin.
 	sqlOneStatement = ` SELECT set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` NOT BETWEEN $1::bigint AND $1 + 100000 THEN 0 ELSE 1 END),
 	CASE WHEN $1 IS NULL THEN 0 ELSE txid_current() & 4294967295 END`

@@ -108,7 +108,7 @@ func warnIfSmall(conns int32, own bool, logger *slog.Logger) {
 	}
 }
 
-// maxSpare is how many connections there are outside of the pool: two for renewals, and one for callers that hold a
+// maxReserve is how many connections there are outside of the pool: two for renewals, and one for callers that hold a
 // connection of the pool.
 const maxReserve = 3
 

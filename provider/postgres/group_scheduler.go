@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// maxPassed is how often a call waits for groups of its own process before it joins one anyway.
-const maxPassed = 20
+// maxSkipped is how often a call waits for groups of its own process before it joins one anyway.
+const maxSkipped = 20
 
 // When a second group begins while one is in flight.
 const (
@@ -109,7 +109,7 @@ func (c *scheduler) add(members []*relational.Member, n int) {
 
 // free reports whether no group in flight changes what a call needs. take holds the lock.
 func (c *scheduler) free(m *relational.Member) bool {
-	if m.Passed == maxPassed {
+	if m.Passed == maxSkipped {
 		return true
 	}
 	for _, key := range c.keysOf(m) {

@@ -73,7 +73,7 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, connector *connector, o Op
 	return start(db, kinds), nil //nolint:contextcheck // what it starts lives as long as the provider
 }
 
-// sqlSight returns whether the server is a standby, and a table of which policies hide rows from this role, if any.
+// sqlVisibility returns whether the server is a standby, and a table of which policies hide rows from this role, if any.
 const sqlVisibility = `SELECT pg_is_in_recovery(), (SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = $1 AND c.relkind = 'r' AND row_security_active(c.oid) ORDER BY 1 LIMIT 1)`
 

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ridesKnown fetches while fn makes an instance ready, and fails if the claim takes a statement.
+// fetchCached fetches while fn makes an instance ready, and fails if the claim takes a statement.
 func fetchCached(t *testing.T, p *Provider, fn func()) provider.Turn {
 	t.Helper()
 	got := fetchLater(t, p)

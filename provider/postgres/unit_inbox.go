@@ -42,7 +42,7 @@ const (
 		AND m.timer OFFSET 0) i`
 )
 
-// queueLook reads the places of messages.
+// queueInbox reads the places of messages.
 func (r *inboxRows) queueInbox(b *pgx.Batch, needs *relational.Needs) {
 	var keys []provider.UUID
 	var named []messageRef

@@ -92,7 +92,7 @@ func (a *answer) receive(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 }
 
-// read decodes a row of sqlFused. The row of the settings, which comes before, has fewer columns.
+// read decodes a row of sqlOneStatement. The row of the settings, which comes before, has fewer columns.
 func (a *answer) read(columns [][]byte) {
 	const now, xid, fewest, long = 1, 3, 4, 8
 	if len(columns) < fewest || len(columns[now]) != long || len(columns[xid]) != long {
