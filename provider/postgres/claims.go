@@ -42,8 +42,8 @@ func (c *claims) awaitWork(ctx context.Context, call *waiter, wait time.Duration
 	c.waiters.add(call)
 	defer c.waiters.remove(call)
 	end := time.Now().Add(min(wait, provider.MaxWait))
-	if rest := c.waiters.pollDelay(call, wait); rest > 0 {
-		if over, err := c.sleep(ctx, call, rest); over {
+	if delay := c.waiters.pollDelay(call, wait); delay > 0 {
+		if over, err := c.sleep(ctx, call, delay); over {
 			return err
 		}
 	}

@@ -22,8 +22,8 @@
 // off within its transaction, and each statement has one plan on each connection.
 //
 // Claims take many items in one round trip, by SKIP LOCKED over narrow partial indexes. A waiting fetch of turns takes
-// what a group makes ready by a statement of that group. Leases use the database's clock_timestamp(). Nothing polls
-// while there is no work. Processes notify each other of their commits by NOTIFY, many commits in one, on a connection
+// what a group makes ready by a statement of that group: its claim is piggybacked. Leases use the database's
+// clock_timestamp(). Nothing polls while there is no work. Processes notify each other of their commits by NOTIFY, many commits in one, on a connection
 // outside of the pool and of all commits. A slow poll makes up for lost notifications. Postgres lets every role of the
 // database send notifications, so each is only a hint to look.
 //

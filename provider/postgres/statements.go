@@ -17,7 +17,7 @@ import (
 // them.
 var columnwise = regexp.MustCompile(`unnest\((\$\d+::\w+\[\](?:,\s*\$\d+::\w+\[\])+)\)(?:\s+(\w+)\s*\(([^)]*)\))?`)
 
-// rowwise makes a statement index its arrays. unnest stores the rows of each array by themselves, which costs more than
+// rowwise makes a statement index its arrays. unnest stores the rows of each array separately, which costs more than
 // everything else in a single step.
 func rowwise(statement string) string {
 	return replaceColumns(statement, "(%s)[nth] AS %s", " FROM generate_subscripts(ARRAY, 1) nth")
