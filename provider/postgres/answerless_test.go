@@ -86,9 +86,9 @@ func unknown(t *testing.T, call func() error) {
 	}
 }
 
-// A fetch whose claim rode along with a group of unknown outcome must return that error. Otherwise nobody would run
+// A fetch whose claim was attached to a group of unknown outcome must return that error. Otherwise nobody would run
 // or release the work that it may have leased.
-func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
+func TestClaimOfAnUnknownGroupIsUnknownToo(t *testing.T) {
 	longtest.Skip(t)
 	for _, known := range []bool{false, true} {
 		p := losing(t)
@@ -106,7 +106,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 			_, err := p.FetchTurns(t.Context(), req)
 			fetched <- err
 		}()
-		awaitDozing(t, p)
+		awaitWaiting(t, p)
 		unknown(t, func() error {
 			if known {
 				_, err := p.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text(fatal)})
@@ -118,7 +118,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 			return err
 		})
 		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE lease_token = $1`, uuid(req.Token)); n != 1 {
-			t.Fatalf("known: %v: %d claims rode along", known, n)
+			t.Fatalf("known: %v: %d claims were attached", known, n)
 		}
 		select {
 		case err := <-fetched:
@@ -135,7 +135,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 func TestUnknownGroupsAreLookedFor(t *testing.T) {
 	longtest.Skip(t)
 	p := losing(t)
-	p.parking.restFor = 0
+	p.waiters.standbyFor = 0
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")
 	fetchTurns(t, p, turnsRequest())

@@ -52,10 +52,10 @@ const (
 
 // asks delivers questions to instances and returns their answers.
 type asks struct {
-	db    *database
-	hub   *relational.Hub
-	wake  *wake
-	looks atomic.Int64 // at answers
+	db       *database
+	hub      *relational.Hub
+	notifier *notifier
+	polls    atomic.Int64 // at answers
 }
 
 // ask stores a question and waits for its answer.
@@ -93,7 +93,7 @@ func (a *asks) ask(ctx context.Context, req provider.AskRequest) (provider.AskRe
 	}
 	fx := relational.NewEffects()
 	fx.Asks = true
-	a.wake.publish(&fx, nil)
+	a.notifier.publish(&fx, nil)
 	defer a.hub.ExpectOf(req.AskID, key)()
 	return a.awaitAnswer(ctx, &req, key, ch)
 }
@@ -134,7 +134,7 @@ func (a *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, key pr
 
 // answerOf reads the answer. It returns ErrNotFound if the instance is gone.
 func (a *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provider.AskResult, ok bool, err error) {
-	a.looks.Add(1)
+	a.polls.Add(1)
 	gone := false
 	bounded, cancel := a.db.bounded(ctx)
 	defer cancel()
@@ -166,8 +166,8 @@ func (c *claims) fetchAsks(ctx context.Context, req provider.FetchAsksRequest) (
 		return provider.FetchAsksResult{}, err
 	}
 	f := &askFetch{c: c, req: req}
-	call := &parked{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, look: f.look, undo: f.undo, due: f.due, heard: true}
-	err := c.park(ctx, call, req.Wait)
+	call := &waiter{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, poll: f.poll, undo: f.undo, due: f.due, notified: true}
+	err := c.awaitWork(ctx, call, req.Wait)
 	return f.res, err
 }
 
@@ -192,7 +192,7 @@ func (f *askFetch) filter() []any {
 	return []any{f.kinds(), names, versions, f.req.EngineLevel, f.req.Owner}
 }
 
-func (f *askFetch) look(ctx context.Context) (bool, error) {
+func (f *askFetch) poll(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
@@ -258,9 +258,9 @@ func (a *asks) answer(ctx context.Context, req provider.AnswerRequest) error {
 	fx.Answers = []relational.Answer{{ID: req.AskID, Payload: payload, Now: now}}
 	if err != nil {
 		// This call or the one that it repeats may have stored the answer although it is not known.
-		a.wake.hint(&fx)
+		a.notifier.hint(&fx)
 		return err
 	}
-	a.wake.publish(&fx, nil)
+	a.notifier.publish(&fx, nil)
 	return nil
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A fetch of questions that finds none sleeps until it hears of one, while notifications come. An idle node so costs next to nothing.
+// A fetch of questions that finds none sleeps until it is notified of one, while notifications come. So an idle node costs next to nothing.
 func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
 	listening(t, p)
 	never := func(context.Context) (provider.Time, provider.Time, error) { return 1, relational.Never, nil }
-	sleepOf := func(call *parked) time.Duration {
+	sleepOf := func(call *waiter) time.Duration {
 		t.Helper()
 		call.due = never
 		sleep, err := p.claims.sleepOf(t.Context(), call)
@@ -25,24 +25,24 @@ func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
 		}
 		return sleep
 	}
-	if sleep := sleepOf(&parked{heard: true}); sleep != provider.MaxWait {
+	if sleep := sleepOf(&waiter{notified: true}); sleep != provider.MaxWait {
 		t.Errorf("it sleeps %v", sleep)
 	}
-	if sleep := sleepOf(&parked{}); sleep > fallback {
+	if sleep := sleepOf(&waiter{}); sleep > fallback {
 		t.Errorf("a fetch of turns sleeps %v", sleep)
 	}
-	call := &parked{heard: true, wants: func(s *signal) bool { return s.Asks }, wake: make(chan struct{}, 1), sooner: make(chan struct{}, 1)}
+	call := &waiter{notified: true, wants: func(s *signal) bool { return s.Asks }, woken: make(chan struct{}, 1), sooner: make(chan struct{}, 1)}
 	call.next.Store(relational.Never)
-	call.hear(&signal{Due: 7})
-	if len(call.sooner)+len(call.wake) != 0 || call.next.Load() != relational.Never {
+	call.notify(&signal{Due: 7})
+	if len(call.sooner)+len(call.woken) != 0 || call.next.Load() != relational.Never {
 		t.Error("a timer wakes it")
 	}
-	call.hear(&signal{Asks: true})
-	if len(call.wake) != 1 {
+	call.notify(&signal{Asks: true})
+	if len(call.woken) != 1 {
 		t.Error("a question does not wake it")
 	}
-	p.wake.stop()
-	if sleep := sleepOf(&parked{heard: true}); sleep > fallback {
+	p.notifier.stop()
+	if sleep := sleepOf(&waiter{notified: true}); sleep > fallback {
 		t.Errorf("without notifications it sleeps %v", sleep)
 	}
 }

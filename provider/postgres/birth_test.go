@@ -63,7 +63,7 @@ func TestFirstTurnIsStoredWithItsInstance(t *testing.T) {
 		}
 		next := turn(&stored)
 		next.Completes = []provider.TaskCompletion{{EventID: 2, Token: req.First.Tasks[0].Lease.Token}}
-		if len(req.First.Timers) > 0 { // this process also remembers the inbox correctly
+		if len(req.First.Timers) > 0 { // this process also caches the inbox correctly
 			next.CancelTimers = []int64{3}
 		}
 		commit(t, p, next)

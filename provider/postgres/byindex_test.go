@@ -67,7 +67,7 @@ func plansOnce(t *testing.T) *Provider {
 // readRows counts the rows read so far from whole tables and by each index.
 func readRows(t *testing.T, p *Provider) map[string]int64 {
 	t.Helper()
-	for _, pool := range []*pgxpool.Pool{p.db.pool, p.db.spare} { // a session reports what it read at its next statement
+	for _, pool := range []*pgxpool.Pool{p.db.pool, p.db.reserve} { // a session reports what it read at its next statement
 		for range 2 {
 			if _, err := pool.Exec(t.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
 				t.Fatal(err)

@@ -23,33 +23,33 @@ const (
 type claims struct {
 	db       *database
 	kinds    *kinds
-	memory   *memory
-	parking  *parking
+	cache    *rowCache
+	waiters  *waiters
 	presence *presence
-	wake     *wake
+	notifier *notifier
 	group    *group
 }
 
-// park looks for work until it finds some, wait has passed, ctx is done or the provider is closed. No claim is lost: a
+// awaitWork polls for work until it finds some, wait has passed, ctx is done or the provider is closed. No claim is lost: a
 // claim for a caller that has gone is undone.
-func (c *claims) park(ctx context.Context, call *parked, wait time.Duration) error {
+func (c *claims) awaitWork(ctx context.Context, call *waiter, wait time.Duration) error {
 	if err := c.db.door.Enter(ctx); err != nil {
 		return err
 	}
 	defer c.db.door.Leave()
-	call.wake, call.sooner, call.ride.over = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+	call.woken, call.sooner, call.piggyback.finished = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	call.next.Store(relational.Never)
-	c.parking.add(call)
-	defer c.parking.leave(call)
+	c.waiters.add(call)
+	defer c.waiters.remove(call)
 	end := time.Now().Add(min(wait, provider.MaxWait))
-	if rest := c.parking.relieve(call, wait); rest > 0 {
-		if over, err := c.sleep(ctx, call, rest); over {
+	if delay := c.waiters.pollDelay(call, wait); delay > 0 {
+		if over, err := c.sleep(ctx, call, delay); over {
 			return err
 		}
 	}
 	for {
-		call.next.Store(relational.Never) // work may become due during the look, before the time that the look finds
-		found, err := c.lookOnce(ctx, call)
+		call.next.Store(relational.Never) // work may become due during the poll, before the time that the poll finds
+		found, err := c.pollOnce(ctx, call)
 		if err != nil || found {
 			return err
 		}
@@ -68,9 +68,9 @@ func (c *claims) park(ctx context.Context, call *parked, wait time.Duration) err
 	}
 }
 
-// sleep dozes, and reports whether the call is over.
-func (c *claims) sleep(ctx context.Context, call *parked, limit time.Duration) (over bool, err error) {
-	found, done, err := c.doze(ctx, call, limit)
+// sleep waits as awaitWake does, and reports whether the call is over.
+func (c *claims) sleep(ctx context.Context, call *waiter, limit time.Duration) (over bool, err error) {
+	found, done, err := c.awaitWake(ctx, call, limit)
 	if found && ctx.Err() != nil {
 		call.undo()
 		return true, ctx.Err()
@@ -78,11 +78,11 @@ func (c *claims) sleep(ctx context.Context, call *parked, limit time.Duration) (
 	return found || done, err
 }
 
-// lookOnce looks even if the caller's context ends meanwhile.
-func (c *claims) lookOnce(ctx context.Context, call *parked) (bool, error) {
-	found, err := call.look(c.db.unheeding(ctx))
+// pollOnce polls even if the caller's context ends meanwhile.
+func (c *claims) pollOnce(ctx context.Context, call *waiter) (bool, error) {
+	found, err := call.poll(c.db.detached(ctx))
 	if err == nil && !found && c.kinds.stale.Load() { // there may be work of a kind that it did not know
-		found, err = call.look(c.db.unheeding(ctx))
+		found, err = call.poll(c.db.detached(ctx))
 	}
 	if err != nil {
 		return false, failed(call.op, err, outcomeOf(err))
@@ -107,8 +107,8 @@ func (c *claims) begin(now *provider.Time) *pgx.Batch {
 	b.Queue(c.db.names.sql(sqlBeginClaim)).QueryRow(func(r pgx.Row) error {
 		var turn, task int64
 		err := r.Scan(nil, nil, nil, now, &turn, &task)
-		c.memory.clock.heard(*now)
-		c.kinds.hear(turn, task)
+		c.cache.clock.observe(*now)
+		c.kinds.observe(turn, task)
 		return err
 	})
 	return b
@@ -141,8 +141,8 @@ func (c *claims) run(ctx context.Context, owner string, lease time.Duration, b *
 }
 
 // sleepOf returns how long the call may sleep if nothing wakes it.
-func (c *claims) sleepOf(ctx context.Context, call *parked) (time.Duration, error) {
-	now, next, err := call.due(c.db.unheeding(ctx))
+func (c *claims) sleepOf(ctx context.Context, call *waiter) (time.Duration, error) {
+	now, next, err := call.due(c.db.detached(ctx))
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
@@ -151,7 +151,7 @@ func (c *claims) sleepOf(ctx context.Context, call *parked) (time.Duration, erro
 	}
 	sleep := fallback - rand.N(fallback/4)
 	if next == relational.Never {
-		if call.heard && c.wake.hears.Load() {
+		if call.notified && c.notifier.listening.Load() {
 			return provider.MaxWait, nil
 		}
 		return sleep, nil
@@ -165,35 +165,35 @@ func (c *claims) sleepOf(ctx context.Context, call *parked) (time.Duration, erro
 	return min(sleep, next.Sub(now)), nil
 }
 
-// doze sleeps until there may be work, or until a ride claimed some. done reports that the call is over.
-func (c *claims) doze(ctx context.Context, call *parked, sleep time.Duration) (found, done bool, err error) {
+// awaitWake sleeps until there may be work, or until a piggybacked claim got some. done reports that the call is over.
+func (c *claims) awaitWake(ctx context.Context, call *waiter, sleep time.Duration) (found, done bool, err error) {
 	timer := time.NewTimer(sleep)
 	defer timer.Stop()
 	end := time.Now().Add(sleep)
-	call.ride.doze()
+	call.piggyback.beginWait()
 	for {
 		select {
-		case <-call.ride.over:
-			return call.ride.ends(), call.ride.err != nil, call.ride.err
+		case <-call.piggyback.finished:
+			return call.piggyback.detach(), call.piggyback.err != nil, call.piggyback.err
 		case <-call.sooner:
-			now := c.memory.clock.now()
+			now := c.cache.clock.now()
 			if now != 0 {
 				timer.Reset(min(time.Until(end), provider.Time(call.next.Load()).Sub(now)))
 				continue
 			}
-		case <-call.wake:
+		case <-call.woken:
 		case <-timer.C:
 		case <-ctx.Done():
 			done, err = true, ctx.Err()
 		case <-c.db.door.Closing:
 			done, err = true, provider.ErrClosed
 		}
-		if call.ride.wakes() {
-			call.rouse() // the work may have come too late for the ride
+		if call.piggyback.endWait() {
+			call.wake() // the work may have come too late for the piggybacked claim
 			return true, true, nil
 		}
-		if call.ride.err != nil {
-			return false, true, call.ride.err
+		if call.piggyback.err != nil {
+			return false, true, call.piggyback.err
 		}
 		return false, done, err
 	}

@@ -19,14 +19,14 @@ func (c *claims) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest)
 		req.MaxBytes = provider.MaxFetchBytes
 	}
 	f := &turnFetch{c: c, req: req}
-	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
-	call.ride.queue, call.ride.claimed, call.ride.settle = f.rides, func() []provider.Turn { return f.res.Turns }, f.arrives
-	err := c.park(ctx, call, req.Wait)
+	call := &waiter{op: "fetch turns", wants: f.wants, poll: f.poll, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
+	call.piggyback.queue, call.piggyback.claimed, call.piggyback.settle = f.queueAttached, func() []provider.Turn { return f.res.Turns }, f.settleAttached
+	err := c.awaitWork(ctx, call, req.Wait)
 	if len(f.res.Turns) > 0 {
 		c.presence.serve(req.Owner, req.Lease)
 	}
 	res := f.res
-	f.forget() // the call may continue to listen
+	f.reset() // the call may continue to listen
 	return res, err
 }
 
@@ -36,12 +36,12 @@ func (c *claims) fetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 		return provider.FetchTasksResult{}, err
 	}
 	f := &taskFetch{c: c, req: req}
-	call := &parked{op: "fetch tasks", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
+	call := &waiter{op: "fetch tasks", wants: f.wants, poll: f.poll, undo: f.undo, due: f.due}
 	if relational.Gated(&req) {
 		g := &gatedFetch{taskFetch: f}
-		call.wants, call.look, call.due = g.wants, g.look, g.due
+		call.wants, call.poll, call.due = g.wants, g.poll, g.due
 	}
-	err := c.park(ctx, call, req.Wait)
+	err := c.awaitWork(ctx, call, req.Wait)
 	if len(f.res.Tasks) > 0 || f.res.Sessions > 0 {
 		c.presence.serve(req.Owner, max(req.Lease, req.Sessions.Lease))
 	}

@@ -23,7 +23,7 @@ const (
 	sqlCallExtends = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate + ` ORDER BY s.id FOR UPDATE)
 	UPDATE perdure.session s SET lease_until = ` + sqlGateNow + ` + $2 FROM w WHERE s.id = w.id AND s.owner = $1`
 	// How many tasks of each limited queue are leased. No lease is longer than a day. Tasks of suspended instances are
-	// counted apart.
+	// counted by a query of their own.
 	sqlLeased = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now)
 	SELECT k.queue, count(*) FROM unnest($1::bigint[], $2::text[]) k (id, queue) CROSS JOIN LATERAL (
 		SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
@@ -86,9 +86,9 @@ const gatePage = 100
 type gatedFetch struct {
 	*taskFetch
 
-	newest int64         // the highest number of a kind that the last look saw
+	newest int64         // the highest number of a kind that the last poll saw
 	called bool          // the sessions of the owner were extended
-	seen   provider.Time // when the last look began
+	seen   provider.Time // when the last poll began
 	retry  bool          // others held what it chose
 }
 
@@ -104,31 +104,31 @@ func (f *gatedFetch) wants(s *signal) bool {
 	})
 }
 
-func (f *gatedFetch) look(ctx context.Context) (bool, error) {
+func (f *gatedFetch) poll(ctx context.Context) (bool, error) {
 	f.retry = false
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
 	if !relational.GatedNow(&f.req, f.c.kinds.get()) {
-		return f.taskFetch.look(ctx)
+		return f.taskFetch.poll(ctx)
 	}
 	if err := f.announce(ctx); err != nil {
 		return false, err
 	}
-	found, ignorant, err := f.lookInside(ctx)
+	found, ignorant, err := f.pollLocked(ctx)
 	if !ignorant {
 		return found, err
 	}
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
-	found, _, err = f.lookInside(ctx)
+	found, _, err = f.pollLocked(ctx)
 	return found, err
 }
 
-// lookInside looks behind the gate. It counts and chooses by the kinds that it knows, so it takes nothing on its first try if it
+// pollLocked polls under the locks. It counts and chooses by the kinds that it knows, so it takes nothing on its first try if it
 // is ignorant of some.
-func (f *gatedFetch) lookInside(ctx context.Context) (found, ignorant bool, err error) {
+func (f *gatedFetch) pollLocked(ctx context.Context) (found, ignorant bool, err error) {
 	before := f.c.kinds.get()
 	conn, err := f.c.db.pool.Acquire(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (f *gatedFetch) announce(ctx context.Context) error {
 				fx.Tasks[id] = struct{}{} // a process that does not know the kind reads the kinds
 			}
 		}
-		f.c.wake.hint(&fx)
+		f.c.notifier.hint(&fx)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (f *gatedFetch) open(t *txn) (*gate, error) {
 	b.Queue(f.c.db.names.sql(sqlGateClock)).QueryRow(func(r pgx.Row) error {
 		var turn int64
 		err := r.Scan(&f.seen, &turn, &f.newest)
-		f.c.kinds.hear(turn, f.newest)
+		f.c.kinds.observe(turn, f.newest)
 		return err
 	})
 	owner, claim, sql := f.req.Owner, f.req.Sessions, f.c.db.names.sql
@@ -274,7 +274,7 @@ func (f *gatedFetch) close(t *txn, g *gate, chosen []candidate) error {
 	if len(g.claimed) > 0 {
 		fx.ElapsedDue = min(fx.ElapsedDue, int64(f.res.Now.Add(min(claim.Lease, claim.Idle))))
 	}
-	f.c.wake.hint(&fx)
+	f.c.notifier.hint(&fx)
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (f *taskFetch) wants(s *signal) bool {
 	})
 }
 
-func (f *taskFetch) look(ctx context.Context) (bool, error) {
+func (f *taskFetch) poll(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
@@ -131,7 +131,7 @@ func (f *taskFetch) name(ctx context.Context) error {
 		task, of := &f.res.Tasks[i], f.c.kinds.get().ByTask[f.taken[i]]
 		task.Queue, task.Name, task.Priority = of.Queue, of.Name, int(of.Priority)
 		if of.Class&relational.InSession == 0 {
-			f.c.memory.sawTask(&relational.Task{
+			f.c.cache.addTask(&relational.Task{
 				TaskRef: task.TaskRef, Kind: f.taken[i], State: provider.TaskLeased, Token: provider.TaskToken(f.req.Token, task.TaskRef),
 			})
 		}

@@ -43,7 +43,7 @@ const (
 	CROSS JOIN LATERAL (SELECT * FROM perdure.attribute a WHERE a.key = i.key OFFSET 0) a ORDER BY a.key, a.name`
 	// When the next one is due, or can be claimed $3 ahead. For those already due it is when the first of them is free.
 	// The first ones of a long line are enough for that. This statement is in the transaction of the claim, so the
-	// claim looked no earlier.
+	// claim polled no earlier.
 	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT c.now, (SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		(SELECT i.fetch_at AS at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
@@ -60,10 +60,10 @@ type turnFetch struct {
 	c   *claims
 	req provider.FetchTurnsRequest
 	res provider.FetchTurnsResult
-	got []*memo // what is known of the turns; each row is as it was read
+	got []*cachedRow // what is known of the turns; each row is as it was read
 
-	rode        bool          // with a group
-	asked, next provider.Time // when the next one is due, and when that was read
+	piggybacked  bool          // with a group
+	polled, next provider.Time // when the next one is due, and when that was polled
 }
 
 func (f *turnFetch) wants(s *signal) bool {
@@ -74,37 +74,37 @@ func (f *turnFetch) wants(s *signal) bool {
 	})
 }
 
-func (f *turnFetch) look(ctx context.Context) (bool, error) {
+func (f *turnFetch) poll(ctx context.Context) (bool, error) {
 	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
 		return false, err
 	}
-	f.forget()
+	f.reset()
 	b := f.c.begin(&f.res.Now)
 	f.queueClaim(b)
 	f.queueDue(b)
 	took := func() bool { return len(f.res.Turns) > 0 }
 	if err := f.c.run(ctx, f.req.Owner, f.req.Lease, b, took); err != nil {
-		f.forget()
+		f.reset()
 		return false, err
 	}
-	f.remember()
+	f.cacheRows()
 	return took(), nil
 }
 
-// rides claims in the transaction of a group. It may claim what that group makes ready.
-func (f *turnFetch) rides(b *pgx.Batch) {
-	f.forget()
+// queueAttached claims in the transaction of a group. It may claim what that group makes ready.
+func (f *turnFetch) queueAttached(b *pgx.Batch) {
+	f.reset()
 	f.queueClaim(b)
 }
 
-// arrives reports whether the ride claimed something.
-func (f *turnFetch) arrives(committed bool) bool {
+// settleAttached reports whether the claim got something.
+func (f *turnFetch) settleAttached(committed bool) bool {
 	if !committed {
-		f.forget()
+		f.reset()
 	}
-	f.remember()
-	f.rode = len(f.res.Turns) > 0
-	return f.rode
+	f.cacheRows()
+	f.piggybacked = len(f.res.Turns) > 0
+	return f.piggybacked
 }
 
 // queueClaim queues the claim with the histories and messages of the instances: one round trip and one transaction.
@@ -124,7 +124,7 @@ func (f *turnFetch) queueClaim(b *pgx.Batch) {
 
 func (f *turnFetch) readTurns(rows pgx.Rows) error {
 	for rows.Next() {
-		m := &memo{at: time.Now(), row: &provider.Instance{}}
+		m := &cachedRow{at: time.Now(), row: &provider.Instance{}}
 		err := scanInstance(rows, m.row, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
 			&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.Listened, &m.xid)
 		if err != nil {
@@ -171,8 +171,8 @@ func (f *turnFetch) turnOf(key provider.UUID) *provider.Turn {
 	return nil
 }
 
-// remember keeps the instances in memory, so that the commits of their turns need not read them.
-func (f *turnFetch) remember() {
+// cacheRows keeps the instances in memory, so that the commits of their turns need not read them.
+func (f *turnFetch) cacheRows() {
 	for i, m := range f.got {
 		turn := &f.res.Turns[i]
 		in := &turn.Instance
@@ -184,13 +184,13 @@ func (f *turnFetch) remember() {
 		m.Parent = provider.Parent{Key: in.Parent.Key, Execution: in.Parent.Execution, EventID: in.Parent.EventID}
 		m.Inbox, m.Deliveries, m.request = in.InboxMessages, in.Deliveries, in.RequestID
 		m.LeaseToken, m.LeaseOwner = f.req.Token, f.req.Owner
-		m.inbox = inboxOf(turn.Messages).left(&m.Head)
+		m.inbox = inboxOf(turn.Messages).remaining(&m.Head)
 		// The caller owns the turn and may change its slices.
 		m.row.Attributes, m.row.CustomStatus, m.row.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
 		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {
 			m.own = &ownRow{created: in.CreatedAt, result: slices.Clone(in.Result)}
 		}
-		f.c.memory.saw(m)
+		f.c.cache.add(m)
 	}
 }
 
@@ -208,7 +208,7 @@ func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, size int
 func (f *turnFetch) queueDue(b *pgx.Batch) {
 	b.Queue(f.c.db.names.sql(sqlNextTurn), f.kinds(), f.req.Owner, (f.req.Ahead / 2).Microseconds()).QueryRow(func(r pgx.Row) error {
 		var next *provider.Time
-		if err := r.Scan(&f.asked, &next); err != nil {
+		if err := r.Scan(&f.polled, &next); err != nil {
 			return err
 		}
 		if f.next = relational.Never; next != nil {
@@ -220,8 +220,8 @@ func (f *turnFetch) queueDue(b *pgx.Batch) {
 
 // due returns the answer to queueDue.
 func (f *turnFetch) due(context.Context) (now, next provider.Time, err error) {
-	f.res.Now = f.asked
-	return f.asked, f.next, nil
+	f.res.Now = f.polled
+	return f.polled, f.next, nil
 }
 
 // undo gives the instances back, each with its delivery.

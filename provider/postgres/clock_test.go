@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A failed statement tells no time, and does not drop the known one.
+// A failed statement returns no time, and does not drop the known one.
 func TestClockOutlivesFailures(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const said = provider.Time(1 << 50)
 		var c clock
-		c.heard(said)
+		c.observe(said)
 		time.Sleep(2 * resample) //nolint:forbidigo // in a synctest bubble
-		c.heard(0)
+		c.observe(0)
 		if at := c.now(); at != said.Add(2*resample) {
 			t.Errorf("it is %d, %d after the storage spoke", at, at-said)
 		}
@@ -91,9 +91,9 @@ func TestTimeDoesNotGoBackFromCallToCall(t *testing.T) {
 		if err != nil || now == 0 {
 			t.Fatalf("%s: at %d, %v", name, now, err)
 		}
-		c := &p.memory.clock
+		c := &p.cache.clock
 		c.mu.Lock()
-		c.said -= provider.Time(50 * time.Millisecond / time.Microsecond) // as after an answer that came late
+		c.sample -= provider.Time(50 * time.Millisecond / time.Microsecond) // as after an answer that came late
 		c.mu.Unlock()
 		if made := create(name); made.CreatedAt < now {
 			t.Errorf("%s returned a time, and the instance created next is from %v before it", name, now.Sub(made.CreatedAt))

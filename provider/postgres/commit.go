@@ -14,9 +14,9 @@ type commits struct {
 	db       *database
 	kinds    *kinds
 	hub      *relational.Hub
-	memory   *memory
-	wake     *wake
-	parking  *parking
+	cache    *rowCache
+	notifier *notifier
+	waiters  *waiters
 	presence *presence
 
 	count   atomic.Int64 // transactions that changed something
@@ -34,27 +34,27 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	xid, rider, err := c.write(u, &t.Effects)
+	xid, attached, err := c.write(u, &t.Effects)
 	if err != nil {
-		c.fails(t, rider, err, outcomeOf(err))
+		c.fails(t, attached, err, outcomeOf(err))
 		u.rollback()
 		return err
 	}
-	c.memory.remember(u, t, xid, rider.claimed())
-	c.done(u, t, rider)
-	rider.alight(true)
+	c.cache.update(u, t, xid, attached.claimed())
+	c.done(u, t, attached)
+	attached.finish(true)
 	return nil
 }
 
-// done records what a transaction stored, and notifies. The rider needs no notification.
-func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
+// done records what a transaction stored, and notifies. The attached waiter needs no notification.
+func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
 	c.count.Add(1)
 	c.turns.Add(t.Effects.Commits)
 	c.dropped.Add(t.Effects.Dropped)
 	for kind := range u.freed {
 		t.Free(kind)
 	}
-	for _, in := range u.news {
+	for _, in := range u.watched {
 		c.hub.Wake(in.Key, in)
 	}
 	for _, key := range t.Effects.Changed {
@@ -63,81 +63,81 @@ func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
 		}
 	}
 	c.hub.WakeFollowers(t.Touched, &t.Effects)
-	c.wake.publish(&t.Effects, rider)
+	c.notifier.publish(&t.Effects, attached)
 }
 
-// fails handles a failed transaction. If it may be stored, everybody is told to look. Nobody would otherwise: a
+// fails handles a failed transaction. If it may be stored, everybody is notified to poll. Nobody would otherwise: a
 // repeated call finds the change stored and changes nothing.
-func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome provider.Outcome) {
+func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome provider.Outcome) {
 	if lost(err) {
 		c.kinds.stale.Store(true)
 	}
 	if outcome != provider.OutcomeUnknown {
-		rider.alight(false)
+		attached.finish(false)
 		return
 	}
-	rider.strand(err)
+	attached.fail(err)
 	fx := t.Effects
 	fx.Notices = nil // a notice says that something is stored
 	c.hub.WakeFollowers(t.Touched, &fx)
-	c.wake.hint(&fx)
+	c.notifier.hint(&fx)
 }
 
 // write sends the deferred writes and commits, in one round trip.
-func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, rider *parked, err error) {
+func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
-	c.queueNews(u, b, fx.Changed)
-	rider = c.parking.board(fx, b, c.presence)
+	c.queueWatched(u, b, fx.Changed)
+	attached = c.waiters.attach(fx, b, c.presence)
 	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
-	return xid, rider, u.exchange(b)
+	return xid, attached, u.exchange(b)
 }
 
-const sqlNews = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1::uuid[]) n (key)) w
+const sqlWatched = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1::uuid[]) n (key)) w
 	CROSS JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key OFFSET 0) i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key])`
 
-// queueNews reads the instances that calls of this process wait for, as the transaction leaves them. Calls read
+// queueWatched reads the instances that calls of this process wait for, as the transaction leaves them. Calls read
 // instances with attributes themselves.
-func (c *commits) queueNews(u *unit, b *pgx.Batch, changed []provider.UUID) {
+func (c *commits) queueWatched(u *unit, b *pgx.Batch, changed []provider.UUID) {
 	var keys []provider.UUID
 	for _, key := range changed {
-		if c.asked(u, key) {
+		if c.watched(u, key) {
 			keys = append(keys, key)
 		}
 	}
 	if len(keys) == 0 {
 		return
 	}
-	b.Queue(c.db.names.sql(sqlNews), uuids(keys)).Query(func(rows pgx.Rows) error {
+	b.Queue(c.db.names.sql(sqlWatched), uuids(keys)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			in := &provider.Instance{}
 			if err := scanInstance(rows, in); err != nil {
 				return err
 			}
 			if in.Attributes == nil {
-				u.news = append(u.news, in)
+				u.watched = append(u.watched, in)
 			}
 		}
 		return rows.Err()
 	})
 }
 
-// asked reports whether a call of this process waits for the row of an instance, so that it must be read.
-func (c *commits) asked(u *unit, key provider.UUID) bool { return !u.owns(key) && c.hub.Watched(key) }
+// watched reports whether a call of this process waits for the row of an instance, so that it must be read.
+func (c *commits) watched(u *unit, key provider.UUID) bool { return !u.owns(key) && c.hub.Watched(key) }
 
-// anyAsked reports whether calls of this process wait for the row of one of these instances.
-func (c *commits) anyAsked(u *unit, keys []provider.UUID) bool {
+// anyWatched reports whether calls of this process wait for the row of one of these instances.
+func (c *commits) anyWatched(u *unit, keys []provider.UUID) bool {
 	for _, key := range keys {
-		if c.asked(u, key) {
+		if c.watched(u, key) {
 			return true
 		}
 	}
 	return false
 }
 
-// boardKnown claims what a group makes ready for a waiting call, if everything is known. See [parking.boardKnown].
-func (c *commits) boardKnown(u *unit, t *relational.Tx) *parked {
-	return c.parking.boardKnown(u, t, c.presence)
+// attachCached claims what a group makes ready for a waiting call, if everything is known. See [waiters.attachCached].
+func (c *commits) attachCached(u *unit, t *relational.Tx) *waiter {
+	return c.waiters.attachCached(u, t, c.presence)
 }

@@ -16,17 +16,17 @@ import (
 
 // database is the server as the other parts see it: its connections, and how statements reach it.
 type database struct {
-	pool    *pgxpool.Pool
-	spare   *pgxpool.Pool // for renewals and other work that must continue while the program holds all connections of pool
-	ownPool bool
-	fuses   bool // the store speaks the wire protocol itself, and lone steps are one statement
-	settled bool // the connections of the pool have the settings of plans
-	opts    Options
-	names   *names
-	door    relational.Door
-	hard    context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
-	harden  context.CancelFunc
-	calling *timelimit.Shared // of short calls
+	pool         *pgxpool.Pool
+	reserve      *pgxpool.Pool // for renewals and other work that must continue while the program holds all connections of pool
+	ownPool      bool
+	wireProtocol bool // the store speaks the wire protocol itself, and single steps are one statement
+	settled      bool // the connections of the pool have the settings of plans
+	opts         Options
+	names        *names
+	door         relational.Door
+	hard         context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
+	harden       context.CancelFunc
+	calling      *timelimit.Shared // of short calls
 }
 
 // newDatabase checks the configuration of a pool without a request to the server.
@@ -37,7 +37,7 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (
 		return nil, err
 	}
 	warnIfSmall(pool.Config().MaxConns, own, o.Logger)
-	db.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
+	db.wireProtocol = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
 	if config.Tracer != nil && !o.Pooler {
 		o.Logger.Info("perdure postgres: the pool has a tracer, so each call goes through it: steps take more round trips and about a third more CPU time")
 	}
@@ -46,20 +46,20 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (
 	return db, nil
 }
 
-// open makes the spare pool, once the schema exists. If it fails it ends all calls.
+// open makes the reserve pool, once the schema exists. If it fails it ends all calls.
 func (db *database) open(ctx context.Context, connector *connector) error {
 	pooled := db.ownPool && connector.pooled.Load()
 	db.settled = db.ownPool && !db.opts.Pooler && !pooled
 	if pooled {
 		db.opts.Logger.Warn("perdure postgres: the connections go through a pooler; " + setPooler)
 	}
-	spare := db.pool.Config()
-	spare.MaxConns, spare.MinConns, spare.MinIdleConns = maxSpare, 0, 0
+	config := db.pool.Config()
+	config.MaxConns, config.MinConns, config.MinIdleConns = maxReserve, 0, 0
 	if db.ownPool {
-		spare.AfterConnect = nil // nobody waits for what it runs
+		config.AfterConnect = nil // nobody waits for what it runs
 	}
 	var err error
-	if db.spare, err = pgxpool.NewWithConfig(ctx, spare); err != nil {
+	if db.reserve, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		db.harden()
 		return fmt.Errorf("open postgres: %w", err)
 	}
@@ -69,13 +69,13 @@ func (db *database) open(ctx context.Context, connector *connector) error {
 // poolGrace is how long close waits for the pools.
 const poolGrace = time.Second
 
-// close closes the spare pool, and the pool if the store owns it. A pool waits up to 15 s for each connection to a silent server. That wait
+// close closes the reserve pool, and the pool if the store owns it. A pool waits up to 15 s for each connection to a silent server. That wait
 // continues in the background.
 func (db *database) close() {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		db.spare.Close()
+		db.reserve.Close()
 		if db.ownPool {
 			db.pool.Close()
 		}
@@ -108,9 +108,9 @@ func warnIfSmall(conns int32, own bool, logger *slog.Logger) {
 	}
 }
 
-// maxSpare is how many connections there are outside of the pool: two for renewals, and one for callers that hold a
+// maxReserve is how many connections there are outside of the pool: two for renewals, and one for callers that hold a
 // connection of the pool.
-const maxSpare = 3
+const maxReserve = 3
 
 // read runs fn on a connection of the pool, with a deadline.
 func (db *database) read(ctx context.Context, op string, fn func(context.Context, *pgxpool.Conn) error) error {
@@ -209,8 +209,8 @@ func (db *database) bounded(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// led is bounded for a short call, which may get an eighth less time.
-func (db *database) led(ctx context.Context) (context.Context, context.CancelFunc) {
+// boundedShort is bounded for a short call, which may get an eighth less time.
+func (db *database) boundedShort(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(db.calling.Context(), cancel)
 	return ctx, func() {
@@ -219,20 +219,20 @@ func (db *database) led(ctx context.Context) (context.Context, context.CancelFun
 	}
 }
 
-// unheeding is led for a call that continues when its caller's context ends.
-func (db *database) unheeding(ctx context.Context) context.Context {
-	return unheeding{db.calling.Context(), context.WithoutCancel(ctx)}
+// detached is boundedShort for a call that continues when its caller's context ends.
+func (db *database) detached(ctx context.Context) context.Context {
+	return detached{db.calling.Context(), context.WithoutCancel(ctx)}
 }
 
-// unheeding is a shared context with the values of a caller's, for whoever reads them on the way to a connection.
-type unheeding struct {
+// detached is a shared context with the values of a caller's, for whoever reads them on the way to a connection.
+type detached struct {
 	context.Context //nolint:containedctx // it is one
 
 	values context.Context //nolint:containedctx // without an end
 }
 
 // Value implements [context.Context].
-func (u unheeding) Value(key any) any {
+func (u detached) Value(key any) any {
 	if v := u.values.Value(key); v != nil {
 		return v
 	}

@@ -21,8 +21,8 @@ const primed = committers + 2
 //nolint:gochecknoglobals // constant
 var (
 	hotInserts = []string{sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlResults}
-	hotChanges = []string{sqlWarmSteps, sqlWarmHeads, sqlWarmTasks, sqlEat, sqlNoTimers, sqlNoTasks, sqlHeads}
-	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlLook}
+	hotChanges = []string{sqlCachedSteps, sqlCachedHeads, sqlCachedTasks, sqlDeleteConsumed, sqlNoTimers, sqlNoTasks, sqlHeads}
+	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlInboxMessages}
 )
 
 // primer makes connections prepare the statements of a store.
@@ -68,9 +68,9 @@ func (c *connector) opened(ctx context.Context, p *primer) {
 		return
 	}
 	conns := make([]*pgxpool.Conn, min(primed, int(p.db.pool.Config().MaxConns)))
-	var made sync.WaitGroup
+	var connected sync.WaitGroup
 	for i := range conns {
-		made.Go(func() {
+		connected.Go(func() {
 			conn, err := p.db.pool.Acquire(ctx)
 			if err == nil {
 				_ = p.prime(ctx, conn.Conn()) // it may have been made before the tables
@@ -78,7 +78,7 @@ func (c *connector) opened(ctx context.Context, p *primer) {
 			}
 		})
 	}
-	made.Wait() // no worker gets the connection of another one
+	connected.Wait() // no worker gets the connection of another one
 	for _, conn := range conns {
 		if conn != nil {
 			conn.Release()
@@ -86,7 +86,7 @@ func (c *connector) opened(ctx context.Context, p *primer) {
 	}
 }
 
-// prime makes a connection prepare and plan the statements of a lone step and of groups, by running them for no rows.
+// prime makes a connection prepare and plan the statements of a single step and of groups, by running them for no rows.
 // Without this, 5,000 orchestrations of W1 take 11 % more CPU.
 func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 	b := &pgx.Batch{}
@@ -105,17 +105,17 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 		b.Queue(statement, none...)
 	}
 	for _, write := range slices.Concat(hotInserts, hotChanges) {
-		queue(p.db.names.lone(write))
+		queue(p.db.names.single(write))
 	}
 	for _, statement := range slices.Concat(hotInserts, hotReads) {
 		queue(p.db.names.sql(statement))
 	}
-	if err := p.db.exchange(ctx, conn, b); err != nil || !p.db.fuses {
+	if err := p.db.exchange(ctx, conn, b); err != nil || !p.db.wireProtocol {
 		return err
 	}
 	steps := make([]string, len(hotSteps))
 	for i, set := range hotSteps {
-		steps[i] = p.db.names.fused(set)
+		steps[i] = p.db.names.stepSQL(set)
 	}
 	out := outgoingOn(conn)
 	if err := out.prepare(ctx, steps...); err != nil {
@@ -123,7 +123,7 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 	}
 	t := &txn{db: p.db, clock: p.clock, ctx: ctx, conn: conn}
 	for _, sql := range steps {
-		if _, err := t.commitFused(loneStep{sql, make([]any, len(out.known[sql].ParamOIDs))}); err != nil {
+		if _, err := t.commitStep(singleStep{sql, make([]any, len(out.prepared[sql].ParamOIDs))}); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 // index, and does so while the table is empty. Then it would read all of an instance's tasks for each one.
 //
 // So there is one plan for each statement. It is made once on each connection, because planning takes longer than a
-// lone step may.
+// single step may.
 //
 // The settings end with the transaction, so that no other user of the connection, or of a pooler behind it, has them.
 const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true) || set_config('row_security', 'off', true), set_config('jit', 'off', true),
@@ -150,7 +150,7 @@ const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true) || set_conf
 const sqlByIndexJoined = `SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
 	set_config('plan_cache_mode', 'force_generic_plan', true)`
 
-// Connections of a store's own pool have the settings permanently, for lone steps. Functions of callers run without
+// Connections of a store's own pool have the settings permanently, for single steps. Functions of callers run without
 // them.
 //
 // A pooler lends its server connections to other programs, which would get the settings, too. It gives its clients

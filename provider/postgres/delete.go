@@ -23,7 +23,7 @@ const (
 	sqlChildren = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT $2`
 	// Those of some instances that have children.
 	sqlParents = `SELECT w.key FROM unnest($1::uuid[]) w (key), LATERAL (SELECT 1 FROM perdure.instance i WHERE i.parent_key = w.key LIMIT 1) c`
-	// All rows of some instances, in one statement: one for each table took twice the CPU time. Letters and questions can be locked
+	// All rows of some instances, in one statement: one for each table took twice the CPU time. Dead letters and questions can be locked
 	// without their instance, in the order of their IDs.
 	sqlErase = `WITH o AS (DELETE FROM perdure.outcome WHERE key = ANY($1::uuid[])), e AS (DELETE FROM perdure.execution WHERE key = ANY($1)),
 	h AS (DELETE FROM perdure.history WHERE key = ANY($1)), m AS (DELETE FROM perdure.inbox WHERE key = ANY($1)),
@@ -33,12 +33,12 @@ const (
 	d AS (DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter WHERE key = ANY($1) ORDER BY id FOR UPDATE)),
 	q AS (DELETE FROM perdure.ask WHERE ask_id IN (SELECT ask_id FROM perdure.ask WHERE key = ANY($1) ORDER BY ask_id FOR UPDATE))
 	DELETE FROM perdure.task WHERE key = ANY($1) RETURNING kind, lease_until`
-	// The ended instances to look at, oldest end first.
-	sqlLooked = `SELECT l.ended_at, l.key FROM perdure.instance l WHERE l.ended_at > 0 AND l.ended_at >= $2 AND l.ended_at <= $1
+	// The ended instances to scan, oldest end first.
+	sqlScanned = `SELECT l.ended_at, l.key FROM perdure.instance l WHERE l.ended_at > 0 AND l.ended_at >= $2 AND l.ended_at <= $1
 	AND (l.ended_at > $2 OR l.key > $3) ORDER BY l.ended_at, l.key LIMIT `
 	// Trees that cannot be pruned must not crowd out those that can. Each instance is looked up by itself, in this order, until enough are
 	// found: nothing is joined, so that the planner never reads a whole table.
-	sqlPrunable = `SELECT d.ended_at, d.key FROM (` + sqlLooked + `$4) d, LATERAL (SELECT 1 FROM perdure.instance i WHERE i.key = d.key
+	sqlPrunable = `SELECT d.ended_at, d.key FROM (` + sqlScanned + `$4) d, LATERAL (SELECT 1 FROM perdure.instance i WHERE i.key = d.key
 	AND (i.parent_key IS NULL OR NOT coalesce((SELECT p.execution <= i.parent_execution FROM perdure.instance p WHERE p.key = i.parent_key), false))
 	AND (cardinality($5::text[]) = 0 OR i.kind IN (SELECT k.id FROM perdure.kind k WHERE k.name = ANY($5)))
 	AND (cardinality($6::text[]) = 0 OR i.kind NOT IN (SELECT k.id FROM perdure.kind k WHERE k.name = ANY($6)))
@@ -48,8 +48,8 @@ const (
 	SELECT 1 FROM tree, LATERAL (SELECT 1 FROM perdure.instance r WHERE r.key = tree.key AND (r.status < 3
 	OR cardinality($8::uuid[]) > 0 AND r.key = ANY($8)) OFFSET 0) kept)) OFFSET 0) i
 	ORDER BY d.ended_at, d.key LIMIT $9`
-	sqlLookedLast = sqlLooked + `1 OFFSET $4`
-	sqlTreeSizes  = `SELECT (WITH RECURSIVE tree (key) AS (SELECT k.key UNION SELECT c.key FROM tree, LATERAL (SELECT i.key FROM perdure.instance i
+	sqlScannedLast = sqlScanned + `1 OFFSET $4`
+	sqlTreeSizes   = `SELECT (WITH RECURSIVE tree (key) AS (SELECT k.key UNION SELECT c.key FROM tree, LATERAL (SELECT i.key FROM perdure.instance i
 	WHERE i.parent_key = tree.key AND i.key <> ALL ($1) OFFSET 0) c) SELECT count(*) FROM tree) FROM unnest($1::uuid[]) WITH ORDINALITY k (key, n) ORDER BY k.n`
 	sqlPruneTime = `SELECT ` + sqlNow + ` - $1::bigint`
 )
@@ -68,7 +68,7 @@ func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provid
 	if err := req.Validate(); err != nil {
 		return provider.DeleteResult{}, err
 	}
-	begun, err := apart(ctx, d.group, "delete", relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, r *removal) error {
+	begun, err := doOwnTx(ctx, d.group, "delete", relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, r *removal) error {
 		h, err := t.Find(req.ID, req.Key)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func checkEnded(t *relational.Tx, h *relational.Head, parent bool) error {
 // A removal is what one transaction of a deletion did.
 type removal struct {
 	removed int64
-	left    []provider.UUID // marked, and with children
+	marked  []provider.UUID // marked, and with children
 	whole   bool            // nothing below the instance is left, and itself neither
 }
 
@@ -131,9 +131,9 @@ type removal struct {
 // which it then goes down. If it is stopped, everything left is marked or below something marked, so that a repeated call can continue.
 func (d deleter) remove(ctx context.Context, begun removal) (total int64, err error) {
 	total = begun.removed
-	for path := begun.left; len(path) > 0; {
+	for path := begun.marked; len(path) > 0; {
 		key := path[len(path)-1]
-		r, err := apart(ctx, d.group, "delete", relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, r *removal) error {
+		r, err := doOwnTx(ctx, d.group, "delete", relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, r *removal) error {
 			return removeBelow(t, key, r)
 		})
 		if err != nil {
@@ -143,7 +143,7 @@ func (d deleter) remove(ctx context.Context, begun removal) (total int64, err er
 		if r.whole {
 			path = path[:len(path)-1]
 		}
-		path = append(path, r.left...)
+		path = append(path, r.marked...)
 	}
 	return total, nil
 }
@@ -203,7 +203,7 @@ func removeLeaves(t *relational.Tx, heads []*relational.Head, r *removal, may fu
 			return err
 		}
 		if parent {
-			r.left = append(r.left, h.Key)
+			r.marked = append(r.marked, h.Key)
 			continue
 		}
 		u.ops.erased = append(u.ops.erased, h.Key)
@@ -229,8 +229,8 @@ func (d deleter) prune(ctx context.Context, req provider.PruneRequest) (res prov
 	for i, s := range req.Statuses {
 		statuses[i] = int16(s)
 	}
-	found, err := relational.FindPrunable(&req, func(from relational.Position, looks int) (relational.Prunable, error) {
-		return d.prunable(ctx, &req, statuses, from, looks)
+	found, err := relational.FindPrunable(&req, func(from relational.Position, maxScanned int) (relational.Prunable, error) {
+		return d.prunable(ctx, &req, statuses, from, maxScanned)
 	})
 	if err != nil {
 		return res, err
@@ -251,11 +251,11 @@ func (d deleter) prune(ctx context.Context, req provider.PruneRequest) (res prov
 
 // prunable returns which trees may go.
 func (d deleter) prunable(
-	ctx context.Context, req *provider.PruneRequest, statuses []int16, from relational.Position, looks int,
+	ctx context.Context, req *provider.PruneRequest, statuses []int16, from relational.Position, maxScanned int,
 ) (found relational.Prunable, err error) {
-	spare := make([]pgtype.UUID, len(req.Spare))
+	exempt := make([]pgtype.UUID, len(req.Spare))
 	for n, key := range req.Spare {
-		spare[n] = uuid(key)
+		exempt[n] = uuid(key)
 	}
 	after := pgtype.UUID{Bytes: from.Key, Valid: true} // zero is before all keys
 	err = d.group.db.snapshot(ctx, "prune", func(ctx context.Context, tx pgx.Tx) error {
@@ -267,15 +267,15 @@ func (d deleter) prunable(
 		if err := tx.QueryRow(ctx, names.sql(sqlPruneTime), req.Age.Microseconds()).Scan(&before); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, names.sql(sqlPrunable), before, int64(from.At), after, looks,
-			append([]string{}, req.Names...), append([]string{}, req.ExceptNames...), statuses, spare, req.Max)
+		rows, err := tx.Query(ctx, names.sql(sqlPrunable), before, int64(from.At), after, maxScanned,
+			append([]string{}, req.Names...), append([]string{}, req.ExceptNames...), statuses, exempt, req.Max)
 		if err != nil {
 			return err
 		}
 		if found.Trees, err = pgx.CollectRows(rows, positionOf); err != nil || len(found.Trees) == req.Max {
 			return err
 		}
-		if rows, err = tx.Query(ctx, names.sql(sqlLookedLast), before, int64(from.At), after, looks-1); err != nil {
+		if rows, err = tx.Query(ctx, names.sql(sqlScannedLast), before, int64(from.At), after, maxScanned-1); err != nil {
 			return err
 		}
 		found.Last, err = pgx.CollectRows(rows, positionOf)
@@ -310,7 +310,7 @@ func positionOf(row pgx.CollectableRow) (p relational.Position, err error) {
 
 // pruneSome removes ended instances with what is below them, except those that were reset meanwhile, or below which one runs.
 func (d deleter) pruneSome(ctx context.Context, keys []provider.UUID) (int64, error) {
-	begun, err := apart(ctx, d.group, "prune", relational.Needs{Keys: keys}, func(t *relational.Tx, r *removal) error {
+	begun, err := doOwnTx(ctx, d.group, "prune", relational.Needs{Keys: keys}, func(t *relational.Tx, r *removal) error {
 		heads, err := headsOf(t, keys)
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@
 // SQL stores share. The second round trip writes what they decided and commits. A call whose instance was locked goes
 // with a later group, and at last waits in a transaction of its own.
 //
-// A process remembers the instances that it changed last, each with the ID of the transaction that wrote its row. If
-// all instances of a group are known, the group is judged at once and takes one round trip. Its statements fail if
+// A process caches the instances that it changed last, each with the ID of the transaction that wrote its row. If
+// all instances of a group are cached, the group is judged at once and takes one round trip. Its statements fail if
 // another transaction wrote one of these rows since, or if the clock is not the storage's. Then the group takes both
 // round trips. Groups of one process do not touch each other's instances. A transaction that holds locks waits for
 // others only in the order of keys and for at most 10 ms, so there is no deadlock.
@@ -22,8 +22,8 @@
 // off within its transaction, and each statement has one plan on each connection.
 //
 // Claims take many items in one round trip, by SKIP LOCKED over narrow partial indexes. A waiting fetch of turns takes
-// what a group makes ready by a statement of that group. Leases use the database's clock_timestamp(). Nothing polls
-// while there is no work. Processes notify each other of their commits by NOTIFY, many commits in one, on a connection
+// what a group makes ready by a statement of that group: its claim is piggybacked. Leases use the database's
+// clock_timestamp(). Nothing polls while there is no work. Processes notify each other of their commits by NOTIFY, many commits in one, on a connection
 // outside of the pool and of all commits. A slow poll makes up for lost notifications. Postgres lets every role of the
 // database send notifications, so each is only a hint to look.
 //

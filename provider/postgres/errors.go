@@ -152,12 +152,12 @@ func (e *needError) kind() bool { return len(e.turns)+len(e.tasks)+len(e.numbers
 // errHeld is returned if another transaction holds what a call needs.
 var errHeld = errors.New("another transaction holds the instance")
 
-// errAlone is returned if a call cannot share its transaction. A group writes nothing before its end. So a refused call
+// errOwnTx is returned if a call cannot share its transaction. A group writes nothing before its end. So a refused call
 // can be rolled back, and no call waits for locks of another one in its group.
-var errAlone = errors.New("the call needs a transaction of its own")
+var errOwnTx = errors.New("the call needs a transaction of its own")
 
 // needsMore reports whether a call could not be judged in a group.
 func needsMore(err error) bool {
 	_, need := errors.AsType[*needError](err)
-	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
+	return need || errors.Is(err, errHeld) || errors.Is(err, errOwnTx)
 }

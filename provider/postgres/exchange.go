@@ -8,7 +8,7 @@ import (
 
 // exchange sends a batch and reads its results in one round trip.
 func (db *database) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) (err error) {
-	if !db.fuses || conn.IsClosed() || ctx.Err() != nil || b.Len() == 0 {
+	if !db.wireProtocol || conn.IsClosed() || ctx.Err() != nil || b.Len() == 0 {
 		return conn.SendBatch(ctx, b).Close()
 	}
 	out, a := outgoingOn(conn), newAnswers(ctx, conn, b.Len())
@@ -24,7 +24,7 @@ func (db *database) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) 
 		if err != nil {
 			return err
 		}
-		a.known = append(a.known, known)
+		a.statements = append(a.statements, known)
 	}
 	if len(out.bytes) > maxOutgoing {
 		return conn.SendBatch(ctx, b).Close() // it reads while it writes

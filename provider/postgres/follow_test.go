@@ -65,7 +65,7 @@ func TestFollowersSeeOtherProcesses(t *testing.T) {
 		req.Wait = 20 * time.Second
 		changed := make(chan time.Time, 1)
 		go func() {
-			<-time.After(600 * time.Millisecond) // the first look is over
+			<-time.After(600 * time.Millisecond) // the first poll is over
 			c.change()
 			changed <- time.Now()
 		}()

@@ -67,7 +67,7 @@ func outsider(t *testing.T, url, schema string) (forge func(provider.Notice)) {
 }
 
 // Postgres requires no right to send a notification. A role that may only connect must not end an activity. Real
-// notices of another process must still be heard.
+// notices of another process must still be received.
 func TestForgedNotificationEndsNothing(t *testing.T) {
 	longtest.Skip(t)
 	url := postgrestest.URL(t)
@@ -125,8 +125,8 @@ func TestForgedNotificationEndsNothing(t *testing.T) {
 		t.Errorf("ended by %v", cause)
 	}
 	if took := time.Since(at); took > 5*time.Second { // a renewal comes after ten
-		t.Errorf("another process's termination was heard after %v", took)
+		t.Errorf("another process's termination was received after %v", took)
 	} else {
-		t.Logf("another process's termination was heard after %v", took)
+		t.Logf("another process's termination was received after %v", took)
 	}
 }

@@ -14,12 +14,12 @@ import (
 type verdict struct {
 	done    []*relational.Member // to be written
 	refused []*relational.Member // each with its error
-	alone   []*relational.Member // they must run alone
+	ownTx   []*relational.Member // each needs a transaction of its own
 	kind    *needError           // one of the kinds that they need
 }
 
-// together runs a group in one transaction. It returns the members that must run alone. All others are done.
-func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alone []*relational.Member) {
+// runGroup runs a group in one transaction. It returns the members that need transactions of their own. All others are done.
+func (g *group) runGroup(pool *pgxpool.Pool, members []*relational.Member) (ownTx []*relational.Member) {
 	ctx := g.db.calling.Context()
 	var needs relational.Needs
 	for _, m := range members {
@@ -32,7 +32,7 @@ func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alon
 	}
 	defer conn.Release()
 	for range maxTries {
-		done, kind := g.warmly(ctx, conn, members, &needs)
+		done, kind := g.tryCached(ctx, conn, members, &needs)
 		if done {
 			return nil
 		}
@@ -44,7 +44,7 @@ func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alon
 	u.single = len(members) == 1
 	if err := u.begin(needs); err != nil {
 		u.rollback()
-		if len(members) > 1 && !lost(err) { // one of them is at fault, which shows when each runs alone
+		if len(members) > 1 && !lost(err) { // one of them is at fault, which shows when each has its own transaction
 			return members
 		}
 		finish(members, err, provider.OutcomeNothing)
@@ -61,11 +61,11 @@ func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alon
 
 // conclude ends the transaction and its members. A refusal may be based on changes of other members. It counts only if
 // those are stored; otherwise the call is judged again.
-func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relational.Member) {
-	if len(v.done) == 0 { // a call that ran alone may have sent some of what it rolls back
+func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (ownTx []*relational.Member) {
+	if len(v.done) == 0 { // a call in its own transaction may have sent some of what it rolls back
 		u.rollback()
 		finishRefused(v.refused)
-		return v.alone
+		return v.ownTx
 	}
 	err := g.commits.end(u, t)
 	outcome := outcomeOf(err)
@@ -73,12 +73,12 @@ func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relatio
 	case err == nil:
 		finishRefused(v.refused)
 	case outcome == provider.OutcomeNothing && !lost(err) && (len(v.done) > 1 || isUnique(err, "") || sqlState(err) == stateLockTimeout):
-		return append(append(v.alone, v.refused...), v.done...)
+		return append(append(v.ownTx, v.refused...), v.done...)
 	default:
-		v.alone = append(v.alone, v.refused...)
+		v.ownTx = append(v.ownTx, v.refused...)
 	}
 	finish(v.done, err, outcome)
-	return v.alone
+	return v.ownTx
 }
 
 // finishRefused ends members with their errors.
@@ -113,7 +113,7 @@ func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, 
 			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
 				v.kind = need
 			}
-			v.alone = append(v.alone, m)
+			v.ownTx = append(v.ownTx, m)
 		case isAnswer(err) || errors.Is(err, errRow):
 			m.Err = failed(m.Op, err, provider.OutcomeNothing)
 			v.refused = append(v.refused, m)
@@ -146,68 +146,68 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 	return err
 }
 
-// warmly runs a group on what this process remembers, in one round trip that is a transaction of its own. It returns
+// tryCached runs a group on cached rows, in one round trip that is a transaction of its own. It returns
 // false if it cannot, or if the storage found that something had changed. Then nothing happened. If it also returns
 // kinds, it may be called again once they are stored.
-func (g *group) warmly(
+func (g *group) tryCached(
 	ctx context.Context, conn *pgxpool.Conn, members []*relational.Member, needs *relational.Needs,
 ) (done bool, kind *needError) {
 	u := g.units.on(ctx, conn.Conn())
-	t, kind := g.recall(u, members)
+	t, kind := g.judgeCached(u, members)
 	if t == nil {
 		return false, kind
 	}
-	knowing := g.commits.boardKnown(u, t)
-	c := g.commits.writeWarm(u, &t.Effects)
-	if knowing != nil { // nothing was left for another claim
-		c.rider = knowing
+	attached := g.commits.attachCached(u, t)
+	c := g.commits.writeCached(u, &t.Effects)
+	if attached != nil { // nothing was left for another claim
+		c.attached = attached
 	}
-	return g.warmed(u, t, members, needs, c), nil
+	return g.finishCached(u, t, members, needs, c), nil
 }
 
-// recall runs the calls of a group on what is remembered. It returns nil if it cannot.
-func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *needError) {
-	known := g.memory
-	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, members) {
+// judgeCached runs the calls of a group on cached rows. It returns nil if it cannot.
+func (g *group) judgeCached(u *unit, members []*relational.Member) (*relational.Tx, *needError) {
+	cache := g.cache
+	if u.now = cache.clock.now(); u.now == 0 || !cache.fill(u, members) {
 		return nil, nil
 	}
 	t := u.tx()
 	u.missing = &needError{}
 	v, err := judge(u, t, members)
-	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
+	if err != nil || len(v.refused)+len(v.ownTx) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
 		return nil, v.kind
 	}
-	u.came = u.ops.messages
+	u.sent = u.ops.messages
 	return t, nil
 }
 
-// warmed ends a group by the result from the storage. It returns false if nothing happened.
-func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, needs *relational.Needs, c warmCommit) (done bool) {
-	err, rider := c.err, c.rider
+// finishCached ends a group by the result from the storage. It returns false if nothing happened.
+func (g *group) finishCached(u *unit, t *relational.Tx, members []*relational.Member, needs *relational.Needs, c cachedCommit) (done bool) {
+	err, attached := c.err, c.attached
 	if err == nil {
-		g.memory.remember(u, t, c.xid, c.claimed)
-		g.commits.done(u, t, rider)
-		rider.alight(true)
+		g.cache.update(u, t, c.xid, c.claimed)
+		g.commits.done(u, t, attached)
+		attached.finish(true)
 		finish(members, nil, provider.OutcomeHappened)
 		return true
 	}
 	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
-		g.commits.fails(t, rider, err, outcome)
+		g.commits.fails(t, attached, err, outcome)
 		finish(members, err, outcome)
 		return true
 	}
-	rider.alight(false)
+	attached.finish(false)
 	if sqlState(err) == stateDivision {
-		g.memory.clock.forget()
+		g.cache.clock.reset()
 	}
-	g.memory.missed(needs, isUnique(err, ""))
+	g.cache.invalidate(needs, isUnique(err, ""))
 	return false
 }
 
-// warmCommit is the result of a warm transaction.
-type warmCommit struct {
-	xid     uint32
-	rider   *parked         // whose claim rode along
-	claimed []provider.Turn // by a statement of its own
-	err     error
+// cachedCommit is the result of a transaction on cached rows.
+type cachedCommit struct {
+	xid      uint32
+	attached *waiter         // whose claim is piggybacked
+	claimed  []provider.Turn // by a statement of its own
+	err      error
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// lead makes the caller of a lone step commit it, if no other call waits. Waking a committer and being woken by it
-// would rouse an idle thread each time. It returns false if that is impossible; then nothing happened.
+// lead makes the caller of a single step commit it, if no other call waits. Waking a committer and being woken by it
+// would wake an idle thread each time. It returns false if that is impossible; then nothing happened.
 func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err error) {
 	l := &leader{g: g, members: []*relational.Member{m}}
-	if !g.db.fuses || !mayBeLone(&m.Needs) || !g.crowd.alone(g.queue, l.members) {
+	if !g.db.wireProtocol || !mayBeSingleStep(&m.Needs) || !g.scheduler.takeSingle(g.queue, l.members) {
 		return false, nil
 	}
-	bounded, cancel := g.db.led(ctx)
+	bounded, cancel := g.db.boundedShort(ctx)
 	defer cancel()
 	step, ok := l.prepare(bounded)
 	if !ok {
 		l.end()
 		return false, nil
 	}
-	if err := g.db.ask(bounded, l.u.conn, step); err != nil {
+	if err := g.db.sendStep(bounded, l.u.conn, step); err != nil {
 		return l.conclude(err), m.Err
 	}
 	err = l.answer.receive(bounded, l.u.conn.PgConn())
@@ -38,19 +38,19 @@ func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err 
 	return true, &provider.Error{Op: m.Op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: ctx.Err()}
 }
 
-// leader is a lone step that its caller commits.
+// leader is a single step that its caller commits.
 type leader struct {
 	g       *group
 	members []*relational.Member
 	conn    *pgxpool.Conn
 	u       *unit
 	t       *relational.Tx
-	made    []provider.UUID
+	created []provider.UUID
 	answer  answer
 }
 
 // prepare builds the statement. It returns false if a committer must take the call.
-func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
+func (l *leader) prepare(ctx context.Context) (step singleStep, ok bool) {
 	var err error
 	if l.conn, err = l.g.db.pool.Acquire(ctx); err != nil {
 		return step, false
@@ -61,12 +61,12 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 		return step, false
 	}
 	l.u = l.g.units.on(ctx, l.conn.Conn())
-	if l.t, _ = l.g.recall(l.u, l.members); l.t == nil {
+	if l.t, _ = l.g.judgeCached(l.u, l.members); l.t == nil {
 		return step, false
 	}
-	if step, ok = l.g.commits.fuse(l.u, &l.t.Effects); ok {
-		l.made = l.g.commits.made(l.u)
-		l.g.commits.hub.MarkAlive(l.made) // before others can end them
+	if step, ok = l.g.commits.oneStatement(l.u, &l.t.Effects); ok {
+		l.created = l.g.commits.created(l.u)
+		l.g.commits.hub.MarkAlive(l.created) // before others can end them
 	}
 	return step, ok
 }
@@ -79,11 +79,11 @@ func (l *leader) follow() {
 }
 
 func (l *leader) conclude(err error) (done bool) {
-	xid, err := l.u.heard(&l.answer, err)
+	xid, err := l.u.takeResult(&l.answer, err)
 	if err != nil {
-		l.g.commits.unmade(l.made)
+		l.g.commits.creationUnknown(l.created)
 	}
-	done = l.g.warmed(l.u, l.t, l.members, &l.members[0].Needs, warmCommit{xid: xid, err: err})
+	done = l.g.finishCached(l.u, l.t, l.members, &l.members[0].Needs, cachedCommit{xid: xid, err: err})
 	l.end()
 	return done
 }
@@ -93,13 +93,13 @@ func (l *leader) end() {
 	if l.conn != nil {
 		l.conn.Release()
 	}
-	l.g.crowd.leave(l.members)
+	l.g.scheduler.release(l.members)
 	if l.g.queue.Len() > 0 {
 		l.g.queue.Wake()
 	}
 }
 
-// Limits of calls that run alone.
+// Limits of calls in transactions of their own.
 const (
 	maxQuick   = 4  // at once, of those that do not wait for locks
 	maxWaiting = 2  // at once, of those that wait for locks
@@ -107,17 +107,17 @@ const (
 	maxTries   = 20 // of a call that finds new needs each time
 )
 
-// byItself runs one call in a transaction of its own: because another transaction holds its instance, because it must
+// runOwnTx runs one call in a transaction of its own: because another transaction holds its instance, because it must
 // read more than its request shows, or because its group failed.
 //
 // At first it retries after a pause, without locks meanwhile. Then it waits for the lock, which nobody can hold for
 // ever without being overtaken. Renewals never wait: see group.
-func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
+func (g *group) runOwnTx(pool *pgxpool.Pool, m *relational.Member) {
 	ctx, cancel := g.db.bounded(g.ctx)
 	defer cancel()
 	for held, more := 0, 0; ; {
 		wait := held > quickTries && len(m.Needs.Peek) == 0
-		outcome, err := g.tryAlone(ctx, pool, m, wait)
+		outcome, err := g.tryOwnTx(ctx, pool, m, wait)
 		switch {
 		case ctx.Err() != nil || more == maxTries:
 		case errors.Is(err, errHeld):
@@ -128,7 +128,7 @@ func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
 			continue
 		case learns(err): // each try stores or reads some kinds
 			continue
-		case needsMore(err) || isUnique(err, "instance_"): // another transaction made it meanwhile, which the call will see now
+		case needsMore(err) || isUnique(err, "instance_"): // another transaction created it meanwhile, which the call will see now
 			more++
 			continue
 		}
@@ -156,8 +156,8 @@ func pause(ctx context.Context, try int) {
 	}
 }
 
-// tryAlone runs a call once. The needs that it turns out to have are kept for the next try.
-func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
+// tryOwnTx runs a call once. The needs that it turns out to have are kept for the next try.
+func (g *group) tryOwnTx(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
 	slots := g.quick
 	if wait {
 		slots = g.waiting
@@ -168,7 +168,7 @@ func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.
 	case <-ctx.Done():
 		return provider.OutcomeNothing, ctx.Err()
 	}
-	outcome, err := g.runAlone(ctx, pool, m, wait)
+	outcome, err := g.commitOwnTx(ctx, pool, m, wait)
 	need, ok := errors.AsType[*needError](err)
 	if !ok {
 		return outcome, err
@@ -179,8 +179,8 @@ func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.
 	return outcome, err
 }
 
-// runAlone is a transaction of one call.
-func (g *group) runAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
+// commitOwnTx is a transaction of one call.
+func (g *group) commitOwnTx(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
 	conn, err := g.kinds.acquire(ctx, pool)
 	if err != nil {
 		return provider.OutcomeNothing, err

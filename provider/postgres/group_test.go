@@ -91,15 +91,15 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 	held := []provider.Instance{create(t, p, "a"), create(t, p, "b")}
 	free := create(t, p, "free")
 	release := []func(){hold(t, p, held[0].Key), hold(t, p, held[1].Key)}
-	p.memory.forget(free.Key) // a group that remembers it would go another way
+	p.cache.remove(free.Key) // a group that has it cached would go another way
 	waits, goes := memberSend(held[0].Key, text("waits")), memberSend(free.Key, text("m"))
 	began := time.Now()
-	if alone := p.group.together(p.db.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > 10*time.Second {
+	if alone := p.group.runGroup(p.db.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > 10*time.Second {
 		t.Fatalf("%d members of a group go by themselves, after %v", len(alone), time.Since(began))
 	}
 	<-goes.Done
 	var waiting sync.WaitGroup
-	for i := range 12 { // more than may run alone at once
+	for i := range 12 { // more than may have their own transactions at once
 		waiting.Go(func() { send(t, p, held[i%2].Key, text("waits")) })
 	}
 	var fastest, slowest time.Duration = time.Hour, 0
@@ -150,7 +150,7 @@ func TestHazard17_CallerThatGivesUp(t *testing.T) {
 	}
 }
 
-// A call that finds in a group that it must run alone does not affect what the others did.
+// A call that finds in a group that it needs its own transaction does not affect what the others did.
 func TestHazard16_CallThatGoesAloneTakesNothingAlong(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")

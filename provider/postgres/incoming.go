@@ -17,17 +17,17 @@ import (
 
 // answers are the results of a batch, in the order of its statements. They implement [pgx.BatchResults].
 type answers struct {
-	ctx   context.Context //nolint:containedctx // one for all messages: exchange has watched the caller's before
-	conn  *pgx.Conn
-	known []*pgconn.StatementDescription
-	next  int
-	rows  incoming // of the statement before
-	err   error    // no later statement has a result
-	ready bool     // the server has sent everything
+	ctx        context.Context //nolint:containedctx // one for all messages: exchange has watched the caller's before
+	conn       *pgx.Conn
+	statements []*pgconn.StatementDescription
+	next       int
+	rows       incoming // of the statement before
+	err        error    // no later statement has a result
+	ready      bool     // the server has sent everything
 }
 
 func newAnswers(ctx context.Context, conn *pgx.Conn, n int) *answers {
-	return &answers{ctx: context.WithoutCancel(ctx), conn: conn, known: make([]*pgconn.StatementDescription, 0, n)}
+	return &answers{ctx: context.WithoutCancel(ctx), conn: conn, statements: make([]*pgconn.StatementDescription, 0, n)}
 }
 
 // receive reads the rows of all statements.
@@ -71,7 +71,7 @@ func (a *answers) message() (pgproto3.BackendMessage, error) {
 
 // open begins the rows of the next statement.
 func (a *answers) open() *incoming {
-	a.rows = incoming{answers: a, fields: a.known[a.next].Fields, closed: a.err != nil}
+	a.rows = incoming{answers: a, fields: a.statements[a.next].Fields, closed: a.err != nil}
 	a.next++
 	return &a.rows
 }

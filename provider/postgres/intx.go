@@ -47,11 +47,11 @@ func (j *joins) inside(tx provider.Tx) relational.Calls {
 // may end the transaction.
 //
 // The transaction may hold a connection of the store's pool, and others like it all the rest. So nothing here takes a
-// connection of that pool. Reads that the transaction must not lock or may not see use the spare one.
+// connection of that pool. Reads that the transaction must not lock or may not see use the reserve pool.
 func (j *joins) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
 	ctx, cancel := j.db.bounded(ctx)
 	defer cancel()
-	if err := j.kinds.refresh(ctx, j.db.spare); err != nil {
+	if err := j.kinds.refresh(ctx, j.db.reserve); err != nil {
 		return failed(m.Op, err, provider.OutcomeNothing)
 	}
 	for more := 0; ; more++ {
@@ -62,7 +62,7 @@ func (j *joins) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error
 			return failed(m.Op, err, provider.OutcomeNothing)
 		}
 		if asks {
-			if err := j.kinds.learn(ctx, j.db.spare, m, need); err != nil {
+			if err := j.kinds.learn(ctx, j.db.reserve, m, need); err != nil {
 				return failed(m.Op, err, provider.OutcomeNothing)
 			}
 		}
@@ -151,7 +151,7 @@ func (j *joins) checkDatabase(t *txn) error {
 }
 
 // relearnDatabase reads again which database is the store's, unless another call did meanwhile. It opens a new
-// connection. All connections of the pool may be held by callers that wait for this, and the spare ones may lead to the
+// connection. All connections of the pool may be held by callers that wait for this, and those of the reserve pool may lead to the
 // server before a fail-over.
 func (j *joins) relearnDatabase(ctx context.Context, there *string) error {
 	select {
@@ -163,7 +163,7 @@ func (j *joins) relearnDatabase(ctx context.Context, there *string) error {
 	if j.kinds.from(there) {
 		return nil
 	}
-	config := j.db.spare.Config()
+	config := j.db.reserve.Config()
 	config.MaxConns = 1
 	fresh, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -183,10 +183,10 @@ const (
 // commit. The server does not report the commit, and a NOTIFY inside of the transactions would make them wait for each
 // other. So one statement checks all of them.
 type pending struct {
-	db    *database
-	wake  *wake
-	ended sync.WaitGroup
-	added chan struct{}
+	db       *database
+	notifier *notifier
+	ended    sync.WaitGroup
+	added    chan struct{}
 
 	mu   sync.Mutex
 	open map[string]*joined // by the ID of the transaction
@@ -198,8 +198,8 @@ type joined struct {
 	fx    relational.Effects
 }
 
-func startPending(db *database, wake *wake) *pending {
-	w := &pending{db: db, wake: wake, added: make(chan struct{}, 1), open: make(map[string]*joined)}
+func startPending(db *database, notifier *notifier) *pending {
+	w := &pending{db: db, notifier: notifier, added: make(chan struct{}, 1), open: make(map[string]*joined)}
 	w.ended.Go(w.watch)
 	return w
 }
@@ -226,25 +226,25 @@ func (w *pending) add(id string, fx relational.Effects) {
 func (w *pending) watch() {
 	timer := time.NewTimer(lastPending)
 	defer timer.Stop()
-	for asked := time.Now(); ; {
+	for checked := time.Now(); ; {
 		ids, wait := w.next()
 		var due <-chan time.Time
 		if len(ids) > 0 {
-			timer.Reset(wait - time.Since(asked)) // even if others are added meanwhile
+			timer.Reset(wait - time.Since(checked)) // even if others are added meanwhile
 			due = timer.C
 		}
 		select {
 		case <-w.added:
 			if len(ids) == 0 {
-				asked = time.Now() // it is not over yet
+				checked = time.Now() // it is not over yet
 			}
 			continue
-		case <-w.wake.ctx.Done():
+		case <-w.notifier.ctx.Done():
 			return
 		case <-due:
 		}
-		asked = time.Now()
-		if err := w.ask(ids); err != nil && w.db.hard.Err() == nil {
+		checked = time.Now()
+		if err := w.check(ids); err != nil && w.db.hard.Err() == nil {
 			w.db.opts.Logger.Debug("perdure postgres: whether callers' transactions are over cannot be asked", "error", err)
 		}
 	}
@@ -268,9 +268,9 @@ const sqlOver = `SELECT id, status FROM unnest($1::text[]) w (id), LATERAL (SELE
 	WHEN id::xid8 < pg_snapshot_xmax(pg_current_snapshot()) THEN pg_xact_status(id::xid8) ELSE 'in progress' END) s (status)
 	WHERE status IS DISTINCT FROM 'in progress'`
 
-// ask finds out which transactions are over. It publishes the effects of those that committed, and of those that the
+// check finds out which transactions are over. It publishes the effects of those that committed, and of those that the
 // server no longer knows.
-func (w *pending) ask(ids []string) error {
+func (w *pending) check(ids []string) error {
 	ctx, cancel := w.db.bounded(context.WithoutCancel(w.db.hard))
 	defer cancel()
 	rows, err := w.db.pool.Query(ctx, sqlOver, ids)
@@ -285,7 +285,7 @@ func (w *pending) ask(ids []string) error {
 		delete(w.open, id)
 		w.mu.Unlock()
 		if status == nil || *status != "aborted" {
-			w.wake.publish(&j.fx, nil)
+			w.notifier.publish(&j.fx, nil)
 		}
 		return nil
 	})

@@ -33,10 +33,10 @@ func TestTransactionsMayHoldTheWholePool(t *testing.T) {
 				t.Fatal(err)
 			}
 			closeAtEnd(t, p)
-			startsOnAll(t, p, "cold", func(int) string { return "orc" })
-			startsOnAll(t, p, "warm", func(int) string { return "orc" })
-			startsOnAll(t, p, "warm, a new name", func(int) string { return "new" })
-			startsOnAll(t, p, "warm, a new name each", func(i int) string { return fmt.Sprint("new ", i) })
+			startsOnAll(t, p, "first starts", func(int) string { return "orc" })
+			startsOnAll(t, p, "later starts", func(int) string { return "orc" })
+			startsOnAll(t, p, "later starts, a new name", func(int) string { return "new" })
+			startsOnAll(t, p, "later starts, a new name each", func(i int) string { return fmt.Sprint("new ", i) })
 			cluster.Stop(t, syscall.SIGINT)
 			cluster.Start(t)
 			shared.Reset() // the program's own connections were closed

@@ -48,16 +48,16 @@ const (
 // janitor mends what correct code never leaves behind: ready times that do not match the inbox, which would make an
 // instance sleep for ever. It counts what it mends.
 type janitor struct {
-	db     *database
-	wake   *wake
-	ctx    context.Context //nolint:containedctx // it ends with the provider
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-	mended atomic.Int64
+	db       *database
+	notifier *notifier
+	ctx      context.Context //nolint:containedctx // it ends with the provider
+	cancel   context.CancelFunc
+	ended    sync.WaitGroup
+	mended   atomic.Int64
 }
 
-func startJanitor(db *database, wake *wake) *janitor {
-	j := &janitor{db: db, wake: wake}
+func startJanitor(db *database, notifier *notifier) *janitor {
+	j := &janitor{db: db, notifier: notifier}
 	j.ctx, j.cancel = context.WithCancel(db.hard)
 	j.ended.Go(j.loop)
 	return j
@@ -155,7 +155,7 @@ func (j *janitor) mend(keys []provider.UUID) error {
 	})
 	if err == nil && mended > 0 {
 		j.mended.Add(mended)
-		j.wake.wakeAll()
+		j.notifier.wakeAll()
 	}
 	return err
 }

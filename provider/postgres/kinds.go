@@ -135,9 +135,9 @@ func (k *kinds) all(need *needError) error {
 	return nil
 }
 
-// hear compares the highest numbers of kinds that a fetch read with those that are known. Another process may have stored
+// observe compares the highest numbers of kinds that a fetch read with those that are known. Another process may have stored
 // newer ones, and its notification may be late or lost. A number below the highest one may still come.
-func (k *kinds) hear(turn, task int64) {
+func (k *kinds) observe(turn, task int64) {
 	if known := k.get(); turn > known.NewestTurn || task > known.NewestTask {
 		k.stale.Store(true)
 	}

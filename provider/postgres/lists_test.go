@@ -21,7 +21,7 @@ func fill(tb testing.TB, p *Provider, all int64) {
 		Recursive: "WITH numbers AS (SELECT n FROM generate_series(0, TOTAL::bigint - 1) n)",
 	}
 	for _, sql := range append(d.Fill(all), "VACUUM ANALYZE perdure.instance", "VACUUM ANALYZE perdure.attribute") {
-		if _, err := p.db.pool.Exec(tb.Context(), p.db.names.here(sql)); err != nil {
+		if _, err := p.db.pool.Exec(tb.Context(), p.db.names.inSchema(sql)); err != nil {
 			tb.Fatal(err)
 		}
 	}

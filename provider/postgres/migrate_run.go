@@ -121,7 +121,7 @@ func (m *migration) connect(ctx context.Context) error {
 
 // patiently runs a part of the migration until it got its locks, or ctx ends. Then the error names who holds them.
 func (m *migration) patiently(ctx context.Context, part func() error) error {
-	told := time.Now()
+	logged := time.Now()
 	var blocked error // why the last attempt that ended before ctx did was in vain
 	for rest := migrateRest; ; {
 		err := part()
@@ -137,8 +137,8 @@ func (m *migration) patiently(ctx context.Context, part func() error) error {
 		if !other {
 			pause, rest = rest, min(2*rest, migrateLongRest)
 		}
-		if ctx.Err() == nil && (!other || time.Since(told) > migrateLongRest) {
-			told = time.Now()
+		if ctx.Err() == nil && (!other || time.Since(logged) > migrateLongRest) {
+			logged = time.Now()
 			m.db.opts.Logger.Warn("perdure postgres: the migration is blocked, retrying", "schema", m.db.opts.Schema, "after", pause,
 				"error", err, "holder", m.holder(ctx))
 		}

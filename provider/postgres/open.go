@@ -36,7 +36,7 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 		return nil, err
 	}
 	if !o.Pooler && !o.unprimed {
-		connector.opened(ctx, &primer{db: p.db, kinds: p.kinds, clock: &p.memory.clock})
+		connector.opened(ctx, &primer{db: p.db, kinds: p.kinds, clock: &p.cache.clock})
 	}
 	return p, nil
 }
@@ -73,19 +73,19 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, connector *connector, o Op
 	return start(db, kinds), nil //nolint:contextcheck // what it starts lives as long as the provider
 }
 
-// sqlSight returns whether the server is a standby, and a table of which policies hide rows from this role, if any.
-const sqlSight = `SELECT pg_is_in_recovery(), (SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+// sqlVisibility returns whether the server is a standby, and a table of which policies hide rows from this role, if any.
+const sqlVisibility = `SELECT pg_is_in_recovery(), (SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = $1 AND c.relkind = 'r' AND row_security_active(c.oid) ORDER BY 1 LIMIT 1)`
 
-// checkSight refuses a store whose rows a policy may hide: it would look empty and healthy. What is switched on later is an
+// checkVisibility refuses a store whose rows a policy may hide: it would look empty and healthy. What is switched on later is an
 // error of each statement, since the sessions of the store have row_security off. A standby only gets a warning, as the server
 // itself refuses all writes.
-func checkSight(ctx context.Context, db *database) error {
+func checkVisibility(ctx context.Context, db *database) error {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
 	var standby bool
 	var table *string
-	if err := db.pool.QueryRow(ctx, sqlSight, db.opts.Schema).Scan(&standby, &table); err != nil {
+	if err := db.pool.QueryRow(ctx, sqlVisibility, db.opts.Schema).Scan(&standby, &table); err != nil {
 		return failed("check what the server shows", err, provider.OutcomeNothing)
 	}
 	if table != nil {
@@ -113,7 +113,7 @@ func prepare(ctx context.Context, db *database, kinds *kinds) error {
 	if err := (migrator{db}).prepareSchema(ctx); err != nil {
 		return err
 	}
-	if err := checkSight(ctx, db); err != nil {
+	if err := checkVisibility(ctx, db); err != nil {
 		return err
 	}
 	return failed("load kinds", kinds.load(ctx, db.pool, nil), provider.OutcomeNothing)

@@ -30,7 +30,7 @@ func TestExecModes(t *testing.T) {
 		}
 		closeAtEnd(t, p)
 		a, b := create(t, p, "a"), create(t, p, "b")
-		for range 2 { // the second time with remembered instances
+		for range 2 { // the second time with cached instances
 			wantErrors(t, grouped(p, memberSend(a.Key, text("m")), memberSend(b.Key, text("m"))), nil, nil)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 
 // outgoing is the buffer of messages to send on a connection. The connection keeps it.
 type outgoing struct {
-	conn  *pgx.Conn
-	known map[string]*pgconn.StatementDescription // statements that the connection has prepared, by their text
-	bytes []byte
+	conn     *pgx.Conn
+	prepared map[string]*pgconn.StatementDescription // statements that the connection has prepared, by their text
+	bytes    []byte
 }
 
 // maxOutgoing is how many bytes a server accepts before its answers are read, and how large a buffer a connection
@@ -31,7 +31,7 @@ func outgoingOn(conn *pgx.Conn) *outgoing {
 	kept := conn.PgConn().CustomData()
 	out, ok := kept[name].(*outgoing)
 	if !ok {
-		out = &outgoing{conn: conn, known: make(map[string]*pgconn.StatementDescription)}
+		out = &outgoing{conn: conn, prepared: make(map[string]*pgconn.StatementDescription)}
 		kept[name] = out
 	}
 	if out.bytes = out.bytes[:0]; cap(out.bytes) > 2*maxOutgoing {
@@ -42,7 +42,7 @@ func outgoingOn(conn *pgx.Conn) *outgoing {
 
 // add adds a prepared statement, with all parameters and columns in the binary format.
 func (o *outgoing) add(sql string, args []any) (*pgconn.StatementDescription, error) {
-	known := o.known[sql]
+	known := o.prepared[sql]
 	if len(args) != len(known.ParamOIDs) {
 		return nil, fmt.Errorf("%d parameters where %d are wanted: %w", len(args), len(known.ParamOIDs), provider.ErrInvalid)
 	}

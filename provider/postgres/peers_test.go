@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
-// With up to twenty busy processes each one hears about a thousand notifications in a second, as with two.
+// With up to twenty busy processes each one receives about a thousand notifications in a second, as with two.
 func TestNotificationsOfManyProcesses(t *testing.T) {
 	longtest.Skip(t)
 	const most = 1100
@@ -16,14 +16,14 @@ func TestNotificationsOfManyProcesses(t *testing.T) {
 		var p peers
 		now := time.Unix(1, 0)
 		for n := range processes - 1 {
-			p.heard(fmt.Sprintf(`{"n":"%016x","t":[1]}`, n), now)
-			p.heard(fmt.Sprintf(`{"n":"%016x","t":[2]}`, n), now)
+			p.observe(fmt.Sprintf(`{"n":"%016x","t":[1]}`, n), now)
+			p.observe(fmt.Sprintf(`{"n":"%016x","t":[2]}`, n), now)
 		}
-		gather := p.gather(now)
+		gather := p.window(now)
 		if rate := time.Duration(processes-1) * time.Second / gather; rate > most || gather < coalesce {
 			t.Errorf("%d processes: each gathers for %v and hears %d notifications in a second", processes, gather, rate)
 		}
-		if after := p.gather(now.Add(recently + 1)); after != coalesce {
+		if after := p.window(now.Add(recently + 1)); after != coalesce {
 			t.Errorf("%d processes: when the others are silent it gathers for %v", processes, after)
 		}
 	}
@@ -35,10 +35,10 @@ func TestNotificationsOfStrangers(t *testing.T) {
 	var p peers
 	now := time.Unix(1, 0)
 	for n := range 100_000 {
-		p.heard(fmt.Sprintf(`{"n":"%016x"`, n), now)
+		p.observe(fmt.Sprintf(`{"n":"%016x"`, n), now)
 	}
-	p.heard("", now)
-	if gather := p.gather(now); len(p.last) > maxPeers || gather > maxCoalesce {
+	p.observe("", now)
+	if gather := p.window(now); len(p.last) > maxPeers || gather > maxCoalesce {
 		t.Errorf("%d processes are counted, notifications are gathered for %v", len(p.last), gather)
 	}
 }

@@ -109,7 +109,7 @@ func TestPoolerThatNobodyToldOfKeepsNoSettings(t *testing.T) {
 	everyCall(t, p)
 	settings := `SELECT current_setting('enable_seqscan') || current_setting('jit') || current_setting('plan_cache_mode')`
 	var want string
-	if err := p.db.spare.QueryRow(t.Context(), settings).Scan(&want); err != nil {
+	if err := p.db.reserve.QueryRow(t.Context(), settings).Scan(&want); err != nil {
 		t.Fatal(err)
 	}
 	for _, conn := range p.db.pool.AcquireAllIdle(t.Context()) {

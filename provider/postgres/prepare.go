@@ -13,7 +13,7 @@ import (
 func (o *outgoing) prepare(ctx context.Context, statements ...string) error {
 	var wanted []string
 	for _, sql := range statements {
-		if o.known[sql] == nil && !slices.Contains(wanted, sql) {
+		if o.prepared[sql] == nil && !slices.Contains(wanted, sql) {
 			wanted = append(wanted, sql)
 		}
 	}
@@ -36,7 +36,7 @@ func (o *outgoing) prepare(ctx context.Context, statements ...string) error {
 			return fmt.Errorf("preparing %.60q: %w", sql, err)
 		}
 		known.Name = nameOf(sql)
-		o.known[sql] = known
+		o.prepared[sql] = known
 	}
 	return pipeline.Close()
 }

@@ -33,15 +33,15 @@ const (
 // presence shows other processes that this one lives, while it holds leases, and ends the leases of dead processes. It
 // renews its row even if only others hold leases, because a process that cannot write must not judge.
 type presence struct {
-	db      *database
-	kinds   *kinds
-	wake    *wake
-	setback *setback
-	process string
-	ctx     context.Context //nolint:containedctx // it ends with the provider
-	cancel  context.CancelFunc
-	ended   sync.WaitGroup
-	poke    chan struct{}
+	db       *database
+	kinds    *kinds
+	notifier *notifier
+	stepBack *stepBack
+	process  string
+	ctx      context.Context //nolint:containedctx // it ends with the provider
+	cancel   context.CancelFunc
+	ended    sync.WaitGroup
+	poke     chan struct{}
 
 	mu     sync.Mutex
 	owners map[string]struct{} // served by this process
@@ -50,15 +50,15 @@ type presence struct {
 	until  time.Time           // when their last lease expires
 
 	writing chan struct{} // a slot for writing the row; it guards the fields below
-	// Used only by the goroutine that attends, except stored.
+	// Used only by the goroutine that checks liveness, except stored.
 	stored      bool          // there may be a row of this process
 	others      bool          // others serve owners
 	first, last provider.Time // of the last series of renewals without a gap; 0: none
 }
 
-func startPresence(db *database, kinds *kinds, wake *wake, setback *setback) *presence {
+func startPresence(db *database, kinds *kinds, notifier *notifier, stepBack *stepBack) *presence {
 	s := &presence{
-		db: db, kinds: kinds, wake: wake, setback: setback, process: wake.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
+		db: db, kinds: kinds, notifier: notifier, stepBack: stepBack, process: notifier.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
 		shown: make(map[string]struct{}), writing: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(db.hard)
@@ -80,7 +80,7 @@ func (s *presence) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), time.Second)
 	defer cancel()
-	if err := s.buryOwn(ctx, owners); err != nil {
+	if err := s.reapOwn(ctx, owners); err != nil {
 		s.db.opts.Logger.Warn("perdure postgres: ending the leases of this process failed, other processes end them later", "error", err)
 	}
 }
@@ -130,7 +130,7 @@ func (s *presence) show(ctx context.Context, owner string, d time.Duration) erro
 	owners := s.serves()
 	s.stored = true
 	at := time.Now()
-	_, err := s.db.spare.Exec(ctx, s.db.names.sql(sqlRenewProcess), s.process, owners)
+	_, err := s.db.reserve.Exec(ctx, s.db.names.sql(sqlRenewProcess), s.process, owners)
 	if err != nil && !permanent(err) {
 		return fmt.Errorf("showing other processes that this one lives: %w", err)
 	}
@@ -175,7 +175,7 @@ func (s *presence) serves() []string {
 func (s *presence) loop() {
 	defer s.leave()
 	for s.ctx.Err() == nil {
-		wait, err := s.attend()
+		wait, err := s.checkLiveness()
 		if err != nil && s.ctx.Err() == nil {
 			s.db.opts.Logger.Warn("perdure postgres: renewing the row of this process failed", "error", err)
 		}
@@ -189,16 +189,16 @@ func (s *presence) loop() {
 	}
 }
 
-// attend renews the row of this process if it is needed, and checks those of the others. It returns when to do so
+// checkLiveness renews the row of this process if it is needed, and checks those of the others. It returns when to do so
 // again.
-func (s *presence) attend() (time.Duration, error) {
+func (s *presence) checkLiveness() (time.Duration, error) {
 	if err := s.write(s.ctx); err != nil {
 		return pulse, err
 	}
 	defer s.written()
 	owners, at := s.serves(), time.Now()
 	renews := len(owners) > 0 || s.others
-	if !renews && !s.stored && !s.wake.parking.awaited() { // a process that takes nothing takes over nothing
+	if !renews && !s.stored && !s.notifier.waiters.awaited() { // a process that takes nothing takes over nothing
 		return pulse, nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 2*pulse)
@@ -211,22 +211,22 @@ func (s *presence) attend() (time.Duration, error) {
 		b.Queue(s.db.names.sql(sqlLeaveProcess), s.process)
 	}
 	var now, oldest, newest provider.Time
-	s.setback.queueNewest(b, &newest)
+	s.stepBack.queueNewest(b, &newest)
 	b.Queue(s.db.names.sql(sqlOtherProcesses), s.process).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &s.others, &oldest) })
 	asked := time.Now()
-	err := s.db.spare.SendBatch(ctx, b).Close()
+	err := s.db.reserve.SendBatch(ctx, b).Close()
 	s.renewed(now, renews && err == nil)
 	if err != nil {
 		return pulse, err
 	}
-	s.setback.reading(now, newest, asked, time.Now())
+	s.stepBack.observe(now, newest, asked, time.Now())
 	s.stored = renews
 	s.names(owners, at)
 	if s.others && !renews {
 		return 0, nil // a process that does not renew its row judges nobody
 	}
 	if limit := s.limit(); oldest <= limit {
-		return pulse, s.burySilent(ctx, limit)
+		return pulse, s.reapSilent(ctx, limit)
 	}
 	if due := oldest.Add(silence).Sub(now); oldest != relational.Never && due > 0 {
 		return min(due+time.Millisecond, pulse), nil
@@ -299,7 +299,7 @@ const (
 		AND i.lease_owner IN (SELECT owner FROM gone) ORDER BY i.key FOR UPDATE SKIP LOCKED)
 	UPDATE perdure.instance i SET lease_until = c.now, fetch_at = CASE WHEN i.fetch_at = i.lease_until THEN c.now ELSE i.fetch_at END
 	FROM held, clock c WHERE i.key = held.key RETURNING i.kind`
-	// Tasks of suspended instances are handled apart. The time of a task counts from now on, and no longer the end of
+	// Tasks of suspended instances are handled by a query of their own. The time of a task counts from now on, and no longer the end of
 	// its lease.
 	sqlEndTasksOf = `,
 	held AS MATERIALIZED (SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (
@@ -317,21 +317,21 @@ const (
 	held AS MATERIALIZED (SELECT s.id FROM perdure.session s WHERE s.owner IN (SELECT owner FROM gone) AND ` + sqlHeld + `
 		ORDER BY s.id FOR UPDATE SKIP LOCKED)
 	UPDATE perdure.session s SET lease_until = c.now FROM held, clock c WHERE s.id = held.id RETURNING 1`
-	sqlStrike = `DELETE FROM perdure.process WHERE renewed_at <= $1 OR id = $2`
+	sqlRemoveProcesses = `DELETE FROM perdure.process WHERE renewed_at <= $1 OR id = $2`
 )
 
-// burySilent ends the leases of processes whose rows were not renewed since limit. A process that was judged wrongly is
+// reapSilent ends the leases of processes whose rows were not renewed since limit. A process that was judged wrongly is
 // safe: its tokens no longer count.
-func (s *presence) burySilent(ctx context.Context, limit provider.Time) error {
-	return s.bury(ctx, sqlSilent, []any{limit}, limit.Add(-silence), "")
+func (s *presence) reapSilent(ctx context.Context, limit provider.Time) error {
+	return s.reapLeases(ctx, sqlSilent, []any{limit}, limit.Add(-silence), "")
 }
 
-// buryOwn ends the leases of owners of this process that its row no longer names.
-func (s *presence) buryOwn(ctx context.Context, owners []string) error {
-	return s.bury(ctx, sqlOwn, []any{owners, s.process}, 0, s.process)
+// reapOwn ends the leases of owners of this process that its row no longer names.
+func (s *presence) reapOwn(ctx context.Context, owners []string) error {
+	return s.reapLeases(ctx, sqlOwn, []any{owners, s.process}, 0, s.process)
 }
 
-func (s *presence) bury(ctx context.Context, gone string, args []any, old provider.Time, process string) error {
+func (s *presence) reapLeases(ctx context.Context, gone string, args []any, old provider.Time, process string) error {
 	fx := relational.NewEffects()
 	fx.Freed = make(map[int64]struct{})
 	b := &pgx.Batch{}
@@ -359,8 +359,8 @@ func (s *presence) bury(ctx context.Context, gone string, args []any, old provid
 		sessions = rows.CommandTag().RowsAffected()
 		return rows.Err()
 	})
-	b.Queue(s.db.names.sql(sqlStrike), old, process)
-	if err := s.db.spare.SendBatch(ctx, b).Close(); err != nil {
+	b.Queue(s.db.names.sql(sqlRemoveProcesses), old, process)
+	if err := s.db.reserve.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("ending leases of owners that are gone: %w", err)
 	}
 	if sessions > 0 { // for fetches that wait for tasks in them
@@ -368,6 +368,6 @@ func (s *presence) bury(ctx context.Context, gone string, args []any, old provid
 			fx.Tasks[kind] = struct{}{}
 		}
 	}
-	s.wake.hint(&fx)
+	s.notifier.hint(&fx)
 	return nil
 }

@@ -43,15 +43,15 @@ func holdLeases(ctx context.Context, url, schema string) error {
 	return p.Close()
 }
 
-// attended returns the presence of a process, attended to by a test.
-type attended struct {
+// manualPresence is the presence of a process whose liveness checks a test makes.
+type manualPresence struct {
 	*presence
 
 	p *Provider
 }
 
 // byHand stops the renewals of a process, so that a test makes them.
-func byHand(t *testing.T, p *Provider) *attended {
+func byHand(t *testing.T, p *Provider) *manualPresence {
 	t.Helper()
 	s := p.presence
 	s.cancel()
@@ -61,22 +61,22 @@ func byHand(t *testing.T, p *Provider) *attended {
 		defer s.leave()
 		<-s.ctx.Done()
 	})
-	return &attended{s, p}
+	return &manualPresence{s, p}
 }
 
-// beat attends once.
-func beat(t *testing.T, s *attended) {
+// beat makes one liveness check.
+func beat(t *testing.T, s *manualPresence) {
 	t.Helper()
-	if _, err := s.attend(); err != nil {
+	if _, err := s.checkLiveness(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // trust lets a process judge as if it had renewed its row for long enough.
-func trust(s *attended) { s.first = s.last.Add(-silence) }
+func trust(s *manualPresence) { s.first = s.last.Add(-silence) }
 
 // silenced makes all processes but one silent for long enough.
-func silenced(t *testing.T, s *attended) {
+func silenced(t *testing.T, s *manualPresence) {
 	t.Helper()
 	exec(t, s.p, `UPDATE perdure.process SET renewed_at = renewed_at - $1 WHERE id <> $2`, silence.Microseconds(), s.process)
 }
@@ -161,7 +161,7 @@ func TestHazard24_KilledNodeLosesItsLeases(t *testing.T) {
 }
 
 // holder is a process that holds a task, and shows it.
-func holder(t *testing.T, p *Provider, owner string) (s *attended, task provider.LeasedTask, token provider.UUID) {
+func holder(t *testing.T, p *Provider, owner string) (s *manualPresence, task provider.LeasedTask, token provider.UUID) {
 	t.Helper()
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	s = byHand(t, other)
@@ -222,7 +222,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 
 	// It could write as little as the others.
 	exec(t, p, `ALTER TABLE perdure.process RENAME TO away`)
-	if _, err := s.attend(); err == nil {
+	if _, err := s.checkLiveness(); err == nil {
 		t.Fatal("no error without the table")
 	}
 	exec(t, p, `ALTER TABLE perdure.away RENAME TO process`)
@@ -258,7 +258,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 func TestHazard24_OwnersInDoubtLive(t *testing.T) {
 	p := store(t)
 	s := byHand(t, p)
-	var all []*attended
+	var all []*manualPresence
 	for _, owner := range []string{"unknown", "both", "dead"} {
 		one, _, _ := holder(t, p, owner)
 		all = append(all, one)
@@ -299,8 +299,8 @@ func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exec(t, p, `SELECT pg_notify($1, '{"n":"end"}')`, p.wake.channel)
-		if !says(t, conn, gone.p.wake.node, func(s *signal) bool { return len(s.Tasks) > 0 }) {
+		exec(t, p, `SELECT pg_notify($1, '{"n":"end"}')`, p.notifier.channel)
+		if !says(t, conn, gone.p.notifier.node, func(s *signal) bool { return len(s.Tasks) > 0 }) {
 			t.Fatal("it has told nobody of its tasks")
 		}
 		n := <-fetched
@@ -326,7 +326,7 @@ func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
 func busy(t *testing.T, conn *pgx.Conn, p *Provider) (stop func()) {
 	t.Helper()
 	for n := range maxPeers {
-		p.wake.peers.heard(fmt.Sprintf(`{"n":"%016x"`, n), time.Now())
+		p.notifier.peers.observe(fmt.Sprintf(`{"n":"%016x"`, n), time.Now())
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
@@ -335,11 +335,11 @@ func busy(t *testing.T, conn *pgx.Conn, p *Provider) (stop func()) {
 		for ctx.Err() == nil {
 			fx := relational.NewEffects()
 			fx.Asks = true
-			p.wake.hint(&fx)
+			p.notifier.hint(&fx)
 			<-tick.C
 		}
 	}()
-	says(t, conn, p.wake.node, func(s *signal) bool { return s.Asks })
+	says(t, conn, p.notifier.node, func(s *signal) bool { return s.Asks })
 	return stop
 }
 
@@ -355,7 +355,7 @@ func fetchTasksLater(t *testing.T, p *Provider) <-chan int {
 		}
 		fetched <- len(res.Tasks)
 	}()
-	awaitDozing(t, p)
+	awaitWaiting(t, p)
 	return fetched
 }
 

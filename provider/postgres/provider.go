@@ -17,13 +17,13 @@ type Provider struct {
 
 	db          *database
 	kinds       *kinds
-	memory      *memory
+	cache       *rowCache
 	hub         *relational.Hub
-	parking     *parking
-	wake        *wake
+	waiters     *waiters
+	notifier    *notifier
 	pending     *pending
 	janitor     *janitor
-	setback     *setback
+	stepBack    *stepBack
 	presence    *presence
 	units       *units
 	commits     *commits
@@ -97,28 +97,28 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 // FetchTurns implements [provider.Provider].
 func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	res, err := p.claims.fetchTurns(ctx, req)
-	p.memory.clock.told(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
 // FetchTasks implements [provider.Provider].
 func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	res, err := p.claims.fetchTasks(ctx, req)
-	p.memory.clock.told(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
 // FetchAsks implements [provider.Asker].
 func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	res, err := p.claims.fetchAsks(ctx, req)
-	p.memory.clock.told(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
 // Ask implements [provider.Asker].
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
 	res, err := p.asks.ask(ctx, req)
-	p.memory.clock.told(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
@@ -130,7 +130,7 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 // List implements [provider.Lister].
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
 	res, err := p.reader.list(ctx, req)
-	p.memory.clock.told(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
@@ -142,14 +142,14 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 // Stats implements [provider.Meter].
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	res, err := p.reader.stats(ctx, req)
-	p.memory.clock.told(res.Now)
+	p.cache.clock.advance(res.Now)
 	return res, err
 }
 
 // Counters implements [provider.Counter].
 func (p *Provider) Counters() provider.Counters {
 	c := p.reader.counters()
-	c.AskLooks = p.asks.looks.Load()
+	c.AskLooks = p.asks.polls.Load()
 	return c
 }
 
@@ -206,20 +206,20 @@ func (p *Provider) Migrate(ctx context.Context) error { return migrator{p.db}.ap
 
 // start makes the parts of a store, each from those that it uses.
 func start(db *database, kinds *kinds) *Provider {
-	p := &Provider{db: db, kinds: kinds, memory: newMemory(), hub: relational.NewHub()}
-	p.parking = newParking(&p.memory.clock)
-	p.wake = startWake(db, kinds, p.hub, p.parking)
-	p.pending = startPending(db, p.wake)
-	p.janitor = startJanitor(db, p.wake)
-	p.setback = startSetback(db, p.janitor, p.wake)
-	p.presence = startPresence(db, kinds, p.wake, p.setback)
-	p.units = newUnits(db, kinds, &p.memory.clock)
-	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, memory: p.memory, wake: p.wake, parking: p.parking, presence: p.presence}
-	p.group = startGroup(db, kinds, p.memory, p.units, p.commits)
+	p := &Provider{db: db, kinds: kinds, cache: newRowCache(), hub: relational.NewHub()}
+	p.waiters = newWaiters(&p.cache.clock)
+	p.notifier = startNotifier(db, kinds, p.hub, p.waiters)
+	p.pending = startPending(db, p.notifier)
+	p.janitor = startJanitor(db, p.notifier)
+	p.stepBack = startStepBack(db, p.janitor, p.notifier)
+	p.presence = startPresence(db, kinds, p.notifier, p.stepBack)
+	p.units = newUnits(db, kinds, &p.cache.clock)
+	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, cache: p.cache, notifier: p.notifier, waiters: p.waiters, presence: p.presence}
+	p.group = startGroup(db, kinds, p.cache, p.units, p.commits)
 	p.Enqueue = p.group.enqueue
-	p.claims = &claims{db: db, kinds: kinds, memory: p.memory, parking: p.parking, presence: p.presence, wake: p.wake, group: p.group}
-	p.asks = &asks{db: db, hub: p.hub, wake: p.wake}
-	p.shared = relational.NewQueries(storage{db, &p.memory.clock}, &db.door, p.hub, p.group.enqueue, 1)
+	p.claims = &claims{db: db, kinds: kinds, cache: p.cache, waiters: p.waiters, presence: p.presence, notifier: p.notifier, group: p.group}
+	p.asks = &asks{db: db, hub: p.hub, notifier: p.notifier}
+	p.shared = relational.NewQueries(storage{db, &p.cache.clock}, &db.door, p.hub, p.group.enqueue, 1)
 	p.reader = &reader{db: db, commits: p.commits, janitor: p.janitor}
 	p.deleter = deleter{group: p.group}
 	p.joins = &joins{db: db, kinds: kinds, units: p.units, pending: p.pending, relearn: make(chan struct{}, 1)}
@@ -238,11 +238,11 @@ func (p *Provider) Close() error {
 		return nil
 	}
 	defer p.db.harden()
-	p.setback.stop()
+	p.stepBack.stop()
 	p.janitor.stop()
 	p.group.stop()
 	p.presence.stop()
-	p.wake.stop()
+	p.notifier.stop()
 	p.pending.stop()
 	p.db.close()
 	return nil

@@ -12,7 +12,7 @@ func TestHazard87_PruneReadsWhatItRemoves(t *testing.T) {
 	const all, some = 24_000, 20
 	p := plansOnce(t)
 	fill(t, p, all)
-	if _, err := p.db.pool.Exec(t.Context(), p.db.names.here(`UPDATE perdure.instance SET parent_key = '00000000-0000-0000-0000-000000000001'
+	if _, err := p.db.pool.Exec(t.Context(), p.db.names.inSchema(`UPDATE perdure.instance SET parent_key = '00000000-0000-0000-0000-000000000001'
 		WHERE status < 3 AND parent_key IS NULL`)); err != nil {
 		t.Fatal(err)
 	}

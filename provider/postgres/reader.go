@@ -66,7 +66,7 @@ func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res prov
 	if all {
 		r.queueCounts(b, &res)
 	} else { // the start that needs what waits may be about to join a caller's transaction, which holds a connection
-		pool = r.db.spare
+		pool = r.db.reserve
 		b.Queue(sqlByIndex)
 		b.Queue("SELECT " + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
 	}

@@ -32,7 +32,7 @@ func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 	if r.bad != nil {
 		return r.bad
 	}
-	return r.rest(relational.InstanceColumnCount, more...)
+	return r.scanRest(relational.InstanceColumnCount, more...)
 }
 
 // instances reads instances with their attributes.

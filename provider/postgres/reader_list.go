@@ -107,17 +107,17 @@ func (l lookup) Places(sql string, args ...any) ([]relational.Position, error) {
 }
 
 // Tally implements [relational.Lookup].
-func (l lookup) Tally(sql string, args ...any) (looked, matched int64, err error) {
+func (l lookup) Tally(sql string, args ...any) (scanned, matched int64, err error) {
 	rows, err := l.query(sql, args)
 	if err != nil {
 		return 0, 0, err
 	}
-	_, err = pgx.ForEachRow(rows, []any{&looked, &matched}, func() error { return nil })
-	return looked, matched, err
+	_, err = pgx.ForEachRow(rows, []any{&scanned, &matched}, func() error { return nil })
+	return scanned, matched, err
 }
 
 func (l lookup) query(sql string, args []any) (pgx.Rows, error) {
-	return l.tx.Query(l.ctx, l.db.names.here(sql), append([]any{pgx.QueryExecModeExec}, args...)...)
+	return l.tx.Query(l.ctx, l.db.names.inSchema(sql), append([]any{pgx.QueryExecModeExec}, args...)...)
 }
 
 // rows reads the rows of a page until they fill it.

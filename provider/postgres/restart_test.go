@@ -32,7 +32,7 @@ type worker struct {
 func TestRestartsUnderLoad(t *testing.T) {
 	longtest.Skip(t)
 	cluster := postgrestest.New(t, "fsync=on")
-	p, parked := opened(t, cluster.URL(), Options{}), opened(t, cluster.URL(), Options{})
+	p, waiting := opened(t, cluster.URL(), Options{}), opened(t, cluster.URL(), Options{})
 	w := &worker{t: t, p: p, done: make(map[provider.UUID]int64)}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -41,7 +41,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 		running.Go(func() { w.run(ctx) })
 	}
 	var fetched atomic.Int64
-	running.Go(func() { fetchAll(ctx, parked, &fetched) })
+	running.Go(func() { fetchAll(ctx, waiting, &fetched) })
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL} {
 		before := w.commits.Load()
 		eventually(t, "there is load", func() bool { return w.commits.Load() > before+20 })
@@ -54,7 +54,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 		eventually(t, "work goes on", func() bool { return w.commits.Load() > before+20 && fetched.Load() > taken })
 		t.Logf("%v: work went on after %v", signal, time.Since(began))
 	}
-	listening(t, parked) // by itself
+	listening(t, waiting) // by itself
 	cancel()
 	running.Wait()
 	t.Logf("%d commits, %d failures with nothing stored, %d unknown", w.commits.Load(), w.nothing.Load(), w.unknown.Load())
@@ -66,7 +66,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 	checkConsistent(t, p)
 }
 
-// fetchAll keeps a fetch parked. It sees failures, and continues.
+// fetchAll keeps a fetch waiting. It sees failures, and continues.
 func fetchAll(ctx context.Context, p *Provider, fetched *atomic.Int64) {
 	for ctx.Err() == nil {
 		req := turnsRequest()

@@ -167,7 +167,7 @@ func TestRoundTripsOfWrites(t *testing.T) {
 	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: token, Owner: "node", Duration: lease}}}
 	commit(t, p, c)
 	event := int64(2)
-	w.costs(t, "lone warm step", 1, func() {
+	w.costs(t, "single cached step", 1, func() {
 		now := get(t, observer, c.Key)
 		next := turn(&now)
 		next.Completes = []provider.TaskCompletion{{EventID: event, Token: token}}
@@ -211,7 +211,7 @@ func TestRoundTripsOfGroups(t *testing.T) {
 		sent.Wait()
 	}
 	var trips, groups int64
-	for range maxRuns { // chance decides which calls run alone, and the first of those prepare their statement
+	for range maxRuns { // chance decides which calls are single steps, and the first of those prepare their statement
 		trips, groups = w.trips.Load(), p.commits.count.Load()
 		burst()
 		trips, groups = w.trips.Load()-trips, p.commits.count.Load()-groups

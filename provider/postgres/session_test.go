@@ -80,7 +80,7 @@ func TestPlacesAreFreedAcrossProcesses(t *testing.T) {
 				got <- time.Now()
 			}
 		}()
-		awaitDozing(t, other)
+		awaitWaiting(t, other)
 		begin := time.Now()
 		parkTask(t, p, req.Token, first.Tasks[0].TaskRef)
 		at, ok := <-got

@@ -17,8 +17,8 @@ import (
 // them.
 var columnwise = regexp.MustCompile(`unnest\((\$\d+::\w+\[\](?:,\s*\$\d+::\w+\[\])+)\)(?:\s+(\w+)\s*\(([^)]*)\))?`)
 
-// rowwise makes a statement index its arrays. unnest stores the rows of each array apart, which costs more than
-// everything else in a lone step.
+// rowwise makes a statement index its arrays. unnest stores the rows of each array separately, which costs more than
+// everything else in a single step.
 func rowwise(statement string) string {
 	return replaceColumns(statement, "(%s)[nth] AS %s", " FROM generate_subscripts(ARRAY, 1) nth")
 }
@@ -31,9 +31,9 @@ var (
 	arrays  = regexp.MustCompile(`(\$\d+::\w+)\[\]`)
 )
 
-// loneRow makes a statement take values in place of arrays. A lone step sends one row of each kind, and arrays of one
+// singleRow makes a statement take values in place of arrays. A single step sends one row of each kind, and arrays of one
 // element cost the server as much as the work on them. A first value of NULL stands for no row.
-func loneRow(statement string) string {
+func singleRow(statement string) string {
 	statement = replaceColumns(statement, "%s AS %s", " WHERE ARRAY IS NOT NULL")
 	statement = amongIt.ReplaceAllString(ofOne.ReplaceAllString(statement, "$1"), "$1")
 	return arrays.ReplaceAllString(lengths.ReplaceAllString(statement, "($1 IS NOT NULL)::int"), "$1")
@@ -62,44 +62,46 @@ func replaceColumns(statement, each, from string) string {
 
 // names puts the schema's name into statements, which are written for the default one.
 type names struct {
-	prefix string
-	mu     sync.RWMutex
-	done   map[string]string // by the original statement
-	alone  map[string]string // the same, for one row
-	steps  map[writes]string // lone steps
+	prefix  string
+	mu      sync.RWMutex
+	done    map[string]string // by the original statement
+	singles map[string]string // the same, for one row
+	steps   map[writes]string // single steps
 }
 
 func newNames(schema string) *names {
 	return &names{
 		prefix: pgx.Identifier{schema}.Sanitize() + ".",
-		done:   make(map[string]string), alone: make(map[string]string), steps: make(map[writes]string),
+		done:   make(map[string]string), singles: make(map[string]string), steps: make(map[writes]string),
 	}
 }
 
 // sql returns a statement for this schema.
-func (n *names) sql(statement string) string { return made(n, n.done, statement, n.rowwise) }
+func (n *names) sql(statement string) string { return buildOnce(n, n.done, statement, n.rowwise) }
 
-// lone returns a statement over arrays rewritten for a single row, with values in place of the arrays.
-func (n *names) lone(statement string) string { return made(n, n.alone, statement, n.loneRow) }
+// single returns a statement over arrays rewritten for a single row, with values in place of the arrays.
+func (n *names) single(statement string) string {
+	return buildOnce(n, n.singles, statement, n.singleRow)
+}
 
-func (n *names) rowwise(statement string) string { return rowwise(n.here(statement)) }
+func (n *names) rowwise(statement string) string { return rowwise(n.inSchema(statement)) }
 
-func (n *names) loneRow(statement string) string { return loneRow(n.here(statement)) }
+func (n *names) singleRow(statement string) string { return singleRow(n.inSchema(statement)) }
 
-func (n *names) here(statement string) string {
+func (n *names) inSchema(statement string) string {
 	return strings.ReplaceAll(relational.Variant(statement, false), defaultSchema+".", n.prefix)
 }
 
 // over returns a statement over arrays for a number of rows.
 func (n *names) over(statement string, rows int) string {
 	if rows == 1 {
-		return n.lone(statement)
+		return n.single(statement)
 	}
 	return n.sql(statement)
 }
 
-// made returns a statement as form builds it, which happens once.
-func made[Key comparable](n *names, done map[Key]string, key Key, form func(Key) string) string {
+// buildOnce returns a statement as form builds it, which happens once.
+func buildOnce[Key comparable](n *names, done map[Key]string, key Key, form func(Key) string) string {
 	n.mu.RLock()
 	s, ok := done[key]
 	n.mu.RUnlock()
@@ -140,13 +142,13 @@ func into(u *provider.UUID) *target { return (*target)(u) }
 
 // columns collects the arguments of a statement over arrays, column by column.
 type columns struct {
-	args []any
-	lone bool // there is one row, and its values are not in arrays
+	args   []any
+	single bool // there is one row, and its values are not in arrays
 }
 
 // column adds a column: the value of each row.
 func column[Row, T any](c *columns, rows []Row, value func(*Row) T) {
-	if c.lone {
+	if c.single {
 		c.args = append(c.args, value(&rows[0]))
 		return
 	}

@@ -61,7 +61,7 @@ func (s storage) PollFailed(err error) {
 func (s storage) Now() provider.Time { return s.clock.latest() }
 
 // ObserveTime implements [relational.Storage].
-func (s storage) ObserveTime(now provider.Time) { s.clock.told(now) }
+func (s storage) ObserveTime(now provider.Time) { s.clock.advance(now) }
 
 // queries are shared statements on a connection.
 type queries struct {
@@ -220,8 +220,8 @@ func (r *row) Fault() error {
 	return err
 }
 
-// rest scans the columns from first on.
-func (r *row) rest(first int, into ...any) error {
+// scanRest scans the columns from first on.
+func (r *row) scanRest(first int, into ...any) error {
 	for i, to := range into {
 		field, v := &r.fields[first+i], r.values[first+i]
 		if r.binary(first+i) && read(field.DataTypeOID, v, to) {

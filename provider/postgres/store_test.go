@@ -221,8 +221,8 @@ func memberCreate(req provider.CreateRequest) *relational.Member {
 // grouped runs members in one transaction, and alone those that it could not take. It returns their errors.
 func grouped(p *Provider, members ...*relational.Member) []error {
 	var alone sync.WaitGroup
-	for _, m := range p.group.together(p.db.pool, members) {
-		alone.Go(func() { p.group.byItself(p.db.pool, m) })
+	for _, m := range p.group.runGroup(p.db.pool, members) {
+		alone.Go(func() { p.group.runOwnTx(p.db.pool, m) })
 	}
 	alone.Wait()
 	errs := make([]error, len(members))

@@ -107,7 +107,7 @@ func (m *mob) act(ctx context.Context, p *Provider, r *rand.Rand) {
 		_, err := p.Delete(ctx, provider.DeleteRequest{Key: m.some(r), Force: true})
 		m.answered("delete", err)
 	case n < 87:
-		m.letters(ctx, p)
+		m.deadLetters(ctx, p)
 	case n < 88:
 		_, err := p.Prune(ctx, provider.PruneRequest{Max: 3})
 		m.answered("prune", err)
@@ -248,8 +248,8 @@ func (m *mob) steer(ctx context.Context, p *Provider, r *rand.Rand) {
 	m.answered(fmt.Sprint("steer ", req.Action), err)
 }
 
-// letters redrives some dead letters and discards the others.
-func (m *mob) letters(ctx context.Context, p *Provider) {
+// deadLetters redrives some dead letters and discards the others.
+func (m *mob) deadLetters(ctx context.Context, p *Provider) {
 	res, err := p.DeadLetters(ctx, provider.DeadLettersRequest{Max: 6})
 	m.answered("letters", err)
 	for i := range res.Letters {

@@ -24,8 +24,8 @@ type unit struct {
 
 	view    relational.Tx        // the view that calls have
 	effects relational.Effects   // of the member that runs
-	came    []messageRow         // messages that were sent
-	news    []*provider.Instance // instances that calls of this process wait for
+	sent    []messageRow         // messages that were sent
+	watched []*provider.Instance // instances that calls of this process wait for
 }
 
 var (
@@ -53,7 +53,7 @@ func (us *units) on(ctx context.Context, conn *pgx.Conn) *unit {
 		txn: txn{db: us.db, kinds: us.kinds, clock: us.clock, ctx: ctx, conn: conn},
 		instanceRows: instanceRows{
 			rows: make(map[provider.UUID]*stored), own: make(map[provider.UUID]*ownRow), ids: make(map[string]provider.UUID),
-			held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}), recalled: make(map[provider.UUID]*memo),
+			held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}), cached: make(map[provider.UUID]*cachedRow),
 			wrote: make(map[provider.UUID]struct{}), described: make(map[provider.UUID]bool),
 		},
 		inboxRows: inboxRows{inbox: make(map[provider.UUID]*inbox)},
@@ -90,12 +90,12 @@ func (u *unit) begin(needs relational.Needs) error {
 		u.queueTurns(b, needs.Lanes)
 	}
 	if len(needs.Inbox) > 0 {
-		u.queueLook(b, &needs)
+		u.queueInbox(b, &needs)
 	}
 	if err := u.exchange(b); err != nil {
 		return err
 	}
-	u.clock.heard(u.now)
+	u.clock.observe(u.now)
 	return nil
 }
 
@@ -195,21 +195,21 @@ func (u *unit) ownInstance(key provider.UUID) *provider.Instance {
 	return in
 }
 
-// waiting returns the known messages of an inbox: what this process remembers, and what came with the group.
-func (u *unit) waiting(h *relational.Head, came []messageRow) (list []provider.Message) {
+// waiting returns the known messages of an inbox: what this process caches, and what came with the group.
+func (u *unit) waiting(h *relational.Head, sent []messageRow) (list []provider.Message) {
 	removed := map[int64]struct{}{}
 	if box := u.inbox[h.Key]; box != nil {
 		removed = box.removed
 	}
-	if was := u.recalled[h.Key]; was != nil {
+	if was := u.cached[h.Key]; was != nil {
 		for _, m := range was.waiting {
 			if _, gone := removed[m.ID]; !gone {
 				list = append(list, m)
 			}
 		}
 	}
-	for i := range came {
-		m := &came[i]
+	for i := range sent {
+		m := &sent[i]
 		if _, gone := removed[m.ID]; !gone && m.key == h.Key {
 			list = append(list, provider.Message{
 				ID: m.ID, Kind: m.Kind, Execution: m.Execution, EventID: m.EventID, Timer: m.Timer, VisibleAt: m.VisibleAt, Payload: m.Payload,
@@ -222,12 +222,12 @@ func (u *unit) waiting(h *relational.Head, came []messageRow) (list []provider.M
 	return list
 }
 
-// remembered returns what is kept of them for the next claim, after the current turn.
-func (u *unit) remembered(h *relational.Head) []provider.Message {
-	if h.LeaseUntil == 0 || h.Inbox == 0 || h.Inbox > maxWarmMessages || h.InboxBytes > maxWarmBytes {
+// cacheableMessages returns what is kept of them for the next claim, after the current turn.
+func (u *unit) cacheableMessages(h *relational.Head) []provider.Message {
+	if h.LeaseUntil == 0 || h.Inbox == 0 || h.Inbox > maxCachedMessages || h.InboxBytes > maxCachedBytes {
 		return nil
 	}
-	list := u.waiting(h, u.came)
+	list := u.waiting(h, u.sent)
 	for i := range list {
 		list[i].Payload = slices.Clone(list[i].Payload)
 	}

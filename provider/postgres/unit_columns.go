@@ -50,7 +50,7 @@ func split[Row any](rows []Row, first func(*Row) bool) (yes, no []Row) {
 	return yes, no
 }
 
-func fillEaten(c *columns, rows []messageRef) {
+func fillConsumed(c *columns, rows []messageRef) {
 	column(c, rows, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
 	column(c, rows, func(r *messageRef) int64 { return r.id })
 }
@@ -61,7 +61,7 @@ func fillEnded(c *columns, rows []endedTask) {
 	column(c, rows, func(r *endedTask) int64 { return r.EventID })
 }
 
-// fillHeld fills in the tasks that must be held as this process remembers.
+// fillHeld fills in the tasks that must be held as this process has them cached.
 func fillHeld(c *columns, rows []endedTask) {
 	fillEnded(c, rows)
 	column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
@@ -131,7 +131,7 @@ func fillBytes(c *columns, rows []keyBytes) {
 	column(c, rows, func(r *keyBytes) []byte { return r.data })
 }
 
-func fillAsTheyWere(c *columns, rows []relational.Head, known map[provider.UUID]*memo) {
+func fillAsTheyWere(c *columns, rows []relational.Head, known map[provider.UUID]*cachedRow) {
 	column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
 	// A server that lost transactions, such as a copy that replaced it, gives their IDs again.
 	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(known[h.Key].Version) })

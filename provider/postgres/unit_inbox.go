@@ -30,7 +30,7 @@ type inbox struct {
 
 const (
 	// The first messages of each inbox, the named ones, and timers, all without payloads.
-	sqlLook = `SELECT i.key, i.visible_at, i.id, coalesce(octet_length(i.payload), 0), i.timer, i.execution, i.event_id, true
+	sqlInboxMessages = `SELECT i.key, i.visible_at, i.id, coalesce(octet_length(i.payload), 0), i.timer, i.execution, i.event_id, true
 	FROM unnest($1::uuid[]) w (key) CROSS JOIN LATERAL (SELECT * FROM perdure.inbox m WHERE m.key = w.key
 		ORDER BY m.visible_at, m.id LIMIT $2) i
 	UNION ALL SELECT i.key, i.visible_at, i.id, coalesce(octet_length(i.payload), 0), i.timer, i.execution, i.event_id, false
@@ -42,20 +42,20 @@ const (
 		AND m.timer OFFSET 0) i`
 )
 
-// queueLook reads the places of messages.
-func (r *inboxRows) queueLook(b *pgx.Batch, needs *relational.Needs) {
+// queueInbox reads the places of messages.
+func (r *inboxRows) queueInbox(b *pgx.Batch, needs *relational.Needs) {
 	var keys []provider.UUID
 	var named []messageRef
 	first := len(needs.Timers)
-	for _, look := range needs.Inbox {
-		if r.inbox[look.Key] == nil { // two calls may read one inbox
-			keys = append(keys, look.Key)
+	for _, need := range needs.Inbox {
+		if r.inbox[need.Key] == nil { // two calls may read one inbox
+			keys = append(keys, need.Key)
 		}
-		first = max(first, look.First+len(look.Named)+len(needs.Timers))
-		for _, id := range look.Named {
-			named = append(named, messageRef{look.Key, id})
+		first = max(first, need.First+len(need.Named)+len(needs.Timers))
+		for _, id := range need.Named {
+			named = append(named, messageRef{need.Key, id})
 		}
-		r.inbox[look.Key] = &inbox{}
+		r.inbox[need.Key] = &inbox{}
 	}
 	c := &columns{args: []any{uuids(keys), first}}
 	column(c, named, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
@@ -63,7 +63,7 @@ func (r *inboxRows) queueLook(b *pgx.Batch, needs *relational.Needs) {
 	column(c, needs.Timers, func(r *provider.TaskRef) pgtype.UUID { return uuid(r.Key) })
 	column(c, needs.Timers, func(r *provider.TaskRef) int64 { return r.Execution })
 	column(c, needs.Timers, func(r *provider.TaskRef) int64 { return r.EventID })
-	b.Queue(r.t.db.names.sql(sqlLook), c.args...).Query(func(rows pgx.Rows) error {
+	b.Queue(r.t.db.names.sql(sqlInboxMessages), c.args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var key provider.UUID
 			var w relational.Waiting
@@ -92,8 +92,8 @@ func (r *inboxRows) queueLook(b *pgx.Batch, needs *relational.Needs) {
 }
 
 // settle sorts what was read, each message once.
-func (b *inbox) settle(asked int) {
-	b.complete = b.first < asked
+func (b *inbox) settle(requested int) {
+	b.complete = b.first < requested
 	slices.SortFunc(b.list, func(a, b relational.Waiting) int {
 		return cmp.Or(cmp.Compare(a.VisibleAt, b.VisibleAt), cmp.Compare(a.ID, b.ID))
 	})
@@ -248,13 +248,13 @@ func (b *inbox) note(event, id int64) {
 // RemoveMessages implements [relational.Rows].
 func (r *inboxRows) RemoveMessages(key provider.UUID, meal relational.Consumed) error {
 	for _, place := range meal.Places {
-		r.eat(key, place.ID)
+		r.consume(key, place.ID)
 	}
 	return nil
 }
 
-func (r *inboxRows) eat(key provider.UUID, id int64) {
-	r.t.ops.eaten = append(r.t.ops.eaten, messageRef{key, id})
+func (r *inboxRows) consume(key provider.UUID, id int64) {
+	r.t.ops.consumed = append(r.t.ops.consumed, messageRef{key, id})
 	box := r.inbox[key]
 	if box == nil {
 		return
@@ -280,7 +280,7 @@ func (r *inboxRows) RemoveTimer(key provider.UUID, _, event int64) (bytes int64,
 		return 0, false, nil
 	}
 	i := slices.IndexFunc(box.list, func(w relational.Waiting) bool { return w.ID == id })
-	r.eat(key, id)
+	r.consume(key, id)
 	return box.list[i].Bytes, true, nil
 }
 
@@ -307,7 +307,7 @@ func (r *inboxRows) RemoveTimers(key provider.UUID, execution int64) error {
 
 // DeadLetterInbox implements [relational.Rows].
 func (r *inboxRows) DeadLetterInbox(h *relational.Head, reason string, now provider.Time) error {
-	r.t.ops.letters = append(r.t.ops.letters, inboxLetter{h.Key, h.ID, reason, now})
+	r.t.ops.inboxDeadLetters = append(r.t.ops.inboxDeadLetters, inboxDeadLetter{h.Key, h.ID, reason, now})
 	return nil
 }
 
@@ -319,15 +319,15 @@ func (b *inbox) copied() *inbox {
 // noMessages is an empty inbox. It is never changed.
 var noMessages = &inbox{complete: true} //nolint:gochecknoglobals // constant
 
-// left returns the remaining messages, nil if they are not known.
-func (b *inbox) left(h *relational.Head) *inbox {
+// remaining returns the messages that are left, nil if they are not known.
+func (b *inbox) remaining(h *relational.Head) *inbox {
 	if h.Inbox == 0 {
 		return noMessages
 	}
 	if b == nil || !b.complete {
 		return nil
 	}
-	if len(b.removed) == 0 && int64(len(b.list)) == h.Inbox && len(b.list) <= maxWarmInbox {
+	if len(b.removed) == 0 && int64(len(b.list)) == h.Inbox && len(b.list) <= maxCachedInbox {
 		return b
 	}
 	kept := &inbox{complete: true}
@@ -341,7 +341,7 @@ func (b *inbox) left(h *relational.Head) *inbox {
 			kept.note(event, id)
 		}
 	}
-	if int64(len(kept.list)) != h.Inbox || len(kept.list) > maxWarmInbox {
+	if int64(len(kept.list)) != h.Inbox || len(kept.list) > maxCachedInbox {
 		return nil
 	}
 	return kept

@@ -12,14 +12,14 @@ import (
 const (
 	sqlStoredColumns = sqlHeadColumns + `, i.request_id, i.current`
 	// Rows are locked one after the other, in the order of their keys. Rows that others hold are returned as held.
-	sqlLock = `SELECT w.key, NULL::text, ` + sqlNow + `, ` + sqlThere + `, ` + sqlStoredColumns + `
+	sqlLock = `SELECT w.key, NULL::text, ` + sqlNow + `, ` + sqlExists + `, ` + sqlStoredColumns + `
 	FROM (SELECT key FROM unnest($1::uuid[]) k (key) ORDER BY key) w` + sqlEachLocked
-	sqlLockIDs = `SELECT w.key, w.id, ` + sqlNow + `, ` + sqlThere + `, ` + sqlStoredColumns + `
+	sqlLockIDs = `SELECT w.key, w.id, ` + sqlNow + `, ` + sqlExists + `, ` + sqlStoredColumns + `
 	FROM (SELECT key, NULL::text AS id FROM unnest($1::uuid[]) k (key)
 		UNION ALL SELECT f.key, n.id FROM unnest($2::text[]) n (id)
 		CROSS JOIN LATERAL (SELECT key FROM perdure.instance WHERE id = n.id AND current OFFSET 0) f ORDER BY key) w` + sqlEachLocked
 	// Not EXISTS, which the planner may look up in a hash of the whole table where it has no statistics.
-	sqlThere      = `i.key IS NOT NULL OR coalesce((SELECT true FROM perdure.instance x WHERE x.key = w.key), false)`
+	sqlExists     = `i.key IS NOT NULL OR coalesce((SELECT true FROM perdure.instance x WHERE x.key = w.key), false)`
 	sqlEachLocked = ` LEFT JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key FOR UPDATE`
 	sqlLocked     = `) i ON true`
 	sqlSkip       = ` SKIP LOCKED`
@@ -34,7 +34,7 @@ type instanceRows struct {
 	ids       map[string]provider.UUID
 	held      map[provider.UUID]struct{} // by another transaction
 	heldID    map[string]struct{}
-	recalled  map[provider.UUID]*memo // the rows that this process knew without reading
+	cached    map[provider.UUID]*cachedRow // the rows that this process knew without reading
 	wrote     map[provider.UUID]struct{}
 	described map[provider.UUID]bool // more than the head of the row has changed
 }
@@ -195,7 +195,7 @@ func (r *instanceRows) Attached(parent provider.UUID) ([]provider.UUID, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.known(rows)
+	return r.readWanted(rows)
 }
 
 // TurnsOf implements [relational.Rows].
@@ -204,11 +204,11 @@ func (r *instanceRows) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.known(rows)
+	return r.readWanted(rows)
 }
 
-// known reads a column of keys of instances that are wanted next, and requests all of them at once.
-func (r *instanceRows) known(rows pgx.Rows) ([]provider.UUID, error) {
+// readWanted reads a column of keys of instances that are wanted next, and requests all of them at once.
+func (r *instanceRows) readWanted(rows pgx.Rows) ([]provider.UUID, error) {
 	keys, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (key provider.UUID, err error) {
 		return key, r.Scan(into(&key))
 	})

@@ -41,7 +41,7 @@ func (r *inboxRows) SetRequests(key provider.UUID, requests []string) error {
 	return err
 }
 
-// MoveMessages implements [relational.Rows]. The reset that moves them describes the instance, so that nobody remembers them.
+// MoveMessages implements [relational.Rows]. The reset that moves them describes the instance, so that nobody caches them.
 func (r *inboxRows) MoveMessages(h *relational.Head, event, from, to int64) (int64, error) {
 	return r.t.change(sqlMoveMessages, to, uuid(h.Key), from, event)
 }

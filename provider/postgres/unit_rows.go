@@ -121,7 +121,7 @@ func (r *sessionRows) ExtendSessions(owner string, lease time.Duration) (int, er
 // task of an instance that ends, ends when it is idle.
 func (r *sessionRows) LeaveSessions(key provider.UUID) error {
 	if r.t.single || r.t.kinds.get().Sessions() || r.t.kinds.stale.Load() {
-		r.t.ops.left = append(r.t.ops.left, key)
+		r.t.ops.leaveSessions = append(r.t.ops.leaveSessions, key)
 	}
 	return nil
 }

@@ -27,10 +27,10 @@ const (
 	FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
 	$11::bigint[], $12::bigint[], $13::text[], $14::bigint[], $15::bigint[])
 	n (key, id, kind, version, length, bytes, request_id, at, ready_at, inbox, inbox_bytes, next, owner, until, fetch_at)`
-	sqlEat = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, id) WHERE i.key = ANY(ARRAY[w.key]) AND i.id = w.id`
+	sqlDeleteConsumed = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, id) WHERE i.key = ANY(ARRAY[w.key]) AND i.id = w.id`
 	// The payload of a task goes into the dead letters within the database.
-	sqlEachTask  = `t.key = ANY(ARRAY[w.key]) AND t.execution = w.execution AND t.event_id = w.event_id`
-	sqlBuryTasks = `INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority,
+	sqlEachTask        = `t.key = ANY(ARRAY[w.key]) AND t.execution = w.execution AND t.event_id = w.event_id`
+	sqlDeadLetterTasks = `INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority,
 	reason, at, payload, fairness_key, session, limit_key) SELECT true, t.key, w.instance, t.execution, t.event_id, 0, false, w.queue, w.name,
 	w.priority, w.reason, w.at, t.payload, t.fairness_key, t.session, t.limit_key
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::bigint[])
@@ -48,7 +48,7 @@ const (
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::boolean[], $6::bigint[], $7::bigint[], $8::bytea[])`
 	sqlNoTimers = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
 	WHERE i.key = ANY(ARRAY[w.key]) AND i.execution = w.execution AND i.timer`
-	sqlBuryInbox = `WITH gone AS (DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[])
+	sqlDeadLetterInbox = `WITH gone AS (DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[])
 	w (key, instance, reason, at) WHERE i.key = ANY(ARRAY[w.key]) RETURNING i.*, w.instance, w.reason, w.at)
 	INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason, at, payload)
 	SELECT false, key, instance, execution, event_id, kind, timer, '', '', 0, reason, at, payload FROM gone ORDER BY key, visible_at, id`
@@ -91,7 +91,7 @@ func put[Row any](s sender, sql string, list []Row, fill func(*columns, []Row)) 
 	if len(list) == 0 {
 		return
 	}
-	c := &columns{lone: len(list) == 1}
+	c := &columns{single: len(list) == 1}
 	fill(c, list)
 	s.batch.Queue(s.names.over(sql, len(list)), c.args...)
 }
@@ -137,17 +137,17 @@ func (s sender) instances(rows []newInstance) (heads []relational.Head) {
 	return heads
 }
 
-func (s sender) buriedTasks(rows []taskLetter) {
-	put(s, sqlBuryTasks, rows, func(c *columns, rows []taskLetter) {
-		column(c, rows, func(r *taskLetter) pgtype.UUID { return uuid(r.ref.Key) })
-		column(c, rows, func(r *taskLetter) int64 { return r.ref.Execution })
-		column(c, rows, func(r *taskLetter) int64 { return r.ref.EventID })
-		column(c, rows, func(r *taskLetter) string { return r.instance })
-		column(c, rows, func(r *taskLetter) string { return r.kind.Queue })
-		column(c, rows, func(r *taskLetter) string { return r.kind.Name })
-		column(c, rows, func(r *taskLetter) int64 { return r.kind.Priority })
-		column(c, rows, func(r *taskLetter) string { return r.reason })
-		column(c, rows, func(r *taskLetter) int64 { return int64(r.at) })
+func (s sender) taskDeadLetters(rows []taskDeadLetter) {
+	put(s, sqlDeadLetterTasks, rows, func(c *columns, rows []taskDeadLetter) {
+		column(c, rows, func(r *taskDeadLetter) pgtype.UUID { return uuid(r.ref.Key) })
+		column(c, rows, func(r *taskDeadLetter) int64 { return r.ref.Execution })
+		column(c, rows, func(r *taskDeadLetter) int64 { return r.ref.EventID })
+		column(c, rows, func(r *taskDeadLetter) string { return r.instance })
+		column(c, rows, func(r *taskDeadLetter) string { return r.kind.Queue })
+		column(c, rows, func(r *taskDeadLetter) string { return r.kind.Name })
+		column(c, rows, func(r *taskDeadLetter) int64 { return r.kind.Priority })
+		column(c, rows, func(r *taskDeadLetter) string { return r.reason })
+		column(c, rows, func(r *taskDeadLetter) int64 { return int64(r.at) })
 	})
 }
 

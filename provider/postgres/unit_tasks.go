@@ -119,7 +119,7 @@ func (r *taskRows) AddTask(task *relational.Task, stored *provider.NewTask) erro
 	}
 	leaseEnds(task)
 	r.t.ops.tasks = append(r.t.ops.tasks, newTask{*task, stored, r.t.now})
-	r.remember(task.TaskRef, task)
+	r.setTask(task.TaskRef, task)
 	if task.Rank != 0 {
 		r.takeTurn(relational.Lane{Queue: stored.Queue, Key: stored.FairnessKey}, task)
 	}
@@ -142,12 +142,12 @@ func leaseEnds(task *relational.Task) {
 func (r *taskRows) StoreTask(task *relational.Task, details []byte) error {
 	leaseEnds(task)
 	r.t.ops.changed = append(r.t.ops.changed, changedTask{*task, details})
-	r.remember(task.TaskRef, task)
+	r.setTask(task.TaskRef, task)
 	return nil
 }
 
-// remember records the new state of a task.
-func (r *taskRows) remember(ref provider.TaskRef, task *relational.Task) {
+// setTask records the new state of a task.
+func (r *taskRows) setTask(ref provider.TaskRef, task *relational.Task) {
 	before, known := r.tasks[ref]
 	r.tasks[ref] = task
 	r.t.ops.later(func() {
@@ -165,7 +165,7 @@ func (r *taskRows) RemoveTask(ref provider.TaskRef) error {
 		ended.token = task.Token
 	}
 	r.t.ops.ended = append(r.t.ops.ended, ended)
-	r.remember(ref, nil)
+	r.setTask(ref, nil)
 	return nil
 }
 
@@ -233,7 +233,7 @@ func (r *taskRows) DeadLetterTask(task *relational.Task, instanceID, reason stri
 	if !known {
 		return &needError{numbers: []int64{task.Kind}}
 	}
-	r.t.ops.buried = append(r.t.ops.buried, taskLetter{ref: task.TaskRef, kind: kind, instance: instanceID, reason: reason, at: now})
+	r.t.ops.taskDeadLetters = append(r.t.ops.taskDeadLetters, taskDeadLetter{ref: task.TaskRef, kind: kind, instance: instanceID, reason: reason, at: now})
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (t *txn) exchange(b *pgx.Batch) error {
 // send sends the deferred writes, without the end of the transaction.
 func (t *txn) send() error {
 	if !t.single {
-		return errAlone
+		return errOwnTx
 	}
 	b := &pgx.Batch{}
 	t.queueOps(b)
@@ -116,7 +116,7 @@ func (t *txn) queueNoTasks(b *pgx.Batch, refs []executionRef) {
 	if len(refs) == 0 {
 		return
 	}
-	c := &columns{lone: len(refs) == 1}
+	c := &columns{single: len(refs) == 1}
 	fillExecutions(c, refs)
 	t.queueTasksOff(b, t.db.names.over(sqlNoTasks, len(refs)), c.args...)
 }
@@ -146,24 +146,24 @@ func (t *txn) free(kind int64) {
 	t.freed[kind] = struct{}{}
 }
 
-// commitFused runs a lone step.
-func (t *txn) commitFused(step loneStep) (xid uint32, err error) {
+// commitStep runs a single step.
+func (t *txn) commitStep(step singleStep) (xid uint32, err error) {
 	var a answer
-	if err = t.db.ask(t.ctx, t.conn, step); err == nil {
+	if err = t.db.sendStep(t.ctx, t.conn, step); err == nil {
 		err = a.receive(t.ctx, t.conn.PgConn())
 	}
-	return t.heard(&a, err)
+	return t.takeResult(&a, err)
 }
 
-// heard takes over what the storage returned.
-func (t *txn) heard(a *answer, err error) (xid uint32, _ error) {
+// takeResult takes over what the storage returned.
+func (t *txn) takeResult(a *answer, err error) (xid uint32, _ error) {
 	if useless(err) {
 		_ = t.conn.Close(t.ctx) // the connection is closed in any case
 	}
 	if err != nil {
 		return 0, err
 	}
-	t.clock.heard(a.now)
+	t.clock.observe(a.now)
 	for _, kind := range a.freed {
 		t.free(kind)
 	}
@@ -189,19 +189,19 @@ func (t *txn) queueOps(b *pgx.Batch) {
 		b.Queue(t.db.names.sql(sqlUseSessions), o.used, int64(t.now))
 	}
 	s.keys(sqlRetire, o.retired)
-	put(s, sqlEat, o.eaten, fillEaten)
-	s.buriedTasks(o.buried)
+	put(s, sqlDeleteConsumed, o.consumed, fillConsumed)
+	s.taskDeadLetters(o.taskDeadLetters)
 	put(s, sqlEndTasks, o.ended, fillEnded)
 	put(s, sqlHistory, o.history, fillHistory)
 	s.tasks(o.tasks)
 	s.changedTasks(o.changed)
 	s.messages(o.messages)
 	s.executionRefs(sqlNoTimers, o.noTimers)
-	put(s, sqlBuryInbox, o.letters, func(c *columns, rows []inboxLetter) {
-		column(c, rows, func(r *inboxLetter) pgtype.UUID { return uuid(r.key) })
-		column(c, rows, func(r *inboxLetter) string { return r.instance })
-		column(c, rows, func(r *inboxLetter) string { return r.reason })
-		column(c, rows, func(r *inboxLetter) int64 { return int64(r.at) })
+	put(s, sqlDeadLetterInbox, o.inboxDeadLetters, func(c *columns, rows []inboxDeadLetter) {
+		column(c, rows, func(r *inboxDeadLetter) pgtype.UUID { return uuid(r.key) })
+		column(c, rows, func(r *inboxDeadLetter) string { return r.instance })
+		column(c, rows, func(r *inboxDeadLetter) string { return r.reason })
+		column(c, rows, func(r *inboxDeadLetter) int64 { return int64(r.at) })
 	})
 	t.queueNoTasks(b, o.noTasks)
 	put(s, sqlExecutions, o.executions, func(c *columns, rows []executionRow) {
@@ -227,7 +227,7 @@ func (t *txn) queueOps(b *pgx.Batch) {
 	if len(o.erased) > 0 {
 		t.queueTasksOff(b, t.db.names.sql(sqlErase), uuids(o.erased))
 	}
-	t.queueSessionEnds(b, o.endedSessions, slices.Concat(o.left, o.erased))
+	t.queueSessionEnds(b, o.endedSessions, slices.Concat(o.leaveSessions, o.erased))
 	*o = ops{undo: o.undo}
 }
 
@@ -239,8 +239,8 @@ const (
 )
 
 // queueSessionEnds queues the ends of sessions, by name and by the instances that they end with.
-func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, left []provider.UUID) {
-	if len(ids)+len(left) == 0 {
+func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, over []provider.UUID) {
+	if len(ids)+len(over) == 0 {
 		return
 	}
 	sql := t.db.names.sql
@@ -251,12 +251,12 @@ func (t *txn) queueSessionEnds(b *pgx.Batch, ids []string, left []provider.UUID)
 		}
 		return rows.Err()
 	}
-	b.Queue(sql(sqlLockSessions), ids, uuids(left))
+	b.Queue(sql(sqlLockSessions), ids, uuids(over))
 	if len(ids) > 0 {
 		b.Queue(sql(sqlEndSessions), ids).Query(ended)
 	}
-	if len(left) > 0 {
-		b.Queue(sql(sqlLeaveSessions), uuids(left)).Query(ended)
-		b.Queue(sql(sqlHandSessions), uuids(left))
+	if len(over) > 0 {
+		b.Queue(sql(sqlLeaveSessions), uuids(over)).Query(ended)
+		b.Queue(sql(sqlHandSessions), uuids(over))
 	}
 }

@@ -9,33 +9,33 @@ import (
 
 // ops are the writes that a unit defers, a list for each statement that will make them.
 type ops struct {
-	retired       []provider.UUID
-	instances     []newInstance
-	eaten         []messageRef
-	buried        []taskLetter
-	ended         []endedTask
-	history       []historyRow
-	tasks         []newTask
-	changed       []changedTask
-	messages      []messageRow
-	noTimers      []executionRef
-	letters       []inboxLetter
-	noTasks       []executionRef
-	executions    []executionRow
-	custom        []keyBytes
-	results       []keyBytes
-	attributes    []attributeRow
-	values        []valueRow
-	blocked       []blockedRow
-	unblocked     []provider.UUID
-	heldTasks     []provider.UUID
-	heads         []relational.Head
-	used          []string // sessions
-	listeners     []listenerRow
-	erased        []provider.UUID
-	left          []provider.UUID // instances that are over, whose sessions end
-	endedSessions []string
-	undo          []func() // rolls back what the running member changed in the unit's memory
+	retired          []provider.UUID
+	instances        []newInstance
+	consumed         []messageRef
+	taskDeadLetters  []taskDeadLetter
+	ended            []endedTask
+	history          []historyRow
+	tasks            []newTask
+	changed          []changedTask
+	messages         []messageRow
+	noTimers         []executionRef
+	inboxDeadLetters []inboxDeadLetter
+	noTasks          []executionRef
+	executions       []executionRow
+	custom           []keyBytes
+	results          []keyBytes
+	attributes       []attributeRow
+	values           []valueRow
+	blocked          []blockedRow
+	unblocked        []provider.UUID
+	heldTasks        []provider.UUID
+	heads            []relational.Head
+	used             []string // sessions
+	listeners        []listenerRow
+	erased           []provider.UUID
+	leaveSessions    []provider.UUID // instances that are over, whose sessions end
+	endedSessions    []string
+	undo             []func() // rolls back what the running member changed in the unit's memory
 }
 
 type (
@@ -57,14 +57,14 @@ type (
 		provider.TaskRef
 		token provider.UUID
 	}
-	taskLetter struct {
+	taskDeadLetter struct {
 		ref      provider.TaskRef
 		kind     relational.TaskKind
 		instance string
 		reason   string
 		at       provider.Time
 	}
-	inboxLetter struct {
+	inboxDeadLetter struct {
 		key      provider.UUID
 		instance string
 		reason   string
@@ -123,17 +123,17 @@ func (o *ops) begin() mark {
 // lengths returns how many of each there are.
 func (o *ops) lengths() mark {
 	return mark{
-		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
-		len(o.changed), len(o.messages), len(o.noTimers), len(o.letters), len(o.noTasks), len(o.executions), len(o.custom),
+		len(o.retired), len(o.instances), len(o.consumed), len(o.taskDeadLetters), len(o.ended), len(o.history), len(o.tasks),
+		len(o.changed), len(o.messages), len(o.noTimers), len(o.inboxDeadLetters), len(o.noTasks), len(o.executions), len(o.custom),
 		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
-		len(o.used), len(o.listeners), len(o.erased), len(o.left), len(o.endedSessions),
+		len(o.used), len(o.listeners), len(o.erased), len(o.leaveSessions), len(o.endedSessions),
 	}
 }
 
 // mark is how many of each there were.
 type mark [26]int
 
-// oneOfEach is how many of each a lone step may have: an instance, a consumed message, an ended task, a row of history,
+// oneOfEach is how many of each a single step may have: an instance, a consumed message, an ended task, a row of history,
 // a task, a message, an execution without tasks, a result and a head.
 //
 //nolint:gochecknoglobals // constant
@@ -145,21 +145,21 @@ func (o *ops) rollback(m mark) {
 		undo()
 	}
 	o.undo = o.undo[:0]
-	o.retired, o.instances, o.eaten, o.buried = o.retired[:m[0]], o.instances[:m[1]], o.eaten[:m[2]], o.buried[:m[3]]
+	o.retired, o.instances, o.consumed, o.taskDeadLetters = o.retired[:m[0]], o.instances[:m[1]], o.consumed[:m[2]], o.taskDeadLetters[:m[3]]
 	o.ended, o.history, o.tasks, o.changed = o.ended[:m[4]], o.history[:m[5]], o.tasks[:m[6]], o.changed[:m[7]]
-	o.messages, o.noTimers, o.letters, o.noTasks = o.messages[:m[8]], o.noTimers[:m[9]], o.letters[:m[10]], o.noTasks[:m[11]]
+	o.messages, o.noTimers, o.inboxDeadLetters, o.noTasks = o.messages[:m[8]], o.noTimers[:m[9]], o.inboxDeadLetters[:m[10]], o.noTasks[:m[11]]
 	o.executions, o.custom, o.results = o.executions[:m[12]], o.custom[:m[13]], o.results[:m[14]]
 	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
 	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
 	o.used, o.listeners, o.erased = o.used[:m[21]], o.listeners[:m[22]], o.erased[:m[23]]
-	o.left, o.endedSessions = o.left[:m[24]], o.endedSessions[:m[25]]
+	o.leaveSessions, o.endedSessions = o.leaveSessions[:m[24]], o.endedSessions[:m[25]]
 }
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
 
-// lone reports whether the writes are one instance, at most one row of everything else that can be fused, and nothing
-// more.
-func (o *ops) lone() bool {
+// isSingleStep reports whether the writes are one instance, at most one row of everything else that fits into one
+// statement, and nothing more.
+func (o *ops) isSingleStep() bool {
 	for i, n := range o.lengths() {
 		if n > oneOfEach[i] {
 			return false

@@ -85,7 +85,7 @@ func (w *waits) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func (w *waits) told() (int, string) {
+func (w *waits) logged() (int, string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.n, w.last
@@ -118,11 +118,11 @@ func TestHazard41_MigrationBesideALongReader(t *testing.T) {
 			t.Fatalf("the store was opened: %v", err)
 		default:
 		}
-		n, _ := log.told()
+		n, _ := log.logged()
 		return n > 1
 	})
 	want := fmt.Sprintf(`process %d (application_name "nightly-dump", query began `, tx.Conn().PgConn().PID())
-	if _, last := log.told(); !strings.Contains(last, want) {
+	if _, last := log.logged(); !strings.Contains(last, want) {
 		t.Errorf("the log says %s, want %s", last, want)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {

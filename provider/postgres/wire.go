@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// answer is the row of a lone step, as far as it was read.
+// answer is the row of a single step, as far as it was read.
 type answer struct {
 	now     provider.Time
 	xid     uint32
@@ -25,8 +25,8 @@ type answer struct {
 	refused error
 }
 
-// ask sends a lone step, which is a transaction of its own.
-func (db *database) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error {
+// sendStep sends a single step, which is a transaction of its own.
+func (db *database) sendStep(ctx context.Context, conn *pgx.Conn, step singleStep) error {
 	out := outgoingOn(conn)
 	if !db.settled {
 		if err := out.prepare(ctx, sqlByIndex, step.sql); err != nil {
@@ -39,9 +39,9 @@ func (db *database) ask(ctx context.Context, conn *pgx.Conn, step loneStep) erro
 	return db.send(ctx, out, step)
 }
 
-// say runs a statement without results on a connection for notifications.
-func (db *database) say(ctx context.Context, conn *pgx.Conn, step loneStep) error {
-	if !db.fuses || db.opts.ListenURL != "" {
+// exec runs a statement without results on a connection for notifications.
+func (db *database) exec(ctx context.Context, conn *pgx.Conn, step singleStep) error {
+	if !db.wireProtocol || db.opts.ListenURL != "" {
 		_, err := conn.Exec(ctx, step.sql, step.args...)
 		return err
 	}
@@ -52,7 +52,7 @@ func (db *database) say(ctx context.Context, conn *pgx.Conn, step loneStep) erro
 }
 
 // send sends a statement after what was added before.
-func (db *database) send(ctx context.Context, out *outgoing, step loneStep) error {
+func (db *database) send(ctx context.Context, out *outgoing, step singleStep) error {
 	if err := out.prepare(ctx, step.sql); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *answer) receive(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 }
 
-// read decodes a row of sqlFused. The row of the settings, which comes before, has fewer columns.
+// read decodes a row of sqlOneStatement. The row of the settings, which comes before, has fewer columns.
 func (a *answer) read(columns [][]byte) {
 	const now, xid, fewest, long = 1, 3, 4, 8
 	if len(columns) < fewest || len(columns[now]) != long || len(columns[xid]) != long {

@@ -11,12 +11,12 @@ import (
 )
 
 // Callers that return from one group share the next one. None goes ahead, and nobody waits for one that does not
-// come.
-func TestGroupWaitsForThoseWhoComeBack(t *testing.T) {
+// return.
+func TestGroupLingersForCallersThatReturn(t *testing.T) {
 	longtest.Skip(t)
 	queue := relational.NewQueue()
-	crowd := newCrowd(queue, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
-	crowd.comeback = time.Minute
+	scheduler := newScheduler(queue, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
+	scheduler.lingerWindow = time.Minute
 	const answered = 3
 	queue.Add(&relational.Member{}, false) // it came while the group was in flight
 	go func() {
@@ -27,15 +27,15 @@ func TestGroupWaitsForThoseWhoComeBack(t *testing.T) {
 			queue.Add(&relational.Member{}, false)
 		}
 	}()
-	crowd.gather(queue, answered)
-	if group, _ := crowd.take(queue); len(group) != 1+answered {
+	scheduler.linger(queue, answered)
+	if group, _ := scheduler.take(queue); len(group) != 1+answered {
 		t.Errorf("the next group has %d members", len(group))
 	}
 	began := time.Now()
-	crowd.gather(queue, 1)
-	if took := time.Since(began); took > crowd.comeback/2 {
-		t.Errorf("after a lone step the next waited for %v", took)
+	scheduler.linger(queue, 1)
+	if took := time.Since(began); took > scheduler.lingerWindow/2 {
+		t.Errorf("after a single step the next waited for %v", took)
 	}
-	crowd.comeback = time.Millisecond
-	crowd.gather(queue, answered) // it ends although nobody comes
+	scheduler.lingerWindow = time.Millisecond
+	scheduler.linger(queue, answered) // it ends although nobody comes
 }

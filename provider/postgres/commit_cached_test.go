@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// warmed creates an instance whose next commit goes by what its process remembers: a task is handed off, whose lease
+// cachedStep creates an instance whose next commit goes by what its process caches: a task is handed off, whose lease
 // has the token.
-func warmed(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token provider.UUID) {
+func cachedStep(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token provider.UUID) {
 	t.Helper()
 	_, c := step(t, p)
 	token = unique()
@@ -26,15 +26,15 @@ func warmed(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token p
 		Key: c.Key, Execution: 1, Expected: c.Commit, Length: 2, Commit: unique(), Status: provider.StatusRunning,
 		Completes: []provider.TaskCompletion{{EventID: 2, Token: token}}, Events: [][]byte{[]byte("completed")},
 	}
-	if p.memory.heads[c.Key] == nil {
-		t.Fatal("the instance is not remembered")
+	if p.cache.heads[c.Key] == nil {
+		t.Fatal("the instance is not cached")
 	}
 	return next, token
 }
 
 // The one round trip detects what another process did since, and then the commit is judged by what is stored. There are
 // two fences, the transaction that wrote the row and the version. Each detects something that the other does not.
-func TestWarmCommitsNoticeOthers(t *testing.T) {
+func TestCachedCommitsNoticeOthers(t *testing.T) {
 	longtest.Skip(t)
 	for _, between := range []struct {
 		what   string
@@ -55,7 +55,7 @@ func TestWarmCommitsNoticeOthers(t *testing.T) {
 		}, provider.ErrConflict, 2},
 		{"a suspension by a transaction whose ID came again", func(t *testing.T, p, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
 			suspend(t, other, next.Key)
-			p.memory.heads[next.Key].xid = uint32(number(t, other, `SELECT xmin::text::bigint FROM perdure.instance WHERE key = $1`, uuid(next.Key)))
+			p.cache.heads[next.Key].xid = uint32(number(t, other, `SELECT xmin::text::bigint FROM perdure.instance WHERE key = $1`, uuid(next.Key)))
 		}, provider.ErrConflict, 2},
 		{"another holder of the task", func(t *testing.T, _, other *Provider, _ provider.CommitTurnRequest, token provider.UUID) {
 			exec(t, other, `UPDATE perdure.task SET token = $1 WHERE token = $2`, uuid(unique()), uuid(token))
@@ -70,7 +70,7 @@ func TestWarmCommitsNoticeOthers(t *testing.T) {
 			url := postgrestest.URL(t)
 			schema := postgrestest.Schema(t, url)
 			p, other := opened(t, url, Options{Schema: schema}), opened(t, url, Options{Schema: schema})
-			next, token := warmed(t, p)
+			next, token := cachedStep(t, p)
 			between.do(t, p, other, next, token)
 			if _, err := p.CommitTurn(t.Context(), next); !errors.Is(err, between.want) {
 				t.Errorf("the commit returns %v", err)
@@ -79,7 +79,7 @@ func TestWarmCommitsNoticeOthers(t *testing.T) {
 				t.Errorf("the history has %d events, want %d", n, between.length)
 			}
 			if between.want == nil {
-				send(t, p, next.Key, text("after")) // it uses what this process remembers of the inbox
+				send(t, p, next.Key, text("after")) // it uses what this process caches of the inbox
 			}
 			if n := number(t, p, `SELECT coalesce(sum(inbox_messages), 0) - (SELECT count(*) FROM perdure.inbox) FROM perdure.instance`); n != 0 {
 				t.Errorf("%d more messages are counted than wait", n)
@@ -96,14 +96,14 @@ func suspend(t *testing.T, p *Provider, key provider.UUID) {
 }
 
 // A clock that was set is detected, too: no time of another clock is stored.
-func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
+func TestCachedCommitsKeepToTheStoragesClock(t *testing.T) {
 	p := store(t)
-	next, _ := warmed(t, p)
+	next, _ := cachedStep(t, p)
 	for _, ahead := range []provider.Time{1e9, -1e9} {
-		p.memory.clock.mu.Lock()
-		p.memory.clock.said += ahead
-		p.memory.clock.last += ahead
-		p.memory.clock.mu.Unlock()
+		p.cache.clock.mu.Lock()
+		p.cache.clock.sample += ahead
+		p.cache.clock.last += ahead
+		p.cache.clock.mu.Unlock()
 		res := commit(t, p, next)
 		next.Expected, next.Length, next.Commit, next.Completes = next.Commit, next.Length+1, unique(), nil
 		if now := provider.Time(number(t, p, `SELECT `+sqlNow)); res.Now > now || res.Now < now-1e8 {
@@ -117,7 +117,7 @@ func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
 func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	key, other := unique(), unique()
 	q := relational.NewQueue()
-	c := newCrowd(q, func(id string) (provider.UUID, bool) { return key, id == "in" })
+	c := newScheduler(q, func(id string) (provider.UUID, bool) { return key, id == "in" })
 	submit := func(needs relational.Needs) *relational.Member {
 		m := &relational.Member{Needs: needs}
 		q.Submit(m, false)
@@ -136,17 +136,17 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	first := take(byID)
 	byKey := submit(relational.Needs{Keys: []provider.UUID{other, key}})
 	beside := submit(relational.Needs{Keys: []provider.UUID{other}})
-	c.leave(take(beside))
+	c.release(take(beside))
 	again := submit(relational.Needs{IDs: []string{"in"}})
 	take()
-	c.leave(first)
+	c.release(first)
 	second := take(byKey, again)
 	patient := submit(relational.Needs{Keys: []provider.UUID{key}})
-	for range maxPassed {
+	for range maxSkipped {
 		take()
 	}
-	c.leave(take(patient))
-	c.leave(second)
+	c.release(take(patient))
+	c.release(second)
 	if len(c.keys) != 0 {
 		t.Errorf("%d instances are kept for nobody", len(c.keys))
 	}
@@ -156,7 +156,7 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 func TestSecondGroupIsForManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := relational.NewQueue()
-		c := newCrowd(q, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
+		c := newScheduler(q, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
 		submit := func(n int) {
 			for range n {
 				q.Submit(&relational.Member{}, false)
@@ -178,12 +178,12 @@ func TestSecondGroupIsForManyCalls(t *testing.T) {
 		second := take(enough)
 		submit(1)
 		take(0)
-		c.leave(first)
+		c.release(first)
 		take(0)              // while the second is in flight
 		time.Sleep(patience) //nolint:forbidigo // in a bubble
 		third := take(1)
-		c.leave(second)
-		c.leave(third)
+		c.release(second)
+		c.release(third)
 		submit(1)
 		take(1)
 	})
@@ -215,22 +215,22 @@ func TestHandOffsKeepWhatTheyHave(t *testing.T) {
 }
 
 // No statement that is sent for one row has an array left.
-func TestLoneRows(t *testing.T) {
+func TestSingleRows(t *testing.T) {
 	for statement, want := range map[string]string{
-		sqlEat: `DELETE FROM perdure.inbox i USING (SELECT $1::uuid AS key, $2::bigint AS id WHERE $1::uuid IS NOT NULL) w WHERE i.key = w.key AND i.id = w.id`,
+		sqlDeleteConsumed: `DELETE FROM perdure.inbox i USING (SELECT $1::uuid AS key, $2::bigint AS id WHERE $1::uuid IS NOT NULL) w WHERE i.key = w.key AND i.id = w.id`,
 		`WITH flagged AS (UPDATE t SET a = true WHERE key = ANY($1::uuid[])) INSERT INTO u SELECT * FROM unnest($1::uuid[], $2::text[])`: `WITH flagged AS ` +
 			`(UPDATE t SET a = true WHERE key = $1::uuid) INSERT INTO u SELECT * FROM (SELECT $1::uuid AS c0, $2::text AS c1 WHERE $1::uuid IS NOT NULL) w`,
 		`SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END)`: `SELECT 1 / (CASE WHEN count(*) = ($1::uuid IS NOT NULL)::int THEN 1 ELSE 0 END)`,
 	} {
-		if got := loneRow(statement); got != want {
+		if got := singleRow(statement); got != want {
 			t.Errorf("%s\nbecame %s", statement, got)
 		}
 	}
 	for _, statement := range []string{
-		sqlInstances, sqlBegunInstances, sqlBuryTasks, sqlEndTasks, sqlHistory, sqlHandOffs, sqlTasks, sqlRankedTasks, sqlChangeTasks, sqlMessages, sqlNoTimers,
-		sqlBuryInbox, sqlExecutions, sqlCustom, sqlResults, sqlSetAttributes, sqlSetValues, sqlDropValues, sqlBlock, sqlHeads, sqlWarmHeads, sqlWarmSteps, sqlWarmTasks,
+		sqlInstances, sqlBegunInstances, sqlDeadLetterTasks, sqlEndTasks, sqlHistory, sqlHandOffs, sqlTasks, sqlRankedTasks, sqlChangeTasks, sqlMessages, sqlNoTimers,
+		sqlDeadLetterInbox, sqlExecutions, sqlCustom, sqlResults, sqlSetAttributes, sqlSetValues, sqlDropValues, sqlBlock, sqlHeads, sqlCachedHeads, sqlCachedSteps, sqlCachedTasks,
 	} {
-		if got := loneRow(statement); strings.Contains(got, "[") || strings.Contains(got, "unnest") {
+		if got := singleRow(statement); strings.Contains(got, "[") || strings.Contains(got, "unnest") {
 			t.Errorf("an array is left in %s", got)
 		}
 	}

@@ -32,7 +32,7 @@ func clockFunction(schema, name string) string {
 }
 
 // stepped opens a store on a clock that a test sets, with a presence that the test makes beat.
-func stepped(t *testing.T) (p *Provider, s *attended, set func(time.Duration)) {
+func stepped(t *testing.T) (p *Provider, s *manualPresence, set func(time.Duration)) {
 	t.Helper()
 	schema := postgrestest.Schema(t, postgrestest.URL(t))
 	url, set := clockOf(t, schema)
@@ -41,7 +41,7 @@ func stepped(t *testing.T) (p *Provider, s *attended, set func(time.Duration)) {
 }
 
 // watching lets a test make a process beat that waits for work, and so watches the clock.
-func watching(t *testing.T, p *Provider) *attended {
+func watching(t *testing.T, p *Provider) *manualPresence {
 	t.Helper()
 	s := byHand(t, p)
 	s.serve("node", time.Hour)
@@ -184,7 +184,7 @@ func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
 }
 
 // A clock that is set forward, or corrected by less than a second, is no step back. Neither is a slow response.
-func TestSetbackIsNoticedByReadings(t *testing.T) {
+func TestStepBackIsNoticedByReadings(t *testing.T) {
 	longtest.Skip(t)
 	const first = provider.Time(1 << 50)
 	began := time.Now()
@@ -199,9 +199,9 @@ func TestSetbackIsNoticedByReadings(t *testing.T) {
 		"an answer that was late": {first.Add(time.Second), time.Second, time.Minute, false},
 		"set back":                {first.Add(50 * time.Second), time.Minute, time.Minute, true},
 	} {
-		s := &setback{db: &database{opts: Options{Logger: silent}}, steps: make(chan provider.Time, 1)}
-		s.reading(first, 0, began, began)
-		s.reading(c.now, 0, began.Add(c.from), began.Add(c.to))
+		s := &stepBack{db: &database{opts: Options{Logger: silent}}, steps: make(chan provider.Time, 1)}
+		s.observe(first, 0, began, began)
+		s.observe(c.now, 0, began.Add(c.from), began.Add(c.to))
 		if stepped := len(s.steps) > 0; stepped != c.stepped {
 			t.Errorf("%s: noticed a step: %v", name, stepped)
 		} else if stepped {
@@ -223,7 +223,7 @@ func TestDelayAfterAStepIsKept(t *testing.T) {
 	latest := provider.Time(number(t, p, `SELECT `+sqlNow))
 	set(-10 * time.Minute)
 	instanceWith(t, p, "delayed task", provider.NewTask{NotBefore: 5 * time.Minute})
-	if err := p.setback.stampAll(latest); err != nil {
+	if err := p.stepBack.restampAll(latest); err != nil {
 		t.Fatal(err)
 	}
 	if n := number(t, p, `SELECT count(*) FROM perdure.task WHERE fetch_at > `+sqlNow+` + 240000000`); n != 1 {

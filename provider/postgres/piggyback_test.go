@@ -11,7 +11,7 @@ import (
 )
 
 // When a create returns, a waiting fetch has claimed what it made ready, without a round trip of the claim.
-func TestClaimsRideAlong(t *testing.T) {
+func TestClaimsArePiggybackedOnGroups(t *testing.T) {
 	longtest.Skip(t)
 	p, w := counting(t)
 	create(t, p, "first") // its kind is known from now on
@@ -25,7 +25,7 @@ func TestClaimsRideAlong(t *testing.T) {
 		if len(turns) != 1 || turns[0].Instance.Key != key || turns[0].Instance.Deliveries != 1 || len(turns[0].Messages) != 1 {
 			t.Fatalf("fetched %+v", turns)
 		}
-		// This process then remembers the claim, not the create: both are of one transaction.
+		// This process then caches the claim, not the create: both are of one transaction.
 		send(t, p, key, text("later"))
 		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE key = $1 AND lease_token IS NOT NULL`, uuid(key)); n != 1 {
 			t.Fatal("a message that came later has taken the claim away")
@@ -37,9 +37,9 @@ func TestClaimsRideAlong(t *testing.T) {
 	t.Errorf("a create and the claim of what it made: %d round trips", trips)
 }
 
-// A group that fails rolls back the claim that rides along. The fetch continues, and takes what the group stores at
+// A group that fails rolls back the claim that is attached to it. The fetch continues, and takes what the group stores at
 // last.
-func TestClaimsOutliveTheirRide(t *testing.T) {
+func TestClaimsOutliveTheGroupTheyAreAttachedTo(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -47,7 +47,7 @@ func TestClaimsOutliveTheirRide(t *testing.T) {
 	send(t, p, in.Key, text("known"))
 	req := turnsRequest()
 	first := fetchTurns(t, p, req)
-	send(t, other, in.Key, text("between")) // what this process remembers is out of date
+	send(t, other, in.Key, text("between")) // what this process has cached is out of date
 	got := fetchLater(t, p)
 	next := turn(&first[0].Instance, first[0].Messages[0].ID)
 	next.Lease, next.Events = req.Token, [][]byte{[]byte("started")}
@@ -59,7 +59,7 @@ func TestClaimsOutliveTheirRide(t *testing.T) {
 }
 
 // A caller that gives up while its claim is in flight leaves nothing claimed.
-func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
+func TestAttachedFetchThatGaveUpClaimsNothing(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
 	create(t, p, "first")
@@ -70,9 +70,9 @@ func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 		fx.Turns[kind] = struct{}{}
 	}
 	b := &pgx.Batch{}
-	rider := p.parking.board(&fx, b, p.presence)
-	if rider == nil {
-		t.Fatal("nobody rides")
+	attached := p.waiters.attach(&fx, b, p.presence)
+	if attached == nil {
+		t.Fatal("no claim is attached")
 	}
 	create(t, p, "second")
 	stop()
@@ -80,9 +80,9 @@ func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE id = 'second' AND lease_token IS NOT NULL`); n != 1 {
-		t.Fatal("the rider has claimed nothing")
+		t.Fatal("the attached fetch has claimed nothing")
 	}
-	rider.alight(true)
+	attached.finish(true)
 	if turns := <-got; len(turns) != 0 {
 		t.Fatalf("a caller that gave up got %+v", turns)
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// rests returns a store in which a claim has just ridden along. No fetch looks without a good reason.
-func rests(t *testing.T, p *Provider) {
+// onStandby makes a piggybacked claim, after which a standby listens. No fetch polls without a good reason.
+func onStandby(t *testing.T, p *Provider) {
 	t.Helper()
-	p.parking.restFor = time.Hour
+	p.waiters.standbyFor = time.Hour
 	listening(t, p)
 	create(t, p, unique().String()) // its kind is known from now on
 	fetchTurns(t, p, turnsRequest())
-	eventually(t, "a claim rides along", func() bool {
+	eventually(t, "a claim is piggybacked", func() bool {
 		got := fetchLater(t, p)
 		if len(got) > 0 { // it found what was ready; one more start would be what the next one finds
 			<-got
@@ -24,13 +24,13 @@ func rests(t *testing.T, p *Provider) {
 		}
 		create(t, p, unique().String())
 		<-got
-		p.parking.mu.Lock()
-		defer p.parking.mu.Unlock()
-		return len(p.parking.resting) == 1
+		p.waiters.mu.Lock()
+		defer p.waiters.mu.Unlock()
+		return len(p.waiters.standbys) == 1
 	})
 }
 
-// fetchWaiting fetches one turn. A fetch looks at the end of its wait, whatever it heard; that is too late.
+// fetchWaiting fetches one turn. A fetch polls at the end of its wait, whatever it was notified of. That is too late.
 func fetchWaiting(t *testing.T, p *Provider) provider.Instance {
 	t.Helper()
 	req := turnsRequest()
@@ -43,11 +43,11 @@ func fetchWaiting(t *testing.T, p *Provider) provider.Instance {
 	return turns[0].Instance
 }
 
-// A node that takes turns as they come neither looks in between nor claims in transactions of its own.
-func TestNoLookAfterAClaimThatRodeAlong(t *testing.T) {
+// A node that takes turns as they come neither polls in between nor claims in transactions of its own.
+func TestNoPollAfterAPiggybackedClaim(t *testing.T) {
 	longtest.Skip(t)
 	p, w := counting(t)
-	rests(t, p)
+	onStandby(t, p)
 	const turns = 5
 	trips := int64(0)
 	for range maxRuns { // one of them counts; others may include more, such as renewing the row of the process
@@ -64,16 +64,16 @@ func TestNoLookAfterAClaimThatRodeAlong(t *testing.T) {
 	t.Errorf("%d round trips for %d starts, each with the claim of its turn", trips, turns)
 }
 
-// Between two fetches nobody is parked. Work that becomes ready then wakes the next fetch, wherever it comes from.
+// Between two fetches nobody waits. Work that becomes ready then wakes the next fetch, wherever it comes from.
 func TestNothingIsMissedBetweenFetches(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
-	rests(t, p)
+	onStandby(t, p)
 	here := create(t, p, "here")
 	if in := fetchWaiting(t, p); in.Key != here.Key {
 		t.Errorf("fetched %s", in.ID)
 	}
-	rests(t, p)
+	onStandby(t, p)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	there := create(t, other, "there")
 	if in := fetchWaiting(t, p); in.Key != there.Key {
@@ -81,11 +81,11 @@ func TestNothingIsMissedBetweenFetches(t *testing.T) {
 	}
 }
 
-// An earlier fetch heard of what is due later: at its look, or since.
-func TestFetchThatRestsKeepsTheTime(t *testing.T) {
+// An earlier fetch learned what is due later: by its poll, or since.
+func TestFetchWithAStandbyKeepsTheTime(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
-	p.parking.restFor = time.Hour
+	p.waiters.standbyFor = time.Hour
 	for delay := 100 * time.Millisecond; ; delay *= 2 {
 		later := createRequest("later by " + delay.String())
 		later.Message.Delay = delay
@@ -93,7 +93,7 @@ func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rests(t, p)
+		onStandby(t, p)
 		if in := get(t, p, res.Instance.Key); in.Deliveries > 0 {
 			continue // on a busy machine an earlier fetch has it
 		}
@@ -102,7 +102,7 @@ func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 		}
 		break
 	}
-	rests(t, p)
+	onStandby(t, p)
 	later := createRequest("later still")
 	later.Message.Delay = 100 * time.Millisecond
 	if _, err := p.Create(t.Context(), later); err != nil {
@@ -114,44 +114,44 @@ func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 }
 
 // A claim shows nothing about what other nodes would find, or the same node by another request.
-func TestRestServesTheSameRequestOnly(t *testing.T) {
+func TestStandbyServesTheSameRequestOnly(t *testing.T) {
 	longtest.Skip(t)
-	of := turnsRequest()
-	of.Ahead, of.EngineLevel = time.Second, 1
-	made := func() *rest {
-		return &rest{of: of, call: &parked{wake: make(chan struct{}, 1)}, until: time.Now().Add(time.Hour)}
+	req := turnsRequest()
+	req.Ahead, req.EngineLevel = time.Second, 1
+	created := func() *standby {
+		return &standby{req: req, call: &waiter{woken: make(chan struct{}, 1)}, until: time.Now().Add(time.Hour)}
 	}
-	if again := of; !made().serves(&again) {
-		t.Error("the same request is to look")
+	if again := req; !created().serves(&again) {
+		t.Error("the same request is to poll")
 	}
-	for what, change := range map[string]func(*provider.FetchTurnsRequest, *rest){
-		"other owner":        func(r *provider.FetchTurnsRequest, _ *rest) { r.Owner = "other" },
-		"more code":          func(r *provider.FetchTurnsRequest, _ *rest) { r.Capabilities = append(r.Capabilities, orc...) },
-		"newer engine":       func(r *provider.FetchTurnsRequest, _ *rest) { r.EngineLevel++ },
-		"further ahead":      func(r *provider.FetchTurnsRequest, _ *rest) { r.Ahead *= 2 },
-		"something is there": func(_ *provider.FetchTurnsRequest, r *rest) { r.call.rouse() },
-		"long ago":           func(_ *provider.FetchTurnsRequest, r *rest) { r.until = time.Now() },
+	for what, change := range map[string]func(*provider.FetchTurnsRequest, *standby){
+		"other owner":        func(r *provider.FetchTurnsRequest, _ *standby) { r.Owner = "other" },
+		"more code":          func(r *provider.FetchTurnsRequest, _ *standby) { r.Capabilities = append(r.Capabilities, orc...) },
+		"newer engine":       func(r *provider.FetchTurnsRequest, _ *standby) { r.EngineLevel++ },
+		"further ahead":      func(r *provider.FetchTurnsRequest, _ *standby) { r.Ahead *= 2 },
+		"something is there": func(_ *provider.FetchTurnsRequest, r *standby) { r.call.wake() },
+		"long ago":           func(_ *provider.FetchTurnsRequest, r *standby) { r.until = time.Now() },
 	} {
-		req, rest := of, made()
-		change(&req, rest)
-		if rest.serves(&req) {
-			t.Errorf("%s: it need not look", what)
+		req, standby := req, created()
+		change(&req, standby)
+		if standby.serves(&req) {
+			t.Errorf("%s: it need not poll", what)
 		}
 	}
 }
 
-// A node that never fetches again leaves nothing behind that hears each signal.
-func TestRestOfANodeThatHasGoneIsForgotten(t *testing.T) {
+// A node that never fetches again leaves nothing behind that gets each signal.
+func TestStandbyOfANodeThatHasGoneIsForgotten(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
-	s := p.parking
+	s := p.waiters
 	s.mu.Lock()
-	s.resting["gone"] = &rest{call: &parked{wants: func(*signal) bool { return false }}}
+	s.standbys["gone"] = &standby{call: &waiter{wants: func(*signal) bool { return false }}}
 	s.mu.Unlock()
 	fetchTurns(t, p, turnsRequest())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.resting["gone"] != nil {
+	if s.standbys["gone"] != nil {
 		t.Error("it stays")
 	}
 }

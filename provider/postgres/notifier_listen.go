@@ -19,11 +19,11 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-func startWake(db *database, kinds *kinds, hub *relational.Hub, parking *parking) *wake {
+func startNotifier(db *database, kinds *kinds, hub *relational.Hub, waiters *waiters) *notifier {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(db.opts.Schema)) // never fails
-	w := &wake{
-		db: db, kinds: kinds, hub: hub, parking: parking,
+	w := &notifier{
+		db: db, kinds: kinds, hub: hub, waiters: waiters,
 		node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
 		pending: relational.NewEffects(), ready: make(chan struct{}, 1),
 	}
@@ -37,13 +37,13 @@ func startWake(db *database, kinds *kinds, hub *relational.Hub, parking *parking
 	return w
 }
 
-func (w *wake) stop() {
+func (w *notifier) stop() {
 	w.cancel()
 	w.ended.Wait()
 }
 
 // keep runs work on a connection of its own. If that is lost it runs work again on another one.
-func (w *wake) keep(what string, work func(*pgx.Conn) error) {
+func (w *notifier) keep(what string, work func(*pgx.Conn) error) {
 	for retry := firstRetry; w.ctx.Err() == nil; retry = min(2*retry, lastRetry) {
 		began := time.Now()
 		err := w.connected(work)
@@ -63,7 +63,7 @@ func (w *wake) keep(what string, work func(*pgx.Conn) error) {
 	}
 }
 
-func (w *wake) connected(work func(*pgx.Conn) error) error {
+func (w *notifier) connected(work func(*pgx.Conn) error) error {
 	ctx, cancel := w.db.bounded(w.ctx)
 	defer cancel()
 	config, err := w.db.listenConfig(ctx)
@@ -81,31 +81,31 @@ func (w *wake) connected(work func(*pgx.Conn) error) error {
 }
 
 // listen receives the commits of other processes.
-func (w *wake) listen(conn *pgx.Conn) error {
+func (w *notifier) listen(conn *pgx.Conn) error {
 	if _, err := conn.Exec(w.ctx, "LISTEN "+pgx.Identifier{w.channel}.Sanitize()); err != nil {
 		return err
 	}
 	defer interrupting(w.ctx, conn.PgConn().Conn())()
-	w.hears.Store(true)
+	w.listening.Store(true)
 	defer func() {
-		w.hears.Store(false)
+		w.listening.Store(false)
 		w.kinds.stale.Store(true)
 		w.hub.ForgetAlive()
 		if w.ctx.Err() == nil {
-			w.wakeAll() // calls that sleep until they hear of something look now and then from here on
+			w.wakeAll() // calls that sleep until they are notified poll now and then from here on
 		}
 	}()
 	w.wakeAll()
 	own := `{"n":"` + w.node + `"` // the prefix of what this process sent
 	for {
-		n, err := w.hear(conn)
+		n, err := w.receive(conn)
 		if err != nil {
 			return err
 		}
 		if strings.HasPrefix(n.Payload, own) {
 			continue
 		}
-		w.peers.heard(n.Payload, time.Now())
+		w.peers.observe(n.Payload, time.Now())
 		var in signal
 		switch err := json.Unmarshal([]byte(n.Payload), &in); { //nolint:musttag // a Notice goes by its own names
 		case err != nil || in.Lost: // from a newer release, or incomplete
@@ -119,12 +119,12 @@ func (w *wake) listen(conn *pgx.Conn) error {
 	}
 }
 
-// hear waits for a notification. It tests a connection that was silent for long, because the other end may be gone
+// receive waits for a notification. It tests a connection that was silent for long, because the other end may be gone
 // without a word.
-func (w *wake) hear(conn *pgx.Conn) (*pgconn.Notification, error) {
+func (w *notifier) receive(conn *pgx.Conn) (*pgconn.Notification, error) {
 	watched := context.WithoutCancel(w.ctx) // by listen
 	for socket := conn.PgConn().Conn(); ; {
-		if err := socket.SetReadDeadline(time.Now().Add(quiet)); err != nil {
+		if err := socket.SetReadDeadline(time.Now().Add(keepaliveAfter)); err != nil {
 			return nil, err
 		}
 		if err := w.ctx.Err(); err != nil { // otherwise it ends the waiting from now on
@@ -141,7 +141,7 @@ func (w *wake) hear(conn *pgx.Conn) (*pgconn.Notification, error) {
 }
 
 // test checks whether the other end is there.
-func (w *wake) test(conn *pgx.Conn, socket net.Conn) error {
+func (w *notifier) test(conn *pgx.Conn, socket net.Conn) error {
 	if err := socket.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -151,9 +151,9 @@ func (w *wake) test(conn *pgx.Conn, socket net.Conn) error {
 }
 
 // send tells other processes, outside of all commits. A NOTIFY inside of commits would make them wait for each other.
-func (w *wake) send(conn *pgx.Conn) error {
-	gather := time.NewTimer(0)
-	defer gather.Stop()
+func (w *notifier) send(conn *pgx.Conn) error {
+	window := time.NewTimer(0)
+	defer window.Stop()
 	for {
 		select {
 		case <-w.ready:
@@ -161,19 +161,19 @@ func (w *wake) send(conn *pgx.Conn) error {
 			return w.sendPending(conn)
 		}
 		select {
-		case <-gather.C: // long since the last one
+		case <-window.C: // long since the last one
 		case <-w.ctx.Done():
 			return w.sendPending(conn)
 		}
 		if err := w.sendPending(conn); err != nil {
 			return err
 		}
-		gather.Reset(w.peers.gather(time.Now()))
+		window.Reset(w.peers.window(time.Now()))
 	}
 }
 
 // sendPending sends what there is, even while the provider closes. Others would look for it only at their next poll.
-func (w *wake) sendPending(conn *pgx.Conn) error {
+func (w *notifier) sendPending(conn *pgx.Conn) error {
 	fx, out := w.take()
 	if out.empty() {
 		return nil
@@ -186,7 +186,7 @@ func (w *wake) sendPending(conn *pgx.Conn) error {
 }
 
 // restore keeps what could not be sent for the next connection.
-func (w *wake) restore(fx *relational.Effects, lost bool) {
+func (w *notifier) restore(fx *relational.Effects, lost bool) {
 	w.mu.Lock()
 	w.lost = w.lost || lost
 	w.mu.Unlock()
@@ -194,7 +194,7 @@ func (w *wake) restore(fx *relational.Effects, lost bool) {
 }
 
 // notify sends a signal, in several parts if it is too long for one.
-func (w *wake) notify(ctx context.Context, conn *pgx.Conn, out *signal) error {
+func (w *notifier) notify(ctx context.Context, conn *pgx.Conn, out *signal) error {
 	payload, err := json.Marshal(out) //nolint:musttag // a Notice goes by its own names
 	if err != nil {
 		return err
@@ -203,24 +203,24 @@ func (w *wake) notify(ctx context.Context, conn *pgx.Conn, out *signal) error {
 		a, b := out.split()
 		return errors.Join(w.notify(ctx, conn, a), w.notify(ctx, conn, b))
 	}
-	return w.db.say(ctx, conn, loneStep{"SELECT pg_notify($1, $2)", []any{w.channel, string(payload)}})
+	return w.db.exec(ctx, conn, singleStep{"SELECT pg_notify($1, $2)", []any{w.channel, string(payload)}})
 }
 
 // peers counts the other processes that send notifications. Each one sends to all, so at a fixed rate the server would
 // deliver as many as the square of their number. Commits that notify also wait for each other. So each process gathers
-// longer, the more processes it hears.
+// longer, the more processes send.
 type peers struct {
 	mu   sync.Mutex
-	last map[string]time.Time // when each was heard
+	last map[string]time.Time // when each sent last
 }
 
 const (
-	// coalesce is how long notifications are gathered while others have just been sent, in a process that hears no
-	// other one.
+	// coalesce is how long notifications are gathered while others have just been sent, if no other process
+	// sends any.
 	coalesce = 2 * time.Millisecond
 	// maxCoalesce bounds the delay of a wake-up when many processes are busy.
 	maxCoalesce = 20 * time.Millisecond
-	// recently is how long a process counts as busy after it was heard.
+	// recently is how long a process counts as busy after it has sent a notification.
 	recently = time.Second
 	// maxPeers bounds how many processes are counted, because anybody may send a notification.
 	maxPeers = 64
@@ -228,8 +228,8 @@ const (
 	nodeLength = len(`{"n":"0123456789abcdef"`)
 )
 
-// heard records the sender of a notification.
-func (p *peers) heard(payload string, now time.Time) {
+// observe records the sender of a notification.
+func (p *peers) observe(payload string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {
@@ -241,8 +241,8 @@ func (p *peers) heard(payload string, now time.Time) {
 	}
 }
 
-// gather returns how long to gather notifications before the next one is sent.
-func (p *peers) gather(now time.Time) time.Duration {
+// window returns how long to gather notifications before the next one is sent.
+func (p *peers) window(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.last, func(_ string, at time.Time) bool { return now.Sub(at) > recently })

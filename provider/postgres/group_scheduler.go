@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// maxPassed is how often a call waits for groups of its own process before it joins one anyway.
-const maxPassed = 20
+// maxSkipped is how often a call waits for groups of its own process before it joins one anyway.
+const maxSkipped = 20
 
 // When a second group begins while one is in flight.
 const (
@@ -19,31 +19,31 @@ const (
 	patience = 5 * time.Millisecond
 )
 
-// comeback bounds the time that a caller needs from one call to the next if it calls again at once.
-const comeback = 80 * time.Microsecond
+// lingerWindow bounds the time that a caller needs from one call to the next if it calls again at once.
+const lingerWindow = 80 * time.Microsecond
 
-// crowd keeps the groups of one process away from each other's instances. A call on an instance that a group in flight
+// scheduler keeps the groups of one process away from each other's instances. A call on an instance that a group in flight
 // changes waits in the queue. It goes with the next group, together with all others that wait for the instance. In a
-// concurrent group it would find the row locked and have to run alone.
-type crowd struct {
+// concurrent group it would find the row locked and need a transaction of its own.
+type scheduler struct {
 	mu    sync.Mutex
 	busy  int       // groups in flight
 	since time.Time // when the last of them began
 	keys  map[provider.UUID]int
 
-	comeback time.Duration
-	known    func(id string) (provider.UUID, bool) // the key under an ID, if this process knows it
+	lingerWindow time.Duration
+	keyOf        func(id string) (provider.UUID, bool) // the key under an ID, if this process knows it
 }
 
-func newCrowd(queue *relational.Queue, known func(string) (provider.UUID, bool)) *crowd {
-	c := &crowd{keys: make(map[provider.UUID]int), comeback: comeback, known: known}
+func newScheduler(queue *relational.Queue, keyOf func(string) (provider.UUID, bool)) *scheduler {
+	c := &scheduler{keys: make(map[provider.UUID]int), lingerWindow: lingerWindow, keyOf: keyOf}
 	queue.Free = c.free
 	return c
 }
 
-// take returns the next group. Until leave, no other group takes its instances. While a group is in flight, a second
+// take returns the next group. Until release, no other group takes its instances. While a group is in flight, a second
 // one begins only if many calls wait or the first takes long. Otherwise the calls cost less in the next group.
-func (c *crowd) take(queue *relational.Queue) (members []*relational.Member, stopped bool) {
+func (c *scheduler) take(queue *relational.Queue) (members []*relational.Member, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy > 0 && queue.Len() < enough && time.Since(c.since) < patience {
@@ -57,16 +57,16 @@ func (c *crowd) take(queue *relational.Queue) (members []*relational.Member, sto
 	return members, stopped
 }
 
-// gather waits for the callers that a group has just answered, before the next group begins. Otherwise the first of
-// them would go alone, and the others wait for its commit. It ends when all are back, or when none came for a while. It
-// does not wait after a lone step. Without this, groups are smaller and W6 takes 36 % more CPU.
-func (c *crowd) gather(queue *relational.Queue, answered int) {
+// linger waits for the callers that a group has just answered, before the next group begins. Otherwise the first of
+// them would commit alone, and the others wait for that. It ends when all are back, or when none came for a while. It
+// does not wait after a single step. Without this, groups are smaller and W6 takes 36 % more CPU.
+func (c *scheduler) linger(queue *relational.Queue, answered int) {
 	if answered < 2 {
 		return
 	}
 	there := queue.Len()
 	all, last := there+answered, time.Now()
-	for there < min(all, enough) && time.Since(last) < c.comeback {
+	for there < min(all, enough) && time.Since(last) < c.lingerWindow {
 		runtime.Gosched() // a timer would be later than the whole wait
 		if now := queue.Len(); now > there {
 			there, last = now, time.Now()
@@ -74,8 +74,8 @@ func (c *crowd) gather(queue *relational.Queue, answered int) {
 	}
 }
 
-// alone admits a call that runs alone if no group is in flight and no call waits.
-func (c *crowd) alone(queue *relational.Queue, members []*relational.Member) bool {
+// takeSingle admits a call that its caller commits if no group is in flight and no call waits.
+func (c *scheduler) takeSingle(queue *relational.Queue, members []*relational.Member) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy > 0 || queue.Len() > 0 {
@@ -86,15 +86,15 @@ func (c *crowd) alone(queue *relational.Queue, members []*relational.Member) boo
 	return true
 }
 
-// leave frees the instances of a group.
-func (c *crowd) leave(members []*relational.Member) {
+// release frees the instances of a group.
+func (c *scheduler) release(members []*relational.Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy--
 	c.add(members, -1)
 }
 
-func (c *crowd) add(members []*relational.Member, n int) {
+func (c *scheduler) add(members []*relational.Member, n int) {
 	for _, m := range members {
 		if m.Reserved == nil {
 			m.Reserved = c.keysOf(m) // the ID may be given to another instance meanwhile
@@ -108,8 +108,8 @@ func (c *crowd) add(members []*relational.Member, n int) {
 }
 
 // free reports whether no group in flight changes what a call needs. take holds the lock.
-func (c *crowd) free(m *relational.Member) bool {
-	if m.Skipped == maxPassed {
+func (c *scheduler) free(m *relational.Member) bool {
+	if m.Skipped == maxSkipped {
 		return true
 	}
 	for _, key := range c.keysOf(m) {
@@ -121,10 +121,10 @@ func (c *crowd) free(m *relational.Member) bool {
 	return true
 }
 
-func (c *crowd) keysOf(m *relational.Member) []provider.UUID {
+func (c *scheduler) keysOf(m *relational.Member) []provider.UUID {
 	keys := m.Needs.Keys
 	for _, id := range m.Needs.IDs {
-		if key, ok := c.known(id); ok {
+		if key, ok := c.keyOf(id); ok {
 			keys = append(slices.Clip(keys), key)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A call that runs alone may write before it finds that it needs more, or that it is refused. Nothing of that may be
+// A call in its own transaction may write before it finds that it needs more, or that it is refused. Nothing of that may be
 // committed, neither with the call's second try nor with its refusal.
-func TestCallWithoutCompanyThatIsTakenBackLeavesNothing(t *testing.T) {
+func TestCallInItsOwnTxThatIsRolledBackLeavesNothing(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
 	parent := create(t, p, "parent")

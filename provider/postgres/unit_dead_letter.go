@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-const sqlBuryMessage = `WITH gone AS (DELETE FROM perdure.inbox WHERE key = $1 AND id = $2 RETURNING *),
+const sqlDeadLetterMessage = `WITH gone AS (DELETE FROM perdure.inbox WHERE key = $1 AND id = $2 RETURNING *),
 	kept AS (INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason, at, payload)
 		SELECT false, key, $3, execution, event_id, kind, timer, '', '', 0, $4, $5, payload FROM gone)
 	SELECT coalesce(octet_length(payload), 0)::bigint FROM gone`
@@ -17,7 +17,7 @@ func (r *inboxRows) DeadLetterMessage(h *relational.Head, id int64, reason strin
 	if _, err := r.box(h.Key); err != nil {
 		return 0, false, err
 	}
-	rows, err := r.t.query(sqlBuryMessage, uuid(h.Key), id, h.ID, reason, int64(now))
+	rows, err := r.t.query(sqlDeadLetterMessage, uuid(h.Key), id, h.ID, reason, int64(now))
 	if err != nil {
 		return 0, false, err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A fetch remembers of an instance what a later transaction would read of it, in each column.
-func TestFetchRemembersWholeHeads(t *testing.T) {
+// A fetch caches of an instance what a later transaction would read of it, in each column.
+func TestFetchCachesWholeHeads(t *testing.T) {
 	longtest.Skip(t)
 	p := store(t)
 	ctx := t.Context()
@@ -34,7 +34,7 @@ func TestFetchRemembersWholeHeads(t *testing.T) {
 	}
 	send(t, p, child.Key, text("one"))
 	send(t, p, child.Key, text("two"))
-	p.memory.forget(child.Key)
+	p.cache.remove(child.Key)
 	req := provider.FetchTurnsRequest{
 		Owner: "node", Token: unique(), Lease: time.Hour, Capabilities: []provider.Capability{{Name: "child"}}, EngineLevel: 1, Max: 1,
 	}
@@ -49,7 +49,7 @@ func TestFetchRemembersWholeHeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(*want, p.memory.heads[child.Key].stored, cmp.AllowUnexported(stored{}, relational.Head{})); diff != "" {
-		t.Errorf("remembered otherwise than stored (-stored +remembered):\n%s", diff)
+	if diff := cmp.Diff(*want, p.cache.heads[child.Key].stored, cmp.AllowUnexported(stored{}, relational.Head{})); diff != "" {
+		t.Errorf("cached otherwise than stored (-stored +cached):\n%s", diff)
 	}
 }

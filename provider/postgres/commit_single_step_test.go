@@ -23,9 +23,9 @@ func within(t *testing.T, p *Provider, condition string) {
 	t.Fatalf("not within 10 s: %s", condition)
 }
 
-// A caller that gives up while the storage writes its lone step returns at once, and does not know the outcome. The
+// A caller that gives up while the storage writes its single step returns at once, and does not know the outcome. The
 // step is stored, and its connection stays open.
-func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
+func TestCallerOfASingleStepMayGiveUp(t *testing.T) {
 	p := store(t)
 	next := begun(t, p, "i")
 	const gate = 4711
@@ -71,13 +71,13 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 	p := store(t)
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
-	made := func() provider.CommitTurnRequest { return begun(t, p, unique().String()) }
+	created := func() provider.CommitTurnRequest { return begun(t, p, unique().String()) }
 	fetched := func() provider.CommitTurnRequest {
 		create(t, observer, unique().String())
 		_, next := nextTurn(t, p)
 		return next
 	}
-	for i, next := range []provider.CommitTurnRequest{made(), made(), fetched(), fetched()} {
+	for i, next := range []provider.CommitTurnRequest{created(), created(), fetched(), fetched()} {
 		next.Status, next.Result = provider.StatusCompleted, []byte([]string{"", "done"}[i%2])
 		type outcome struct {
 			res provider.GetResult
@@ -91,7 +91,7 @@ func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 		for !p.hub.Watched(next.Key) {
 			runtime.Gosched()
 		}
-		if p.memory.heads[next.Key].own == nil {
+		if p.cache.heads[next.Key].own == nil {
 			t.Fatal("the row is not known")
 		}
 		commit(t, p, next)
@@ -122,7 +122,7 @@ func TestFunctionsHaveTheirOwnPlans(t *testing.T) {
 	if err := p.db.pool.QueryRow(t.Context(), settings).Scan(&own); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.db.spare.QueryRow(t.Context(), settings).Scan(&server); err != nil {
+	if err := p.db.reserve.QueryRow(t.Context(), settings).Scan(&server); err != nil {
 		t.Fatal(err)
 	}
 	if inside != server || own == server {

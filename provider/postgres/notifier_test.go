@@ -41,22 +41,22 @@ func fetchUntil(t *testing.T, p *Provider) (stop func(), got <-chan []provider.T
 		}
 		turns <- res.Turns
 	}()
-	eventually(t, "the fetch is parked or has returned", func() bool { return len(turns) > 0 || doze(p) })
+	eventually(t, "the fetch waits or has returned", func() bool { return len(turns) > 0 || isWaiting(p) })
 	return cancel, turns
 }
 
-// awaitDozing waits until a fetch sleeps.
-func awaitDozing(t *testing.T, p *Provider) {
+// awaitWaiting waits until a fetch sleeps.
+func awaitWaiting(t *testing.T, p *Provider) {
 	t.Helper()
-	eventually(t, "the fetch is parked", func() bool { return doze(p) })
+	eventually(t, "the fetch waits", func() bool { return isWaiting(p) })
 }
 
-// doze reports whether a fetch sleeps.
-func doze(p *Provider) bool {
-	p.parking.mu.Lock()
-	defer p.parking.mu.Unlock()
-	for call := range p.parking.parked {
-		if call.ride.state.Load() == dozing {
+// isWaiting reports whether a fetch sleeps.
+func isWaiting(p *Provider) bool {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	for call := range p.waiters.waiting {
+		if call.piggyback.state.Load() == claimWaiting {
 			return true
 		}
 	}
@@ -94,7 +94,7 @@ func inSomeRound(t *testing.T, round func() error) {
 // listening waits until a store listens for notifications.
 func listening(t *testing.T, p *Provider) {
 	t.Helper()
-	eventually(t, "the store listens", func() bool { return p.wake.hears.Load() })
+	eventually(t, "the store listens", func() bool { return p.notifier.listening.Load() })
 }
 
 // A ListenURL may have parameters of the pool, which the guide recommends for the main URL.
@@ -130,17 +130,17 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 }
 
 // A repeated Answer of unknown outcome reaches the asker by notification, not by its next poll.
-func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
+func TestRepeatedAnswerNotifiesTheAsker(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")
 	inSomeRound(t, func() error {
-		id, looked := unique(), p.asks.looks.Load()
+		id, polled := unique(), p.asks.polls.Load()
 		asked := make(chan error, 1)
 		go func() {
 			_, err := p.Ask(t.Context(), provider.AskRequest{Key: in.Key, AskID: id, Wait: lease})
 			asked <- err
 		}()
-		eventually(t, "the asker has looked", func() bool { return p.asks.looks.Load() > looked && p.db.pool.Stat().AcquiredConns() == 0 })
+		eventually(t, "the asker has polled", func() bool { return p.asks.polls.Load() > polled && p.db.pool.Stat().AcquiredConns() == 0 })
 		exec(t, p, `UPDATE perdure.ask SET answered = true, answer = ''`) // by a call that never returned
 		began := time.Now()
 		if err := p.Answer(t.Context(), provider.AnswerRequest{AskID: id}); !errors.Is(err, provider.ErrNotFound) {
@@ -152,8 +152,8 @@ func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
 		if took := time.Since(began); took > fallback/2 { // the poll comes after fallback
 			return fmt.Errorf("the asker heard after %v", took)
 		}
-		if p.asks.looks.Load() == looked+1 {
-			return errors.New("the first look of the asker was so late that it saw the answer")
+		if p.asks.polls.Load() == polled+1 {
+			return errors.New("the first poll of the asker was so late that it saw the answer")
 		}
 		return nil
 	})
@@ -188,8 +188,8 @@ func TestDueTimesAreForgotten(t *testing.T) {
 	inSomeRound(t, func() error {
 		fetched := fetchLater(t, p)
 		// The earlier time passes without work, as that of a message which another process sent and consumed.
-		p.parking.hear(&signal{Due: p.memory.clock.now().Add(300 * time.Millisecond)}, nil)
-		eventually(t, "the fetch looked in vain", func() bool { return parkedUntil(p) == relational.Never })
+		p.waiters.notify(&signal{Due: p.cache.clock.now().Add(300 * time.Millisecond)}, nil)
+		eventually(t, "the fetch polled in vain", func() bool { return waitingUntil(p) == relational.Never })
 		began := time.Now()
 		send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
 		got := <-fetched
@@ -205,10 +205,10 @@ func TestDueTimesAreForgotten(t *testing.T) {
 	})
 }
 
-func parkedUntil(p *Provider) int64 {
-	p.parking.mu.Lock()
-	defer p.parking.mu.Unlock()
-	for call := range p.parking.parked {
+func waitingUntil(p *Provider) int64 {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	for call := range p.waiters.waiting {
 		return call.next.Load()
 	}
 	return 0
@@ -223,7 +223,7 @@ func TestListenerReconnects(t *testing.T) {
 	for range 3 {
 		listening(t, p)
 		fetched := fetchLater(t, p)
-		exec(t, p, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "' || $1 || '"'`, p.wake.channel)
+		exec(t, p, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "' || $1 || '"'`, p.notifier.channel)
 		create(t, other, unique().String())
 		select {
 		case <-fetched:
@@ -245,7 +245,7 @@ func listener(t *testing.T, p *Provider) *pgx.Conn {
 			t.Error(err)
 		}
 	})
-	if _, err := conn.Exec(t.Context(), "LISTEN "+p.wake.channel); err != nil {
+	if _, err := conn.Exec(t.Context(), "LISTEN "+p.notifier.channel); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -280,7 +280,7 @@ func TestLongSignalsAreSplit(t *testing.T) {
 		fx.Changed = append(fx.Changed, key)
 	}
 	fx.Turns[7], fx.Due = struct{}{}, 5
-	p.wake.publish(&fx, nil)
+	p.notifier.publish(&fx, nil)
 	for len(want) > 0 {
 		n, err := conn.WaitForNotification(t.Context())
 		if err != nil {
@@ -304,9 +304,9 @@ func TestUnsentSignalsAreBounded(t *testing.T) {
 	for range 3 * maxPending {
 		fx := relational.NewEffects()
 		fx.Changed = []provider.UUID{unique()}
-		p.wake.publish(&fx, nil)
+		p.notifier.publish(&fx, nil)
 	}
-	fx, out := p.wake.take()
+	fx, out := p.notifier.take()
 	if len(fx.Changed) > maxPending+1 || !out.Lost || out.empty() {
 		t.Errorf("%d are kept, lost %t", len(fx.Changed), out.Lost)
 	}

@@ -16,10 +16,10 @@ import (
 // what was due at once when it was stored: starts, messages and tasks. Items with a delay, such as timers and retries,
 // wait for the clock.
 const (
-	// setbackTolerance is how far the clock may go back without being noticed.
-	setbackTolerance = time.Second
-	// setbackTail is how long after a step statements that read the clock before it may commit.
-	setbackTail = 15 * time.Second
+	// stepBackTolerance is how far the clock may go back without being noticed.
+	stepBackTolerance = time.Second
+	// stepBackTail is how long after a step statements that read the clock before it may commit.
+	stepBackTail = 15 * time.Second
 )
 
 const (
@@ -59,23 +59,23 @@ const (
 	sqlStampProcesses = `UPDATE perdure.process SET renewed_at = ` + sqlNow + ` WHERE renewed_at > ` + sqlNow
 )
 
-// setback detects that the clock of the database was set back, and repairs the stamps.
-type setback struct {
-	db      *database
-	janitor *janitor
-	wake    *wake
-	ctx     context.Context //nolint:containedctx // it ends with the provider
-	stop    func()
-	steps   chan provider.Time // the latest time that the clock may have shown before the step
-	ended   sync.WaitGroup
+// stepBack detects that the clock of the database was set back, and repairs the stamps.
+type stepBack struct {
+	db       *database
+	janitor  *janitor
+	notifier *notifier
+	ctx      context.Context //nolint:containedctx // it ends with the provider
+	stop     func()
+	steps    chan provider.Time // the latest time that the clock may have shown before the step
+	ended    sync.WaitGroup
 
 	// Used only by the goroutine that reads the clock: the last reading, and the local times before and after it.
 	read     provider.Time
 	from, to time.Time
 }
 
-func startSetback(db *database, janitor *janitor, wake *wake) *setback {
-	s := &setback{db: db, janitor: janitor, wake: wake, steps: make(chan provider.Time, 1)}
+func startStepBack(db *database, janitor *janitor, notifier *notifier) *stepBack {
+	s := &stepBack{db: db, janitor: janitor, notifier: notifier, steps: make(chan provider.Time, 1)}
 	ctx, cancel := context.WithCancel(db.hard)
 	s.ctx, s.stop = ctx, func() {
 		cancel()
@@ -86,7 +86,7 @@ func startSetback(db *database, janitor *janitor, wake *wake) *setback {
 }
 
 // queueNewest queries the newest stamp if this is the first reading of the clock.
-func (s *setback) queueNewest(b *pgx.Batch, newest *provider.Time) {
+func (s *stepBack) queueNewest(b *pgx.Batch, newest *provider.Time) {
 	if s.read != 0 {
 		return
 	}
@@ -100,16 +100,16 @@ func (s *setback) queueNewest(b *pgx.Batch, newest *provider.Time) {
 	})
 }
 
-// reading handles a reading of the clock that was made between two local times. The clock was set back if it shows less
-// than the last reading plus the time since, or less than the newest stamp in the store.
-func (s *setback) reading(now, newest provider.Time, from, to time.Time) {
+// observe handles a reading of the clock between two local times. The clock was set back if it shows less than the last
+// reading plus the time since, or less than the newest stamp in the store.
+func (s *stepBack) observe(now, newest provider.Time, from, to time.Time) {
 	latest := newest
 	if s.read != 0 {
 		latest = max(latest, s.read.Add(to.Sub(s.from)))
 		newest = max(newest, s.read.Add(from.Sub(s.to)))
 	}
 	s.read, s.from, s.to = now, from, to
-	if newest.Sub(now) <= setbackTolerance {
+	if newest.Sub(now) <= stepBackTolerance {
 		return
 	}
 	s.db.opts.Logger.Warn("perdure postgres: the database's clock was set back; what it hides is stamped anew, and timers and leases are late by as much",
@@ -121,25 +121,25 @@ func (s *setback) reading(now, newest provider.Time, from, to time.Time) {
 	}
 }
 
-func (s *setback) loop() {
+func (s *stepBack) loop() {
 	for {
 		select {
 		case latest := <-s.steps:
-			s.makeGood(latest)
+			s.repair(latest)
 		case <-s.ctx.Done():
 			return
 		}
 	}
 }
 
-// makeGood restamps what is in the future, up to a time. It repeats until nothing more can be stored by the old time.
-func (s *setback) makeGood(latest provider.Time) {
+// repair restamps what is in the future, up to a time. It repeats until nothing more can be stored by the old time.
+func (s *stepBack) repair(latest provider.Time) {
 	for began, pause := time.Now(), firstRetry; ; pause = min(2*pause, lastRetry) {
-		err := s.stampAll(latest)
+		err := s.restampAll(latest)
 		if err != nil && s.ctx.Err() == nil {
 			s.db.opts.Logger.Warn("perdure postgres: restamping items after a step of the clock failed, retrying", "error", err)
 		}
-		if err == nil && time.Since(began) > setbackTail {
+		if err == nil && time.Since(began) > stepBackTail {
 			return
 		}
 		timer := time.NewTimer(pause)
@@ -155,26 +155,26 @@ func (s *setback) makeGood(latest provider.Time) {
 	}
 }
 
-// stampAll restamps what is in the future, up to a time, and wakes the calls that wait for it.
-func (s *setback) stampAll(latest provider.Time) error {
+// restampAll restamps what is in the future, up to a time, and wakes the calls that wait for it.
+func (s *stepBack) restampAll(latest provider.Time) error {
 	fx := relational.NewEffects()
 	err := s.janitor.run(func(b *pgx.Batch) { b.Queue(s.db.names.sql(sqlStampProcesses)) })
 	if err == nil {
-		err = s.stamp(fx.Tasks, sqlStampTasks, int64(latest))
+		err = s.restamp(fx.Tasks, sqlStampTasks, int64(latest))
 	}
 	for page := (audit{more: true}); err == nil && page.more; {
 		if page, err = s.janitor.inboxes(sqlStampedAhead, page.last, int64(latest)); err == nil && len(page.wrong) > 0 {
-			err = s.stamp(fx.Turns, sqlStampMessages, uuids(page.wrong), int64(latest))
+			err = s.restamp(fx.Turns, sqlStampMessages, uuids(page.wrong), int64(latest))
 		}
 	}
 	if len(fx.Turns)+len(fx.Tasks) > 0 {
-		s.wake.hint(&fx)
+		s.notifier.hint(&fx)
 	}
 	return err
 }
 
-// stamp runs a statement that returns the kinds of what it restamped.
-func (s *setback) stamp(kinds map[int64]struct{}, sql string, args ...any) error {
+// restamp runs a statement that returns the kinds of what it restamped.
+func (s *stepBack) restamp(kinds map[int64]struct{}, sql string, args ...any) error {
 	return s.janitor.run(func(b *pgx.Batch) {
 		b.Queue(s.db.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
 			var kind int64

@@ -9,11 +9,11 @@ import (
 
 // fill gives a unit all that the calls of a group will read. It returns false if something is unknown. It assumes that
 // an instance which is to be created does not exist.
-func (w *memory) fill(u *unit, group []*relational.Member) bool {
+func (w *rowCache) fill(u *unit, group []*relational.Member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cold > 0 {
-		w.cold--
+	if w.uncachedGroups > 0 {
+		w.uncachedGroups--
 		return false
 	}
 	for _, m := range group {
@@ -39,8 +39,8 @@ func (w *memory) fill(u *unit, group []*relational.Member) bool {
 		}
 	}
 	for _, m := range group {
-		for _, look := range m.Needs.Inbox {
-			if u.inbox[look.Key] == nil {
+		for _, need := range m.Needs.Inbox {
+			if u.inbox[need.Key] == nil {
 				return false
 			}
 		}
@@ -48,17 +48,17 @@ func (w *memory) fill(u *unit, group []*relational.Member) bool {
 	return true
 }
 
-func (w *memory) fillHead(u *unit, key provider.UUID) {
+func (w *rowCache) fillHead(u *unit, key provider.UUID) {
 	if _, known := u.rows[key]; known {
 		return
 	}
 	u.rows[key] = nil
 	m := w.heads[key]
-	if m == nil || time.Since(m.at) > warmFor {
+	if m == nil || time.Since(m.at) > cacheTTL {
 		return
 	}
 	u.rows[key] = &m.stored
-	u.recalled[key] = m
+	u.cached[key] = m
 	if m.own != nil {
 		u.own[key] = m.own
 	}
@@ -67,25 +67,25 @@ func (w *memory) fillHead(u *unit, key provider.UUID) {
 	}
 }
 
-// remember takes over what a unit wrote, after its commit. It forgets what a claim of the same transaction took. That
-// is no longer as the unit left it but has the same transaction ID. The claim itself remembers it again.
-func (w *memory) remember(u *unit, t *relational.Tx, xid uint32, claimed []provider.Turn) {
+// update takes over what a unit wrote, after its commit. It removes what a claim of the same transaction took. That
+// is no longer as the unit left it but has the same transaction ID. The claim itself caches it again.
+func (w *rowCache) update(u *unit, t *relational.Tx, xid uint32, claimed []provider.Turn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range claimed {
 		delete(u.wrote, claimed[i].Instance.Key)
-		w.forget(claimed[i].Instance.Key)
+		w.remove(claimed[i].Instance.Key)
 	}
 	for key := range u.wrote {
 		head, row := t.Heads[key], u.rows[key]
 		if head == nil || row == nil || head.Status.Ended() || head.Deleting {
-			w.forget(key)
+			w.remove(key)
 			continue
 		}
-		m := &memo{stored: stored{Head: *head, request: row.request, current: row.current}, own: u.own[key], xid: xid, at: time.Now()}
-		m.inbox = u.inbox[key].left(head)
-		if was := u.recalled[key]; was != nil && !u.described[key] {
-			m.row, m.waiting = was.row, u.remembered(head)
+		m := &cachedRow{stored: stored{Head: *head, request: row.request, current: row.current}, own: u.own[key], xid: xid, at: time.Now()}
+		m.inbox = u.inbox[key].remaining(head)
+		if was := u.cached[key]; was != nil && !u.described[key] {
+			m.row, m.waiting = was.row, u.cacheableMessages(head)
 		}
 		w.put(m)
 	}

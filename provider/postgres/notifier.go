@@ -19,8 +19,8 @@ const (
 	// maxPending is how many instances, answers and notices wait for a lost connection. Beyond it the other processes
 	// look at everything.
 	maxPending = 10_000
-	// quiet is how long a connection may be silent before it is tested.
-	quiet = 20 * time.Second
+	// keepaliveAfter is how long a connection may be silent before it is tested.
+	keepaliveAfter = 20 * time.Second
 )
 
 // signal is what one process tells the others of its commits.
@@ -42,19 +42,19 @@ func (s *signal) empty() bool {
 	return len(s.Turns)+len(s.Tasks)+len(s.Freed)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && !s.Lost && s.Due == 0
 }
 
-// wake tells waiting calls of this process and other processes what was committed.
-type wake struct {
-	db      *database
-	kinds   *kinds
-	hub     *relational.Hub
-	parking *parking
-	node    string
-	channel string
-	ctx     context.Context //nolint:containedctx // it ends with the provider
-	cancel  context.CancelFunc
-	ended   sync.WaitGroup
-	hears   atomic.Bool // signals of other processes
-	peers   peers
+// notifier tells waiting calls of this process and other processes what was committed.
+type notifier struct {
+	db        *database
+	kinds     *kinds
+	hub       *relational.Hub
+	waiters   *waiters
+	node      string
+	channel   string
+	ctx       context.Context //nolint:containedctx // it ends with the provider
+	cancel    context.CancelFunc
+	ended     sync.WaitGroup
+	listening atomic.Bool // signals of other processes
+	peers     peers
 
 	mu      sync.Mutex
 	pending relational.Effects // not yet sent
@@ -63,7 +63,7 @@ type wake struct {
 }
 
 // publish announces a commit: to this process at once, except to the given call, and to the others soon.
-func (w *wake) publish(fx *relational.Effects, knows *parked) {
+func (w *notifier) publish(fx *relational.Effects, knows *waiter) {
 	for _, a := range fx.Answers {
 		w.hub.Reply(a)
 	}
@@ -71,14 +71,14 @@ func (w *wake) publish(fx *relational.Effects, knows *parked) {
 	w.keepFor(fx)
 }
 
-// hint tells everybody to look whether there are such effects.
-func (w *wake) hint(fx *relational.Effects) {
+// hint tells everybody to poll for such effects.
+func (w *notifier) hint(fx *relational.Effects) {
 	w.deliver(w.encode(fx), nil)
 	w.keepFor(fx)
 }
 
 // keepFor keeps effects until they can be sent.
-func (w *wake) keepFor(fx *relational.Effects) {
+func (w *notifier) keepFor(fx *relational.Effects) {
 	w.mu.Lock()
 	if len(w.pending.Changed)+len(w.pending.Answers)+len(w.pending.Notices) > maxPending {
 		w.pending.Changed, w.pending.Answers, w.pending.Notices, w.lost = nil, nil, nil, true
@@ -92,12 +92,12 @@ func (w *wake) keepFor(fx *relational.Effects) {
 }
 
 // take returns what is to be sent.
-func (w *wake) take() (fx relational.Effects, out *signal) {
+func (w *notifier) take() (fx relational.Effects, out *signal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fx = w.pending
 	out = w.encode(&fx)
-	if now := w.parking.clock.now(); now > 0 && out.Due > now.Add(fallback) {
+	if now := w.waiters.clock.now(); now > 0 && out.Due > now.Add(fallback) {
 		out.Due = 0 // other processes poll before then
 	}
 	out.Lost = w.lost
@@ -105,7 +105,7 @@ func (w *wake) take() (fx relational.Effects, out *signal) {
 	return fx, out
 }
 
-func (w *wake) encode(fx *relational.Effects) *signal {
+func (w *notifier) encode(fx *relational.Effects) *signal {
 	out := &signal{Node: w.node, Expired: fx.Expired, Asks: fx.Asks, Changed: fx.Changed, Notices: fx.Notices}
 	for kind := range fx.Turns {
 		out.Turns = append(out.Turns, kind)
@@ -129,9 +129,9 @@ func (w *wake) encode(fx *relational.Effects) *signal {
 }
 
 // deliver wakes the calls of this process that a signal concerns, except one.
-func (w *wake) deliver(in *signal, but *parked) {
+func (w *notifier) deliver(in *signal, but *waiter) {
 	w.kinds.note(in)
-	w.parking.hear(in, but)
+	w.waiters.notify(in, but)
 	for _, key := range in.Changed {
 		w.hub.Wake(key, nil)
 	}
@@ -141,11 +141,11 @@ func (w *wake) deliver(in *signal, but *parked) {
 	}
 }
 
-// wakeAll makes all calls look, because notifications may have been lost.
-func (w *wake) wakeAll() {
+// wakeAll makes all calls poll, because notifications may have been lost.
+func (w *notifier) wakeAll() {
 	w.kinds.stale.Store(true)
 	w.hub.ForgetAlive()
-	w.parking.rouse()
+	w.waiters.wakeAll()
 	w.hub.Recheck()
 }
 

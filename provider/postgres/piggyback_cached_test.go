@@ -10,15 +10,15 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ridesKnown fetches while fn makes an instance ready, and fails if the claim takes a statement.
-func ridesKnown(t *testing.T, p *Provider, fn func()) provider.Turn {
+// fetchCached fetches while fn makes an instance ready, and fails if the claim takes a statement.
+func fetchCached(t *testing.T, p *Provider, fn func()) provider.Turn {
 	t.Helper()
 	got := fetchLater(t, p)
-	p.parking.mu.Lock()
-	for call := range p.parking.parked {
-		call.ride.queue = func(*pgx.Batch) { t.Error("the claim asks the database") }
+	p.waiters.mu.Lock()
+	for call := range p.waiters.waiting {
+		call.piggyback.queue = func(*pgx.Batch) { t.Error("the claim asks the database") }
 	}
-	p.parking.mu.Unlock()
+	p.waiters.mu.Unlock()
 	fn()
 	turns := <-got
 	if len(turns) != 1 {
@@ -40,8 +40,8 @@ func consuming(t *testing.T, p *Provider, fetched *provider.Turn) provider.Commi
 	return c
 }
 
-// A process need not read what it wrote itself to claim it. The result is what a look would have found.
-func TestClaimOfWhatIsKnown(t *testing.T) {
+// A process need not read what it wrote itself to claim it. The result is what a poll would have found.
+func TestClaimOfWhatIsCached(t *testing.T) {
 	p := store(t)
 	req := createRequest("known")
 	req.RequestID, req.Attributes = "r", []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 1}}
@@ -67,12 +67,12 @@ func TestClaimOfWhatIsKnown(t *testing.T) {
 		checkConsistent(t, p)
 	}
 	// The commit of a turn leaves what came meanwhile, and a send leaves what it sends.
-	next := ridesKnown(t, p, func() { commit(t, p, consuming(t, p, &first[0])) })
+	next := fetchCached(t, p, func() { commit(t, p, consuming(t, p, &first[0])) })
 	check(next, "during the turn")
 	done := consuming(t, p, &next)
 	done.Events = [][]byte{[]byte("e")}
 	commit(t, p, done)
-	next = ridesKnown(t, p, func() { send(t, p, key, text("later")) })
+	next = fetchCached(t, p, func() { send(t, p, key, text("later")) })
 	check(next, "later")
 	// It is leased as by any other claim.
 	if turns := fetchTurns(t, p, turnsRequest()); len(turns) != 0 {
