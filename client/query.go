@@ -218,7 +218,7 @@ func (c *Client) askOnce(ctx context.Context, t target, doing string, q *history
 		return history.Answer{}, fmt.Errorf("%w: %w", provider.ErrNoAnswer, context.DeadlineExceeded)
 	}
 	if here, ok := c.node.(bind.Asker); ok {
-		if a, ok := here.AskHere(ctx, t.key, q); ok {
+		if a, ok := here.AskCached(ctx, t.key, q); ok {
 			return a, nil
 		}
 	}

@@ -68,8 +68,8 @@ func (rt *Runtime) observeStore(cfg *dispatcher.Config, started <-chan struct{})
 		return
 	}
 	f := &figures{rt: rt, full: provider.FullOf(rt.store), to: w, token: provider.UUID(uuid.New())}
-	before := cfg.Alongside
-	cfg.Alongside = func(working context.Context, node control.Controls) {
+	before := cfg.Background
+	cfg.Background = func(working context.Context, node control.Controls) {
 		var both sync.WaitGroup
 		defer both.Wait()
 		both.Go(func() {

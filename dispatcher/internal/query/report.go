@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// tell tells the Observer of an answer.
-func (qs *Queries) tell(inst *provider.Instance, q *history.Question, answer *history.Answer, began time.Time) {
+// report tells the Observer of an answer.
+func (qs *Queries) report(inst *provider.Instance, q *history.Question, answer *history.Answer, began time.Time) {
 	if !qs.Watch.On() || q.Open != nil || q.Name == replay.QueryReplays {
 		return
 	}

@@ -109,7 +109,7 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 		}
 	}
 	for _, attempt := range r.locals.Ended() {
-		attempt.Tell(re.Watch)
+		attempt.Report(re.Watch)
 	}
 	if turn.End != nil {
 		re.ended(x, &info, trace, now, turn.End)
