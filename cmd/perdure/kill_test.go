@@ -74,7 +74,7 @@ func (k *killing) run(workers, kills, plans int) {
 	}
 	k.checkOutcomes()
 	k.dismiss()
-	k.checkInvariants(k.t.Context(), invariant.Options{Quiet: true, Expect: k.expected})
+	k.checkInvariants(k.t.Context(), invariant.Options{Idle: true, Expect: k.expected})
 	k.checkResults(k.t.Context())
 	k.checkUpdates(k.t.Context())
 	k.t.Logf("%d kills, %d of them with work of the killed worker in flight; %d while it opened the store; %d pauses; %d orchestrations",

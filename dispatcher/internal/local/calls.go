@@ -99,7 +99,7 @@ func (w *Worker) Run(working context.Context, x *replay.Execution, current *Curr
 // runAll runs the calls until they end or the turn's time is over.
 func (l *calls) runAll() error {
 	x := l.x
-	for len(x.Locals()) > 0 && !x.Crowded() {
+	for len(x.Locals()) > 0 && !x.TurnFull() {
 		l.startAndCancel()
 		body, err := l.next()
 		if err != nil {

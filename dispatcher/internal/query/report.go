@@ -21,7 +21,7 @@ func (qs *Queries) report(inst *provider.Instance, q *history.Question, answer *
 	case history.AnswerFailed, history.AnswerPanicked, history.AnswerTooSlow:
 		outcome = observe.Failed
 	}
-	qs.Watch.Tell(observe.Event{
+	qs.Watch.Report(observe.Event{
 		Kind: observe.Query, At: now, Took: now.Sub(began), Instance: inst.ID, Key: inst.Key, Execution: inst.Execution,
 		Orchestration: inst.Name, Version: inst.CodeVersion, Name: q.Name, Outcome: outcome,
 	})

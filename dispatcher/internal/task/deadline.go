@@ -64,7 +64,7 @@ func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask
 	}
 	if len(reports) > 0 && d.Store.Report(working, reports...) && d.Watch.On() {
 		for i := range ended {
-			d.Watch.Tell(ended[i])
+			d.Watch.Report(ended[i])
 		}
 	}
 	for i := range reports {

@@ -148,7 +148,7 @@ func FailedFor(a *Attempt, cause error) observe.Outcome {
 // poisoned tells the Observer that a task was set aside.
 func (j *judge) poisoned(queue, name string) {
 	if j.Watch.On() {
-		j.Watch.Tell(observe.Event{Kind: observe.Poisoned, Activity: name, Queue: queue})
+		j.Watch.Report(observe.Event{Kind: observe.Poisoned, Activity: name, Queue: queue})
 	}
 }
 

@@ -165,7 +165,7 @@ func (f *first) deliver() error {
 		return err
 	}
 	for i := range req.Messages {
-		if x.Crowded() {
+		if x.TurnFull() {
 			return errNotEager
 		}
 		if err := absorb(x, &req.Messages[i], now, nil); err != nil {
