@@ -31,9 +31,9 @@ type Code struct {
 // New returns the code. Its activities use the client, which has all rights.
 func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
-	beat := heartbeatOf(c)
-	act(code, bulkform.Step, bulk.Activities{Client: c, Beat: beat}.Step)
-	act(code, retentionform.Step, retention.Activities{Client: c, Beat: beat}.Step)
+	heartbeat := heartbeatOf(c)
+	act(code, bulkform.Step, bulk.Activities{Client: c, Heartbeat: heartbeat}.Step)
+	act(code, retentionform.Step, retention.Activities{Client: c, Heartbeat: heartbeat}.Step)
 	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, retention.V1())); err != nil {
 		return nil, err
 	}
