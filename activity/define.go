@@ -17,7 +17,7 @@ type None = struct{}
 //go:noinline
 func Define[In, Out any](name string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
-		if asked := bind.AskedActivity(ctx); asked != nil {
+		if asked := bind.ActivityDefinition(ctx); asked != nil {
 			*asked = bind.Definition{Name: name, Code: bind.ActivityCode(fn)}
 			var none Out
 			return none, nil

@@ -171,34 +171,34 @@ var taskStates = map[ActivityState]provider.TaskState{
 // act acts on the task.
 func (p PendingActivity) act(ctx context.Context, verb, reason string, req provider.SteerTaskRequest) error {
 	a := act{
-		kind: ActActivity, doing: fmt.Sprintf("%s %s", verb, p), on: p.t,
+		kind: ActActivity, op: fmt.Sprintf("%s %s", verb, p), on: p.t,
 		detail: fmt.Sprintf("%s event %d, attempt %d", verb, p.ref.EventID, p.ref.Attempt),
 	}
 	if err := p.check(ctx, reason); err != nil {
-		return fmt.Errorf("%s: %w", a.doing, err)
+		return fmt.Errorf("%s: %w", a.op, err)
 	}
 	if reason != "" {
 		a.detail += ": " + reason
 	}
 	req.TaskRef, req.Attempt, req.State = p.taskRef(), p.ref.Attempt, taskStates[p.ref.State]
 	return p.c.perform(ctx, &a, func(ctx context.Context) error {
-		doubtful, err := p.c.store.write(ctx, a.doing, func(ctx context.Context) error {
+		doubtful, err := p.c.store.write(ctx, a.op, func(ctx context.Context) error {
 			_, err := p.c.store.SteerTask(ctx, req)
 			if provider.OutcomeOf(err) == provider.OutcomeHappened {
 				return nil
 			}
 			return err
 		})
-		return doubt(p.explain(ctx, a.doing, err), doubtful, "look at the activity; a repeat changes nothing if it was stored")
+		return doubt(p.explain(ctx, a.op, err), doubtful, "look at the activity; a repeat changes nothing if it was stored")
 	})
 }
 
 // explain says what a refused act has met.
-func (p PendingActivity) explain(ctx context.Context, doing string, err error) error {
+func (p PendingActivity) explain(ctx context.Context, op string, err error) error {
 	stale, gone := errors.Is(err, provider.ErrConflict), errors.Is(err, provider.ErrNotFound)
 	if err == nil || !stale && !gone {
 		if err != nil {
-			err = explain(doing, 0, err)
+			err = explain(op, 0, err)
 		}
 		return err
 	}
@@ -207,19 +207,19 @@ func (p PendingActivity) explain(ctx context.Context, doing string, err error) e
 	t, i, lost := p.task(ctx)
 	switch {
 	case errors.Is(lost, provider.ErrNotFound):
-		return fmt.Errorf("%s: its instance: %w: it never existed or was deleted", doing, ErrNotFound)
+		return fmt.Errorf("%s: its instance: %w: it never existed or was deleted", op, ErrNotFound)
 	case stale && t != nil:
 		shown := describeActivity(t)
 		return fmt.Errorf("%s: %w: attempt %d is pending and %s, and attempt %d was named%s; look at it again",
-			doing, ErrConflict, shown.Attempt, shown.State, p.ref.Attempt, named(p.ref.State))
+			op, ErrConflict, shown.Attempt, shown.State, p.ref.Attempt, named(p.ref.State))
 	case stale:
-		return fmt.Errorf("%s: %w: it has changed since it was shown; look at it again", doing, ErrConflict)
+		return fmt.Errorf("%s: %w: it has changed since it was shown; look at it again", op, ErrConflict)
 	case i != nil && i.Status.Ended():
-		return fmt.Errorf("%s: %w: its instance has ended (%s)", doing, ErrNotFound, i.Status)
+		return fmt.Errorf("%s: %w: its instance has ended (%s)", op, ErrNotFound, i.Status)
 	case i != nil && i.Execution != p.ref.Execution:
-		return fmt.Errorf("%s: %w: execution %d is over, %d is the current one", doing, ErrNotFound, p.ref.Execution, i.Execution)
+		return fmt.Errorf("%s: %w: execution %d is over, %d is the current one", op, ErrNotFound, p.ref.Execution, i.Execution)
 	default:
-		return fmt.Errorf("%s: %w: it is not pending any more; the history has how it ended", doing, ErrNotFound)
+		return fmt.Errorf("%s: %w: it is not pending any more; the history has how it ended", op, ErrNotFound)
 	}
 }
 

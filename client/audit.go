@@ -45,16 +45,16 @@ type AuditPage struct {
 // Audit returns a page of the acts that match, newest first. A page looks at a bounded number of acts, so it may have few items, or none,
 // although others follow. A store without provider.Keeper has no audit: the error wraps errors.ErrUnsupported.
 func (c *Client) Audit(ctx context.Context, f AuditFilter, page Page) (AuditPage, error) {
-	const doing = "reading the audit"
+	const op = "reading the audit"
 	if err := c.usable(ctx); err != nil {
-		return AuditPage{}, fmt.Errorf("%s: %w", doing, err)
+		return AuditPage{}, fmt.Errorf("%s: %w", op, err)
 	}
 	q, size, err := f.stored(page)
 	if err != nil {
-		return AuditPage{}, fmt.Errorf("%s: %w", doing, err)
+		return AuditPage{}, fmt.Errorf("%s: %w", op, err)
 	}
 	var found AuditPage
-	_, err = c.store.write(ctx, doing, func(ctx context.Context) error {
+	_, err = c.store.write(ctx, op, func(ctx context.Context) error {
 		entries, next, err := audit.List(ctx, c.store, q, page.Cursor, size)
 		found = AuditPage{Items: make([]AuditEntry, 0, len(entries)), Cursor: next}
 		for i := range entries {
@@ -63,7 +63,7 @@ func (c *Client) Audit(ctx context.Context, f AuditFilter, page Page) (AuditPage
 		return err
 	})
 	if err != nil {
-		return AuditPage{}, explain(doing, 0, err)
+		return AuditPage{}, explain(op, 0, err)
 	}
 	return found, nil
 }

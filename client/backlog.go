@@ -9,20 +9,20 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A client looks at the backlog at most every pauseOfLooks. Looking takes at most one part in costOfLooks of the time.
+// A client polls the backlog at most every minPollInterval. Polling takes at most one part in pollCostFactor of the time.
 const (
-	pauseOfLooks = 10 * time.Millisecond
-	costOfLooks  = 20
+	minPollInterval = 10 * time.Millisecond
+	pollCostFactor  = 20
 )
 
-// A backlog holds starts back while too much work waits in the store. It looks at the store, because only the store knows what
-// all clients have started and all nodes have done. A look counts until the next one: it lets in as many starts as fitted then.
+// A backlog holds starts back while too much work waits in the store. It polls the store, because only the store knows what
+// all clients have started and all nodes have done. A poll counts until the next one: it lets in as many starts as fitted then.
 // So one client never exceeds the limit, and several exceed it at most by what each of them saw.
 type backlog struct {
 	limit  int64
 	store  *storage
-	line   chan struct{} // held by the first start that waits; the others queue for it
-	looker chan struct{} // held by the goroutine that looks
+	queue  chan struct{} // held by the first start that waits; the others queue for it
+	poller chan struct{} // held by the goroutine that polls
 
 	mu    sync.Mutex
 	seen  OverloadedError
@@ -30,25 +30,25 @@ type backlog struct {
 }
 
 func newBacklog(limit int, store *storage) *backlog {
-	return &backlog{limit: int64(limit), store: store, line: make(chan struct{}, 1), looker: make(chan struct{}, 1)}
+	return &backlog{limit: int64(limit), store: store, queue: make(chan struct{}, 1), poller: make(chan struct{}, 1)}
 }
 
 // enter lets a start in, or returns why not.
-func (b *backlog) enter(ctx context.Context, doing string, policy OverloadPolicy) error {
+func (b *backlog) enter(ctx context.Context, op string, policy OverloadPolicy) error {
 	if policy == Refuse {
-		full, err := b.try(ctx, doing)
+		full, err := b.try(ctx, op)
 		if full != nil {
 			return full
 		}
 		return err
 	}
-	if err := hold(ctx, b.line); err != nil {
+	if err := acquire(ctx, b.queue); err != nil {
 		return err
 	}
-	defer func() { <-b.line }()
+	defer func() { <-b.queue }()
 	var last *OverloadedError
 	for {
-		full, err := b.try(ctx, doing)
+		full, err := b.try(ctx, op)
 		if full != nil {
 			last = full
 			if !sleep(ctx, full.RetryAfter) {
@@ -64,31 +64,31 @@ func (b *backlog) enter(ctx context.Context, doing string, policy OverloadPolicy
 	}
 }
 
-// try lets a start in if there is room. It looks at the store if the last look has expired.
-func (b *backlog) try(ctx context.Context, doing string) (full *OverloadedError, err error) {
+// try lets a start in if there is room. It polls the store if the last poll has expired.
+func (b *backlog) try(ctx context.Context, op string) (full *OverloadedError, err error) {
 	if full, known := b.known(); known {
 		return full, nil
 	}
-	if err := hold(ctx, b.looker); err != nil {
+	if err := acquire(ctx, b.poller); err != nil {
 		return nil, err
 	}
-	defer func() { <-b.looker }()
-	if full, known := b.known(); known { // another goroutine has looked meanwhile
+	defer func() { <-b.poller }()
+	if full, known := b.known(); known { // another goroutine has polled meanwhile
 		return full, nil
 	}
 	began := time.Now()
-	seen, err := b.store.waiting(ctx, doing)
+	seen, err := b.store.waiting(ctx, op)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.seen, b.until = seen, now.Add(max(pauseOfLooks, costOfLooks*now.Sub(began)))
+	b.seen, b.until = seen, now.Add(max(minPollInterval, pollCostFactor*now.Sub(began)))
 	return b.take(now), nil
 }
 
-// known decides by the last look; known is false if that has expired.
+// known decides by the last poll; known is false if that has expired.
 func (b *backlog) known() (full *OverloadedError, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,8 +110,8 @@ func (b *backlog) take(now time.Time) *OverloadedError {
 	return &full
 }
 
-// hold acquires a place for one goroutine. Those that wait get it in order.
-func hold(ctx context.Context, place chan struct{}) error {
+// acquire acquires a place for one goroutine. Those that wait get it in order.
+func acquire(ctx context.Context, place chan struct{}) error {
 	select {
 	case place <- struct{}{}:
 		return nil
@@ -121,8 +121,8 @@ func hold(ctx context.Context, place chan struct{}) error {
 }
 
 // waiting returns how much work waits for nodes.
-func (s *storage) waiting(ctx context.Context, doing string) (seen OverloadedError, err error) {
-	stats, err := read(ctx, s, doing+": looking at what waits", s.Stats, provider.StatsRequest{Waiting: true})
+func (s *storage) waiting(ctx context.Context, op string) (seen OverloadedError, err error) {
+	stats, err := read(ctx, s, op+": looking at what waits", s.Stats, provider.StatsRequest{Waiting: true})
 	most := int64(0)
 	count := func(total *int64, n int64, what string) {
 		if *total += n; n > most {
@@ -139,7 +139,7 @@ func (s *storage) waiting(ctx context.Context, doing string) (seen OverloadedErr
 }
 
 // admit holds a start back while too much work waits.
-func (c *Client) admit(ctx context.Context, doing string, o *startOptions) error {
+func (c *Client) admit(ctx context.Context, op string, o *startOptions) error {
 	policy := c.policy
 	if o.overload != nil {
 		policy = *o.overload
@@ -147,5 +147,5 @@ func (c *Client) admit(ctx context.Context, doing string, o *startOptions) error
 	if c.backlog == nil || policy == Admit || policy == Block && o.tx != nil {
 		return nil
 	}
-	return c.backlog.enter(ctx, doing, policy)
+	return c.backlog.enter(ctx, op, policy)
 }

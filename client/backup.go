@@ -14,22 +14,22 @@ import (
 //
 // The error wraps errors.ErrUnsupported for a store without provider.Backuper: back up a Postgres database with the tools of Postgres.
 func (c *Client) Backup(ctx context.Context, path string) error {
-	const doing = "backing up the store"
+	const op = "backing up the store"
 	if err := c.usable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	if path == "" {
-		return fmt.Errorf("%s: %w: the path is empty: name a file that does not exist", doing, ErrInvalid)
+		return fmt.Errorf("%s: %w: the path is empty: name a file that does not exist", op, ErrInvalid)
 	}
 	b, ok := provider.As[provider.Backuper](c.store.Provider)
 	if !ok {
 		return fmt.Errorf("%s: %w; for Postgres use pg_dump of its schema, or archive its log for recovery to a point in time",
-			doing, provider.Lacking("backup", "Backuper"))
+			op, provider.Lacking("backup", "Backuper"))
 	}
-	return c.perform(ctx, &act{kind: ActBackup, doing: doing, other: "store", detail: path}, func(ctx context.Context) error {
+	return c.perform(ctx, &act{kind: ActBackup, op: op, other: "store", detail: path}, func(ctx context.Context) error {
 		err := b.Backup(ctx, path)
 		if err != nil && !errors.Is(err, ctx.Err()) {
-			return fmt.Errorf("%s: %w", doing, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		return err
 	})

@@ -44,29 +44,29 @@ type BulkPreview struct {
 
 // PreviewBulk counts the instances that match, up to a million, and shows some of them. The instances of perdure itself are left out.
 func (c *Client) PreviewBulk(ctx context.Context, f Filter) (BulkPreview, error) {
-	const doing = "previewing a bulk job"
+	const op = "previewing a bulk job"
 	filter, err := bulkFilter(&f)
 	if err == nil {
 		err = c.usable(ctx)
 	}
 	if err != nil {
-		return BulkPreview{}, fmt.Errorf("%s: %w", doing, err)
+		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
-	page, err := c.page(ctx, doing, provider.ListRequest{Filter: filter, Max: previewSample}, f.users())
+	page, err := c.page(ctx, op, provider.ListRequest{Filter: filter, Max: previewSample}, f.users())
 	if err != nil {
-		return BulkPreview{}, explain(doing, 0, err)
+		return BulkPreview{}, explain(op, 0, err)
 	}
 	p := BulkPreview{At: (page.Now + 1).Std(), Sample: make([]Description, 0, len(page.Instances))}
 	for i := range page.Instances {
 		p.Sample = append(p.Sample, describeListed(&page.Instances[i], page.Now))
 	}
-	if err := c.markListed(ctx, doing, p.Sample); err != nil {
+	if err := c.markListed(ctx, op, p.Sample); err != nil {
 		return BulkPreview{}, err
 	}
 	if p.Counted = (Counted{Count: int64(len(page.Instances)), Exact: true}); page.Cursor == "" {
 		return p, nil
 	}
-	p.Counted, err = c.count(ctx, doing, &f, filter, previewCount)
+	p.Counted, err = c.count(ctx, op, &f, filter, previewCount)
 	p.Count = max(p.Count, int64(len(page.Instances)))
 	return p, err
 }
@@ -160,19 +160,19 @@ type BulkFailure struct {
 // The job stores the principal of the client and acts with its rights: ErrForbidden says that it lacks ActBulk or the act itself. The audit
 // has the job, and not each instance. Other errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOutcomeUnknown, or the error of ctx.
 func (c *Client) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
-	doing := "starting a bulk job"
+	op := "starting a bulk job"
 	if err := c.usable(ctx); err != nil {
-		return Bulk{}, fmt.Errorf("%s: %w", doing, err)
+		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if j.ID == "" {
 		j.ID = uuid.Must(uuid.NewV7()).String()
 	}
 	job, err := j.stored(ctx, c)
 	if err != nil {
-		return Bulk{}, fmt.Errorf("%s: %w", doing, err)
+		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if p := c.principal; p != nil {
-		if err := c.may(&act{kind: j.Act, doing: doing}); err != nil {
+		if err := c.may(&act{kind: j.Act, op: op}); err != nil {
 			return Bulk{}, err
 		}
 		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role.String()}
@@ -265,15 +265,15 @@ func checkBulkID(id string) error {
 
 // Bulk returns the job of an ID, and ErrNotFound if there is none.
 func (c *Client) Bulk(ctx context.Context, id string) (Bulk, error) {
-	doing := fmt.Sprintf("looking up bulk job %s", check.Quote(id))
+	op := fmt.Sprintf("looking up bulk job %s", check.Quote(id))
 	err := c.usable(ctx)
 	if err == nil {
 		err = checkBulkID(id)
 	}
 	if err != nil {
-		return Bulk{}, fmt.Errorf("%s: %w", doing, err)
+		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
-	t, _, err := c.store.resolve(ctx, target{id: bulkPrefix + id}, doing)
+	t, _, err := c.store.resolve(ctx, target{id: bulkPrefix + id}, op)
 	return Bulk{c, t}, err
 }
 
@@ -312,10 +312,10 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 	if err := b.usable(ctx); err != nil {
 		return BulkInfo{}, err
 	}
-	doing := fmt.Sprintf("describing bulk job %q", b.ID())
-	res, err := read(ctx, b.c.store, doing, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.ValueKey})
+	op := fmt.Sprintf("describing bulk job %q", b.ID())
+	res, err := read(ctx, b.c.store, op, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.ValueKey})
 	if err != nil {
-		return BulkInfo{}, explain(doing, 0, err)
+		return BulkInfo{}, explain(op, 0, err)
 	}
 	i := &res.Instance
 	info := BulkInfo{ID: b.ID(), Key: i.Key, Phase: BulkWaiting, CreatedAt: i.CreatedAt.Std(), EndedAt: i.EndedAt.Std()}
@@ -333,7 +333,7 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 	if res.Value != nil {
 		var v bulk.View
 		if err := json.Unmarshal(res.Value.Value, &v); err != nil { //nolint:musttag // a filter is stored by the names of its fields
-			return info, fmt.Errorf("%s: %w", doing, err)
+			return info, fmt.Errorf("%s: %w", op, err)
 		}
 		info.Phase, info.Act, info.Max, info.Rate, info.Problem = BulkPhase(v.Phase), Act(v.Job.Act), v.Job.Max, v.Job.Rate, v.Problem
 		info.Done, info.Skipped, info.Failed, info.LookedAt = v.Counts.Done, v.Counts.Skipped, v.Counts.Failed, v.Looked
@@ -362,7 +362,7 @@ func (b Bulk) Resume(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := b.c.may(&act{kind: info.Act, doing: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
+		if err := b.c.may(&act{kind: info.Act, op: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
 			return err
 		}
 	}
@@ -377,9 +377,9 @@ func (b Bulk) control(ctx context.Context, request string) error {
 	if err != nil {
 		return fmt.Errorf("steering bulk job %q: %w", b.ID(), err)
 	}
-	a := act{kind: ActBulk, doing: fmt.Sprintf("%s of bulk job %q", request, b.ID()), on: b.t, detail: request, requestID: uuid.NewString(), system: true}
+	a := act{kind: ActBulk, op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), on: b.t, detail: request, requestID: uuid.NewString(), system: true}
 	return b.c.perform(ctx, &a, func(ctx context.Context) error {
-		return b.c.store.send(ctx, &a.on, a.doing, "repeat it, which does no harm",
+		return b.c.store.send(ctx, &a.on, a.op, "repeat it, which does no harm",
 			&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.requestID})
 	})
 }
@@ -391,9 +391,9 @@ func (b Bulk) Failures(ctx context.Context) iter.Seq2[BulkFailure, error] {
 			yield(BulkFailure{}, err)
 			return
 		}
-		doing := fmt.Sprintf("reading the failures of bulk job %q", b.ID())
+		op := fmt.Sprintf("reading the failures of bulk job %q", b.ID())
 		for chunk := range int64(bulk.Chunks) {
-			res, err := read(ctx, b.c.store, doing, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.FailuresKey(chunk)})
+			res, err := read(ctx, b.c.store, op, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.FailuresKey(chunk)})
 			if err == nil && res.Value == nil {
 				return
 			}
@@ -402,7 +402,7 @@ func (b Bulk) Failures(ctx context.Context) iter.Seq2[BulkFailure, error] {
 				err = json.Unmarshal(res.Value.Value, &list)
 			}
 			if err != nil {
-				yield(BulkFailure{}, explain(doing, 0, err))
+				yield(BulkFailure{}, explain(op, 0, err))
 				return
 			}
 			for f := range slices.Values(list) {

@@ -20,28 +20,28 @@ var errNoEffect = errors.New("the act has no effect on the instance")
 
 // A bulkAct is an act that jobs can do. Done on one instance twice under the same request ID, it happens once.
 type bulkAct struct {
-	check func(args *bulk.Args) error // nil: it takes a reason only
-	do    func(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error
-	did   func(ctx context.Context, c *Client, r *didRequest) (bool, error)
-	due   func(ctx context.Context, c *Client, key provider.UUID) (bool, error) // sets Planned.Due; nil: did does not need it
-	named bool                                                                  // did finds by Planned.ID what the act has made, also if the instance is gone
+	check   func(args *bulk.Args) error // nil: it takes a reason only
+	do      func(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error
+	wasDone func(ctx context.Context, c *Client, r *doneRequest) (bool, error)
+	due     func(ctx context.Context, c *Client, key provider.UUID) (bool, error) // sets Planned.Due; nil: wasDone does not need it
+	named   bool                                                                  // wasDone finds by Planned.ID what the act has made, also if the instance is gone
 }
 
 // bulkActs returns the acts that jobs can do.
 func bulkActs() map[Act]bulkAct {
 	return map[Act]bulkAct{
-		ActCancel:    {do: bulkCancel, did: didSend},
-		ActTerminate: {do: bulkTerminate, did: didSteer},
-		ActSuspend:   {do: bulkSteer(provider.SteerSuspend), did: didSteer},
-		ActResume:    {do: bulkSteer(provider.SteerResume), did: didSteer},
-		ActUnblock:   {do: bulkSteer(provider.SteerUnblock), did: didSteer},
-		ActRaise:     {check: checkBulkRaise, do: bulkRaise, did: didSend},
-		ActRestart:   {do: bulkRestart, did: didRestart, named: true},
-		ActReset:     {check: checkBulkReset, do: bulkReset, did: didSteer},
-		ActFork:      {check: checkBulkFork, do: bulkFork, did: didFork, named: true},
-		ActMove:      {check: checkBulkMove, do: bulkMove, did: didSteer},
-		ActDelete:    {do: bulkDelete, did: didDelete},
-		ActRedrive:   {do: bulkRedrive, did: didRedrive, due: dueRedrive},
+		ActCancel:    {do: bulkCancel, wasDone: wasSent},
+		ActTerminate: {do: bulkTerminate, wasDone: wasSteered},
+		ActSuspend:   {do: bulkSteer(provider.SteerSuspend), wasDone: wasSteered},
+		ActResume:    {do: bulkSteer(provider.SteerResume), wasDone: wasSteered},
+		ActUnblock:   {do: bulkSteer(provider.SteerUnblock), wasDone: wasSteered},
+		ActRaise:     {check: checkBulkRaise, do: bulkRaise, wasDone: wasSent},
+		ActRestart:   {do: bulkRestart, wasDone: wasRestarted, named: true},
+		ActReset:     {check: checkBulkReset, do: bulkReset, wasDone: wasSteered},
+		ActFork:      {check: checkBulkFork, do: bulkFork, wasDone: wasForked, named: true},
+		ActMove:      {check: checkBulkMove, do: bulkMove, wasDone: wasSteered},
+		ActDelete:    {do: bulkDelete, wasDone: wasDeleted},
+		ActRedrive:   {do: bulkRedrive, wasDone: wasRedriven, due: dueRedrive},
 	}
 }
 
@@ -65,7 +65,7 @@ func bulkCancel(ctx context.Context, c *Client, a *act, i *provider.Instance, ar
 	if i.Status.Ended() {
 		return errNoEffect
 	}
-	return c.store.send(ctx, &a.on, a.doing, "", &history.CancelRequested{Reason: args.Reason, RequestID: a.requestID})
+	return c.store.send(ctx, &a.on, a.op, "", &history.CancelRequested{Reason: args.Reason, RequestID: a.requestID})
 }
 
 func bulkTerminate(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
@@ -74,7 +74,7 @@ func bulkTerminate(ctx context.Context, c *Client, a *act, i *provider.Instance,
 	}
 	req := terminateRequest(i, args.Reason, i.UpdatedAt)
 	req.RequestID = a.requestID
-	return c.steer(ctx, a.on, a.doing, req)
+	return c.steer(ctx, a.on, a.op, req)
 }
 
 // bulkSteer returns an act without arguments.
@@ -83,7 +83,7 @@ func bulkSteer(action provider.SteerAction) func(context.Context, *Client, *act,
 		if i.Status.Ended() || action == provider.SteerUnblock && i.Blocked == nil {
 			return errNoEffect
 		}
-		return c.steer(ctx, a.on, a.doing, provider.SteerRequest{Action: action, RequestID: a.requestID})
+		return c.steer(ctx, a.on, a.op, provider.SteerRequest{Action: action, RequestID: a.requestID})
 	}
 }
 
@@ -101,7 +101,7 @@ func bulkRaise(ctx context.Context, c *Client, a *act, i *provider.Instance, arg
 	if i.Status.Ended() {
 		return errNoEffect
 	}
-	return c.store.send(ctx, &a.on, a.doing, "", &history.EventReceived{Name: args.Event, Payload: args.Payload, RequestID: a.requestID})
+	return c.store.send(ctx, &a.on, a.op, "", &history.EventReceived{Name: args.Event, Payload: args.Payload, RequestID: a.requestID})
 }
 
 func bulkRestart(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
@@ -171,7 +171,7 @@ func bulkDelete(ctx context.Context, c *Client, a *act, _ *provider.Instance, ar
 
 // bulkRedrive puts all dead letters of an instance back. A letter goes with its redrive, so none is put back twice.
 func bulkRedrive(ctx context.Context, c *Client, a *act, i *provider.Instance, _ *bulk.Args) error {
-	letters, err := c.store.letters(ctx, a.doing, provider.DeadLettersRequest{Key: i.Key})
+	letters, err := c.store.deadLetters(ctx, a.op, provider.DeadLettersRequest{Key: i.Key})
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func bulkRedrive(ctx context.Context, c *Client, a *act, i *provider.Instance, _
 	}
 	var failed []error
 	for n := range letters {
-		if err := c.changeLetterNow(ctx, a.doing, provider.DeadLettersRedrive, letters[n].ID); err != nil && !errors.Is(err, ErrNotFound) {
+		if err := c.changeDeadLetterNow(ctx, a.op, provider.DeadLettersRedrive, letters[n].ID); err != nil && !errors.Is(err, ErrNotFound) {
 			failed = append(failed, err)
 		}
 	}

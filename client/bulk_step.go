@@ -13,21 +13,21 @@ import (
 )
 
 // StepBulk acts on the next instances of a bulk job. It is for perdure's own activity, whose forms it takes as JSON. from is how far an
-// attempt before has come, nil for the first. beat is called with the plan of the step, which it must store before it returns, and after
+// attempt before has come, nil for the first. heartbeat is called with the plan of the step, which it must store before it returns, and after
 // each instance. The client of a principal gets ErrForbidden: the request says in whose name the step acts.
-func (c *Client) StepBulk(ctx context.Context, request, from []byte, beat func(done []byte, store bool) error) ([]byte, error) {
+func (c *Client) StepBulk(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
 	if err := c.ofService("making a step of a bulk job"); err != nil {
 		return nil, err
 	}
-	return stepOf(request, from, beat, func(req bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
-		return c.stepBulk(ctx, &req, from, beat)
+	return stepOf(request, from, heartbeat, func(req bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
+		return c.stepBulk(ctx, &req, from, heartbeat)
 	})
 }
 
 func (c *Client) stepBulk(
-	ctx context.Context, req *bulk.StepRequest, from *bulk.Stepped, beat func(bulk.Stepped, bool) error,
+	ctx context.Context, req *bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error,
 ) (bulk.Stepped, error) {
-	s := bulkStep{c: c, req: req, beat: beat, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
+	s := bulkStep{c: c, req: req, heartbeat: heartbeat, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
 	if from != nil {
 		s.done = *from
 	}
@@ -35,17 +35,17 @@ func (c *Client) stepBulk(
 		s.done.Refused = refused.Error()
 		return s.done, nil //nolint:nilerr // the job ends with it
 	}
-	if s.again = len(s.done.Plan) > 0; s.again {
+	if s.repeated = len(s.done.Plan) > 0; s.repeated {
 		return s.done, s.follow(ctx)
 	}
-	doing := fmt.Sprintf("bulk job %q", req.Job.ID)
+	op := fmt.Sprintf("bulk job %q", req.Job.ID)
 	for s.done.More && !s.over() {
-		page, err := read(ctx, c.store, doing, c.store.List, provider.ListRequest{
+		page, err := read(ctx, c.store, op, c.store.List, provider.ListRequest{
 			Filter: req.Job.Filter, Cursor: s.done.To.Cursor, Max: bulk.MaxStep,
 			Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 		})
 		if err != nil {
-			return s.done, explain(doing, 0, err)
+			return s.done, explain(op, 0, err)
 		}
 		rest, err := s.plan(ctx, &page)
 		if err != nil {
@@ -68,13 +68,13 @@ func (c *Client) stepBulk(
 
 // A bulkStep is one step of a job.
 type bulkStep struct {
-	c     *Client
-	req   *bulk.StepRequest
-	beat  func(done bulk.Stepped, store bool) error
-	act   bulkAct
-	done  bulk.Stepped
-	again bool // an attempt before had the same plan, and was lost
-	until time.Time
+	c         *Client
+	req       *bulk.StepRequest
+	heartbeat func(done bulk.Stepped, store bool) error
+	act       bulkAct
+	done      bulk.Stepped
+	repeated  bool // an attempt before had the same plan, and was lost
+	until     time.Time
 }
 
 // over reports whether the step has done enough.
@@ -113,23 +113,23 @@ func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bo
 		s.done.Plan = append(s.done.Plan, p)
 	}
 	if len(s.done.Plan) > 0 {
-		err = s.beat(s.done, true)
+		err = s.heartbeat(s.done, true)
 	}
 	return rest, err
 }
 
 // follow acts on the instances of the plan. A plan of a lost attempt is followed to its end, because only this attempt can count it.
 func (s *bulkStep) follow(ctx context.Context) error {
-	for len(s.done.Plan) > 0 && (s.again || !s.over()) {
+	for len(s.done.Plan) > 0 && (s.repeated || !s.over()) {
 		p := s.done.Plan[0]
-		if err := s.one(ctx, p); err != nil {
-			if !s.again {
+		if err := s.actOn(ctx, p); err != nil {
+			if !s.repeated {
 				s.done.Plan = s.done.Plan[:1] // nothing was done on the others
 			}
-			return errors.Join(err, s.beat(s.done, false))
+			return errors.Join(err, s.heartbeat(s.done, false))
 		}
 		s.done.To.At, s.done.To.Key, s.done.Plan = p.At, p.Key, s.done.Plan[1:]
-		if err := s.beat(s.done, false); err != nil {
+		if err := s.heartbeat(s.done, false); err != nil {
 			return err
 		}
 	}
@@ -152,14 +152,14 @@ func (s *bulkStep) allowed() (err error) {
 	return nil
 }
 
-// one acts on an instance if the filter still matches it. An error means that the storage or ctx ended the step.
-func (s *bulkStep) one(ctx context.Context, p bulk.Planned) error {
+// actOn acts on an instance if the filter still matches it. An error means that the storage or ctx ended the step.
+func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	job := &s.req.Job
 	a := act{
-		kind: Act(job.Act), doing: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), on: target{key: p.Key},
+		kind: Act(job.Act), op: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), on: target{key: p.Key},
 		requestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
 	}
-	res, err := s.c.store.instance(ctx, a.on, a.doing, false)
+	res, err := s.c.store.instance(ctx, a.on, a.op, false)
 	if errors.Is(err, ErrNotFound) {
 		return s.skip(ctx, &a, p, nil, false)
 	}
@@ -167,7 +167,7 @@ func (s *bulkStep) one(ctx context.Context, p bulk.Planned) error {
 		return err
 	}
 	i := &res.Instance
-	if a.doing, a.on.id = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
+	if a.op, a.on.id = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
 		return s.skip(ctx, &a, p, i, false)
 	}
 	err = s.act.do(ctx, s.c, &a, i, &job.Args)
@@ -200,9 +200,9 @@ func (s *bulkStep) fail(i *provider.Instance, err error) {
 // if it has tried.
 func (s *bulkStep) skip(ctx context.Context, a *act, p bulk.Planned, i *provider.Instance, tried bool) error {
 	did := false
-	if s.again || tried {
+	if s.repeated || tried {
 		var err error
-		if did, err = s.act.did(ctx, s.c, &didRequest{act: a, planned: p, now: i, args: &s.req.Job.Args}); err != nil && !errors.Is(err, ErrNotFound) {
+		if did, err = s.act.wasDone(ctx, s.c, &doneRequest{act: a, planned: p, now: i, args: &s.req.Job.Args}); err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 	}

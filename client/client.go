@@ -62,7 +62,7 @@ type Client struct {
 	level   *upgrade.Level // that the store allows
 
 	propagators []header.Propagator
-	served      *served
+	versions    *versionCache
 	watch       *observing.Hub // nil: nobody observes
 	principal   *Principal     // nil: all rights, and no audit
 }
@@ -86,7 +86,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	}
 	s := &storage{Full: provider.FullOf(observing.Timed(store, watch)), logger: opts.Logger, timeout: opts.CallTimeout}
 	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
-	c.propagators, c.served, c.watch = slices.Clone(opts.Propagators), newServed(), watch
+	c.propagators, c.versions, c.watch = slices.Clone(opts.Propagators), newVersionCache(), watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}

@@ -21,12 +21,12 @@ import (
 // another attempt has begun. ErrEnded and ErrNotFound are about its orchestration. Other errors: ErrTooLarge,
 // activity.ErrAlreadyCompleted, ErrOutcomeUnknown, ErrClosed.
 func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out Out) error {
-	const doing = "completing an activity"
+	const op = "completing an activity"
 	data, err := encodePayload("output", out)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	a, err := c.attempt(ctx, doing, token)
+	a, err := c.attempt(ctx, op, token)
 	if err != nil {
 		return err
 	}
@@ -39,11 +39,11 @@ func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out
 // FailActivity ends an activity as CompleteActivity does, with an error. It ends the call for good: no retry policy applies to
 // an end from outside. Registered errors, see Options.Errors, are found by errors.Is and errors.As in the orchestration.
 func FailActivity(ctx context.Context, c *Client, token string, err error) error {
-	const doing = "failing an activity"
+	const op = "failing an activity"
 	if err == nil {
-		return fmt.Errorf("%s: %w: there is no error: give one, or complete the activity", doing, ErrInvalid)
+		return fmt.Errorf("%s: %w: there is no error: give one, or complete the activity", op, ErrInvalid)
 	}
-	a, unusable := c.attempt(ctx, doing, token)
+	a, unusable := c.attempt(ctx, op, token)
 	if unusable != nil {
 		return unusable
 	}
@@ -54,17 +54,17 @@ func FailActivity(ctx context.Context, c *Client, token string, err error) error
 // ReportCancelled ends an activity after HeartbeatActivity has reported its cancellation. It returns activity.ErrNotCancelled
 // if the activity was not cancelled. Otherwise it is like CompleteActivity.
 func ReportCancelled(ctx context.Context, c *Client, token string) error {
-	const doing = "reporting an activity as cancelled"
-	a, err := c.attempt(ctx, doing, token)
+	const op = "reporting an activity as cancelled"
+	a, err := c.attempt(ctx, op, token)
 	if err != nil {
 		return err
 	}
 	of := a.act("cancelled")
 	return c.perform(ctx, &of, func(ctx context.Context) error {
-		err := a.beat(ctx, nil)
+		err := a.heartbeat(ctx, nil)
 		switch {
 		case err == nil:
-			return fmt.Errorf("%s: %w", doing, activity.ErrNotCancelled)
+			return fmt.Errorf("%s: %w", op, activity.ErrNotCancelled)
 		case !errors.Is(err, activity.ErrCancelled):
 			return err
 		}
@@ -79,24 +79,24 @@ func ReportCancelled(ctx context.Context, c *Client, token string) error {
 // The call renews the lease of an activity that holds its slot, and restarts its heartbeat timeout. As long as calls come, at
 // least three within the heartbeat timeout, the activity is not run again although its node was lost. Each call is a write.
 func HeartbeatActivity(ctx context.Context, c *Client, token string, details any) error {
-	const doing = "heartbeat of an activity"
+	const op = "heartbeat of an activity"
 	var data []byte
 	if details != nil {
 		var err error
 		if data, err = payload.EncodeExact(details); err != nil {
-			return fmt.Errorf("%s: %w: details: %w: give what encoding/json can write", doing, ErrInvalid, failure.New(failure.ErrPayload, "%v", err))
+			return fmt.Errorf("%s: %w: details: %w: give what encoding/json can write", op, ErrInvalid, failure.New(failure.ErrPayload, "%v", err))
 		}
 		if len(data) > bind.MaxDetails {
 			return fmt.Errorf("%s: %w: details have %d bytes: at most %d fit; store them elsewhere and report a reference",
-				doing, ErrTooLarge, len(data), bind.MaxDetails)
+				op, ErrTooLarge, len(data), bind.MaxDetails)
 		}
 	}
-	a, err := c.attempt(ctx, doing, token)
+	a, err := c.attempt(ctx, op, token)
 	if err != nil {
 		return err
 	}
-	if err := c.may(&act{kind: ActActivity, doing: doing}); err != nil {
+	if err := c.may(&act{kind: ActActivity, op: op}); err != nil {
 		return err
 	}
-	return a.beat(ctx, data)
+	return a.heartbeat(ctx, data)
 }

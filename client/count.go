@@ -11,12 +11,12 @@ import (
 
 // Count returns how many instances match. It looks at all of them, which takes long among a million: CountUpTo is quick.
 func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
-	const doing = "counting instances"
+	const op = "counting instances"
 	filter, err := f.stored()
 	if err = cmp.Or(c.usable(ctx), err); err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.count(ctx, doing, &f, filter, 0)
+	res, err := c.count(ctx, op, &f, filter, 0)
 	return res.Count, err
 }
 
@@ -43,35 +43,35 @@ func (n Counted) String() string {
 // fewest. So a count is exact, or is most, unless each condition matches more rows than that and most rows fail another one: then it may be
 // less than most, even zero. Other stores may stop after a thousand rows.
 func (c *Client) CountUpTo(ctx context.Context, f Filter, most int64) (Counted, error) {
-	const doing = "counting instances"
+	const op = "counting instances"
 	filter, err := f.stored()
 	if err = cmp.Or(c.usable(ctx), err); err != nil {
-		return Counted{}, fmt.Errorf("%s: %w", doing, err)
+		return Counted{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if most < 1 {
-		return Counted{}, fmt.Errorf("%s: %w: the most to count is %d: give 1 or more", doing, ErrInvalid, most)
+		return Counted{}, fmt.Errorf("%s: %w: the most to count is %d: give 1 or more", op, ErrInvalid, most)
 	}
-	return c.count(ctx, doing, &f, filter, most)
+	return c.count(ctx, op, &f, filter, most)
 }
 
 // count counts up to most, 0 for all. It counts the instances of perdure itself, which are few, apart.
-func (c *Client) count(ctx context.Context, doing string, f *Filter, filter provider.Filter, most int64) (Counted, error) {
+func (c *Client) count(ctx context.Context, op string, f *Filter, filter provider.Filter, most int64) (Counted, error) {
 	own := provider.CountResult{Exact: true}
 	if f.users() {
 		req := provider.CountRequest{Filter: filter, Max: most}
 		req.Filter.IDPrefix = reserved.IDPrefix
 		var err error
-		if own, err = read(ctx, c.store, doing, c.store.Count, req); err != nil {
-			return Counted{}, explain(doing, 0, err)
+		if own, err = read(ctx, c.store, op, c.store.Count, req); err != nil {
+			return Counted{}, explain(op, 0, err)
 		}
 	}
 	req := provider.CountRequest{Filter: filter, Max: most}
 	if most > 0 {
 		req.Max += own.Count
 	}
-	res, err := read(ctx, c.store, doing, c.store.Count, req)
+	res, err := read(ctx, c.store, op, c.store.Count, req)
 	if err != nil {
-		return Counted{}, explain(doing, 0, err)
+		return Counted{}, explain(op, 0, err)
 	}
 	n := Counted{Count: max(0, res.Count-own.Count), Exact: res.Exact && own.Exact}
 	if most > 0 {

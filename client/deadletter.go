@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// lettersPage is how many dead letters are read at once: each may have a payload of the maximum size.
-const lettersPage = 20
+// deadLettersPage is how many dead letters are read at once: each may have a payload of the maximum size.
+const deadLettersPage = 20
 
 // DeadLetter is a message that its instance did not take before it ended, or an activity that was lost to crashes too often.
 // Times are UTC by the storage's clock.
@@ -41,19 +41,19 @@ func (c *Client) DeadLetters(ctx context.Context, instance string) iter.Seq2[Dea
 // deadLetters ranges over the dead letters of an instance, or of all instances with the zero target.
 func (c *Client) deadLetters(ctx context.Context, of target) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
-		const doing = "listing dead letters"
-		req := provider.DeadLettersRequest{Max: lettersPage}
+		const op = "listing dead letters"
+		req := provider.DeadLettersRequest{Max: deadLettersPage}
 		err := c.usable(ctx)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", doing, err)
+			err = fmt.Errorf("%s: %w", op, err)
 		} else if of != (target{}) {
-			of, _, err = c.store.resolve(ctx, of, fmt.Sprintf("%s of %s", doing, of))
+			of, _, err = c.store.resolve(ctx, of, fmt.Sprintf("%s of %s", op, of))
 			req.Key = of.key
 		}
 		for more := true; more; {
 			var page []provider.DeadLetter
 			if err == nil {
-				page, err = c.store.letters(ctx, doing, req)
+				page, err = c.store.deadLetters(ctx, op, req)
 			}
 			if err != nil {
 				yield(DeadLetter{}, err)
@@ -61,25 +61,25 @@ func (c *Client) deadLetters(ctx context.Context, of target) iter.Seq2[DeadLette
 			}
 			for i := range page {
 				req.Cursor = page[i].ID
-				if !yield(describeLetter(&page[i]), nil) {
+				if !yield(describeDeadLetter(&page[i]), nil) {
 					return
 				}
 			}
-			more = len(page) == lettersPage
+			more = len(page) == deadLettersPage
 		}
 	}
 }
 
-func (s *storage) letters(ctx context.Context, doing string, req provider.DeadLettersRequest) ([]provider.DeadLetter, error) {
-	res, err := read(ctx, s, doing, s.DeadLetters, req)
+func (s *storage) deadLetters(ctx context.Context, op string, req provider.DeadLettersRequest) ([]provider.DeadLetter, error) {
+	res, err := read(ctx, s, op, s.DeadLetters, req)
 	if err != nil {
-		return nil, explain(doing, 0, err)
+		return nil, explain(op, 0, err)
 	}
 	return res.Letters, nil
 }
 
-// describeLetter turns a stored dead letter into a DeadLetter.
-func describeLetter(l *provider.DeadLetter) DeadLetter {
+// describeDeadLetter turns a stored dead letter into a DeadLetter.
+func describeDeadLetter(l *provider.DeadLetter) DeadLetter {
 	d := DeadLetter{
 		ID: l.ID, Kind: history.Kind(l.Kind).String(), Name: l.Name, Instance: l.InstanceID, InstanceKey: l.Key, Execution: l.Execution,
 		EventID: l.EventID, Queue: l.Queue, Reason: l.Reason, At: l.At.Std(),
@@ -111,80 +111,80 @@ func describeLetter(l *provider.DeadLetter) DeadLetter {
 // A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried.
 // Then the code has continued, perhaps compensated, and the new result is dropped.
 func (c *Client) RedriveDeadLetter(ctx context.Context, id int64) error {
-	return c.changeLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
+	return c.changeDeadLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
 }
 
 // DropDeadLetter deletes a dead letter for good. An unknown letter is ErrNotFound.
 func (c *Client) DropDeadLetter(ctx context.Context, id int64) error {
-	return c.changeLetter(ctx, fmt.Sprintf("dropping dead letter %d", id), provider.DeadLettersDiscard, id)
+	return c.changeDeadLetter(ctx, fmt.Sprintf("dropping dead letter %d", id), provider.DeadLettersDiscard, id)
 }
 
-// changeLetter redrives or drops a dead letter.
-func (c *Client) changeLetter(ctx context.Context, doing string, action provider.DeadLetterAction, id int64) error {
+// changeDeadLetter redrives or drops a dead letter.
+func (c *Client) changeDeadLetter(ctx context.Context, op string, action provider.DeadLetterAction, id int64) error {
 	err := c.usable(ctx)
 	if err == nil && id < 1 {
 		err = fmt.Errorf("%w: the ID is %d: give that of a dead letter, 1 or more", ErrInvalid, id)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActRedrive, doing: doing, other: fmt.Sprintf("dead letter %d", id)}
+	a := act{kind: ActRedrive, op: op, other: fmt.Sprintf("dead letter %d", id)}
 	if action == provider.DeadLettersDiscard {
 		a.kind = ActDiscard
 	}
-	return c.perform(ctx, &a, func(ctx context.Context) error { return c.changeLetterNow(ctx, doing, action, id) })
+	return c.perform(ctx, &a, func(ctx context.Context) error { return c.changeDeadLetterNow(ctx, op, action, id) })
 }
 
-func (c *Client) changeLetterNow(ctx context.Context, doing string, action provider.DeadLetterAction, id int64) error {
+func (c *Client) changeDeadLetterNow(ctx context.Context, op string, action provider.DeadLetterAction, id int64) error {
 	req := provider.DeadLettersRequest{Action: action, IDs: []int64{id}}
 	var res provider.DeadLettersResult
 	tries := 0
-	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) (err error) {
 		tries++
 		res, err = c.store.DeadLetters(ctx, req)
 		return err
 	})
 	if err != nil {
-		return doubt(explain(doing, 0, err), doubtful, "list the dead letters")
+		return doubt(explain(op, 0, err), doubtful, "list the dead letters")
 	}
 	if res.Done > 0 {
 		return nil
 	}
-	l, err := c.store.letter(ctx, doing, id)
+	l, err := c.store.deadLetter(ctx, op, id)
 	switch {
 	case err != nil:
 		return err
 	case l == nil && tries > 1:
 		return nil // an earlier try did it, and its result was lost
 	case l == nil:
-		return fmt.Errorf("%s: %w: there is no such letter; it was redriven, dropped or deleted with its instance", doing, ErrNotFound)
+		return fmt.Errorf("%s: %w: there is no such letter; it was redriven, dropped or deleted with its instance", op, ErrNotFound)
 	}
-	return c.store.whyLetterStays(ctx, doing, l)
+	return c.store.whyDeadLetterStays(ctx, op, l)
 }
 
-// letter reads one dead letter; nil if there is none with that ID.
-func (s *storage) letter(ctx context.Context, doing string, id int64) (*provider.DeadLetter, error) {
-	page, err := s.letters(ctx, doing, provider.DeadLettersRequest{Cursor: id - 1, Max: 1})
+// deadLetter reads one dead letter; nil if there is none with that ID.
+func (s *storage) deadLetter(ctx context.Context, op string, id int64) (*provider.DeadLetter, error) {
+	page, err := s.deadLetters(ctx, op, provider.DeadLettersRequest{Cursor: id - 1, Max: 1})
 	if err != nil || len(page) == 0 || page[0].ID != id {
 		return nil, err
 	}
 	return &page[0], nil
 }
 
-// whyLetterStays returns why a letter could not be redriven.
-func (s *storage) whyLetterStays(ctx context.Context, doing string, l *provider.DeadLetter) error {
+// whyDeadLetterStays returns why a letter could not be redriven.
+func (s *storage) whyDeadLetterStays(ctx context.Context, op string, l *provider.DeadLetter) error {
 	t := target{id: l.InstanceID, key: l.Key}
-	res, err := s.instance(ctx, t, doing, false)
+	res, err := s.instance(ctx, t, op, false)
 	switch i := &res.Instance; {
 	case errors.Is(err, ErrNotFound):
-		return fmt.Errorf("%s: %w: %s was deleted; drop the letter", doing, ErrNotFound, t)
+		return fmt.Errorf("%s: %w: %s was deleted; drop the letter", op, ErrNotFound, t)
 	case err != nil:
 		return err
 	case i.Status.Ended():
-		return fmt.Errorf("%s: %w (%s): %s takes nothing back; raise the event to another instance and drop the letter", doing, ErrEnded, i.Status, t)
+		return fmt.Errorf("%s: %w (%s): %s takes nothing back; raise the event to another instance and drop the letter", op, ErrEnded, i.Status, t)
 	case l.Task && l.Execution != i.Execution:
-		return fmt.Errorf("%s: execution %d of %s, which asked for the activity, is over: %w; drop the letter", doing, l.Execution, t, ErrEnded)
+		return fmt.Errorf("%s: execution %d of %s, which asked for the activity, is over: %w; drop the letter", op, l.Execution, t, ErrEnded)
 	default:
-		return fmt.Errorf("%s: activity %d of %s is pending again: %w; drop the letter", doing, l.EventID, t, ErrExists)
+		return fmt.Errorf("%s: activity %d of %s is pending again: %w; drop the letter", op, l.EventID, t, ErrExists)
 	}
 }

@@ -24,13 +24,13 @@ type DeadLetterPage struct {
 
 // DeadLetterPage returns a page of the dead letters that match, the oldest first.
 func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Page) (DeadLetterPage, error) {
-	const doing = "listing dead letters"
+	const op = "listing dead letters"
 	req, size, err := f.stored(page)
 	if err = cmp.Or(c.usable(ctx), err); err != nil {
-		return DeadLetterPage{}, fmt.Errorf("%s: %w", doing, err)
+		return DeadLetterPage{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if f.Instance != "" && req.Key.IsZero() {
-		t, _, err := c.store.resolve(ctx, target{id: f.Instance}, fmt.Sprintf("%s of %s", doing, target{id: f.Instance}))
+		t, _, err := c.store.resolve(ctx, target{id: f.Instance}, fmt.Sprintf("%s of %s", op, target{id: f.Instance}))
 		if err != nil {
 			return DeadLetterPage{}, err
 		}
@@ -38,8 +38,8 @@ func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Pa
 	}
 	found := DeadLetterPage{Items: make([]DeadLetter, 0, size)}
 	for {
-		req.Max = min(lettersPage, size+1-len(found.Items))
-		letters, err := c.store.letters(ctx, doing, req)
+		req.Max = min(deadLettersPage, size+1-len(found.Items))
+		letters, err := c.store.deadLetters(ctx, op, req)
 		if err != nil {
 			return DeadLetterPage{}, err
 		}
@@ -49,7 +49,7 @@ func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Pa
 				return found, nil
 			}
 			req.Cursor = letters[i].ID
-			found.Items = append(found.Items, describeLetter(&letters[i]))
+			found.Items = append(found.Items, describeDeadLetter(&letters[i]))
 		}
 		if len(letters) < req.Max {
 			return found, nil

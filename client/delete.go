@@ -40,18 +40,18 @@ func (h Handle[Out]) Delete(ctx context.Context, opts ...DeleteOption) (int64, e
 }
 
 func (c *Client) delete(ctx context.Context, t target, opts []DeleteOption) (n int64, err error) {
-	doing := fmt.Sprintf("deleting %s", t)
+	op := fmt.Sprintf("deleting %s", t)
 	if err := c.usable(ctx); err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", op, err)
 	}
 	var o deleteOptions
 	for _, opt := range opts {
 		if opt == nil {
-			return 0, fmt.Errorf("%s: %w: an option is nil: leave it out", doing, ErrInvalid)
+			return 0, fmt.Errorf("%s: %w: an option is nil: leave it out", op, ErrInvalid)
 		}
 		opt.applyDelete(&o)
 	}
-	a := act{kind: ActDelete, doing: doing, on: t}
+	a := act{kind: ActDelete, op: op, on: t}
 	if o.force {
 		a.detail = "also while it runs"
 	}
@@ -63,14 +63,14 @@ func (c *Client) delete(ctx context.Context, t target, opts []DeleteOption) (n i
 }
 
 func (c *Client) deleteNow(ctx context.Context, a *act, o deleteOptions) (int64, error) {
-	t, _, err := c.store.resolve(ctx, a.on, a.doing)
+	t, _, err := c.store.resolve(ctx, a.on, a.op)
 	if err != nil {
 		return 0, err
 	}
 	a.on = t
 	var res provider.DeleteResult
 	tries := 0
-	_, err = c.store.write(ctx, a.doing, func(ctx context.Context) (err error) {
+	_, err = c.store.write(ctx, a.op, func(ctx context.Context) (err error) {
 		tries++
 		part, err := c.store.Delete(ctx, provider.DeleteRequest{Key: t.key, Force: o.force})
 		res.Instances += part.Instances
@@ -80,7 +80,7 @@ func (c *Client) deleteNow(ctx context.Context, a *act, o deleteOptions) (int64,
 	case err == nil, tries > 1 && errors.Is(err, provider.ErrNotFound): // an earlier try removed it, and its result was lost
 		return max(res.Instances, 1), nil
 	case errors.Is(err, provider.ErrRunning):
-		return res.Instances, fmt.Errorf("%s: %w: wait for its end, terminate it first, or delete it with client.Force", a.doing, err)
+		return res.Instances, fmt.Errorf("%s: %w: wait for its end, terminate it first, or delete it with client.Force", a.op, err)
 	}
-	return res.Instances, explain(a.doing, 0, err)
+	return res.Instances, explain(a.op, 0, err)
 }

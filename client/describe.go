@@ -108,31 +108,31 @@ func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
 }
 
 func (c *Client) describe(ctx context.Context, t target) (Description, error) {
-	doing := fmt.Sprintf("describing %s", t)
+	op := fmt.Sprintf("describing %s", t)
 	if err := c.usable(ctx); err != nil {
-		return Description{}, fmt.Errorf("%s: %w", doing, err)
+		return Description{}, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, t, doing, true)
+	res, err := c.store.instance(ctx, t, op, true)
 	if err != nil {
 		return Description{}, err
 	}
-	d, err := c.described(ctx, doing, &res)
+	d, err := c.described(ctx, op, &res)
 	if err != nil {
 		return d, err
 	}
-	d.Waits, err = c.waits(ctx, doing, &d)
+	d.Waits, err = c.waits(ctx, op, &d)
 	return d, err
 }
 
 // described returns what was read about an instance, with its tasks and key-values.
-func (c *Client) described(ctx context.Context, doing string, res *provider.GetResult) (Description, error) {
+func (c *Client) described(ctx context.Context, op string, res *provider.GetResult) (Description, error) {
 	d := describe(&res.Instance, res.Now)
 	d.showValues(res.Values, d.Status.Ended())
-	d.DeadLetters, d.NoNode = res.DeadLetters, c.stranded(ctx, &res.Instance)
+	d.DeadLetters, d.NoNode = res.DeadLetters, c.needsNewerNode(ctx, &res.Instance)
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}
-	if err := c.markSealed(ctx, doing, &d); err != nil {
+	if err := c.markSealed(ctx, op, &d); err != nil {
 		return d, err
 	}
 	c.explainActivities(ctx, &d, res.Tasks)

@@ -39,14 +39,14 @@ func (c *Client) orderNode(
 	ctx context.Context, verb, owner, reason string, opts []OrderOption,
 	change func(o *control.Orders, by control.Order, alive func(owner string) bool),
 ) (Confirmation, error) {
-	a := act{kind: ActNode, doing: verb + " node " + strconv.Quote(owner), other: "node " + strconv.Quote(owner), detail: verb}
+	a := act{kind: ActNode, op: verb + " node " + strconv.Quote(owner), other: "node " + strconv.Quote(owner), detail: verb}
 	if err := cmp.Or(c.usable(ctx), checkName("owner of the node", owner), checkReason(reason)); err != nil {
-		return Confirmation{}, fmt.Errorf("%s: %w", a.doing, err)
+		return Confirmation{}, fmt.Errorf("%s: %w", a.op, err)
 	}
 	if err := c.may(&a); err != nil {
 		return Confirmation{}, err
 	}
-	nodes, _, err := c.listed(ctx, a.doing)
+	nodes, _, err := c.listed(ctx, a.op)
 	if err != nil {
 		return Confirmation{}, err
 	}
@@ -55,7 +55,7 @@ func (c *Client) orderNode(
 	}
 	if !alive(owner) {
 		return Confirmation{}, fmt.Errorf("%s: %w: it is not in the list of nodes, which has those that run now; list them for the names",
-			a.doing, ErrNotFound)
+			a.op, ErrNotFound)
 	}
 	return c.order(ctx, &a, reason, opts, func(o *control.Orders, by control.Order) { change(o, by, alive) },
 		func(n *upgrade.Node) bool { return n.Owner == owner })

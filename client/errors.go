@@ -49,26 +49,26 @@ type ExistsError = provider.ExistsError
 
 // explain adds to an error of the storage the call that failed and how to mend it. status is that
 // of the instance. It is 0 if unknown.
-func explain(doing string, status provider.Status, err error) error {
+func explain(op string, status provider.Status, err error) error {
 	switch {
 	case errors.Is(err, provider.ErrMoved):
-		return fmt.Errorf("%s: %w: use the store that it moves to, or bring it back with Import", doing, ErrMoved)
+		return fmt.Errorf("%s: %w: use the store that it moves to, or bring it back with Import", op, ErrMoved)
 	case errors.Is(err, provider.ErrNotFound):
-		return fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, ErrNotFound)
+		return fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", op, ErrNotFound)
 	case errors.Is(err, provider.ErrEnded) && status.Ended():
-		return fmt.Errorf("%s: %w (%s): start a new one or use another ID", doing, err, status)
+		return fmt.Errorf("%s: %w (%s): start a new one or use another ID", op, err, status)
 	case errors.Is(err, provider.ErrEnded):
-		return fmt.Errorf("%s: %w: start a new one or use another ID", doing, err)
+		return fmt.Errorf("%s: %w: start a new one or use another ID", op, err)
 	case errors.Is(err, provider.ErrExists):
-		return fmt.Errorf("%s: %w: use another ID, or %s", doing, err, otherPolicy(err))
+		return fmt.Errorf("%s: %w: use another ID, or %s", op, err, otherPolicy(err))
 	case errors.Is(err, provider.ErrInboxFull):
-		return fmt.Errorf("%s: %w: try again when the instance has taken its messages; check that a node runs its code", doing, err)
+		return fmt.Errorf("%s: %w: try again when the instance has taken its messages; check that a node runs its code", op, err)
 	case errors.Is(err, provider.ErrForeignTx):
-		return fmt.Errorf("%s: %w: begin it on the database that the store was opened with, and pass it through InTx of that store's package", doing, err)
+		return fmt.Errorf("%s: %w: begin it on the database that the store was opened with, and pass it through InTx of that store's package", op, err)
 	case errors.Is(err, provider.ErrClosed):
-		return fmt.Errorf("%s: %w: open the store again and make a client of it", doing, err)
+		return fmt.Errorf("%s: %w: open the store again and make a client of it", op, err)
 	default:
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 }
 

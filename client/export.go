@@ -66,22 +66,22 @@ type ExportResult struct {
 // Errors: ErrRunning without Seal, ErrMoved without Again, ErrNotFound, ErrConflict if an instance was changed meanwhile by a
 // release that knows no seals, errors.ErrUnsupported for a store without provider.Mover.
 func (c *Client) Export(ctx context.Context, w io.Writer, opts ExportOptions) (res ExportResult, err error) {
-	const doing = "exporting instances"
+	const op = "exporting instances"
 	if err := c.usable(ctx); err != nil {
-		return res, fmt.Errorf("%s: %w", doing, err)
+		return res, fmt.Errorf("%s: %w", op, err)
 	}
 	if check.IsNil(w) {
-		return res, fmt.Errorf("%s: %w: the writer is nil: give a file", doing, ErrInvalid)
+		return res, fmt.Errorf("%s: %w: the writer is nil: give a file", op, ErrInvalid)
 	}
 	mover, ok := provider.As[provider.Mover](c.store.Provider)
 	if !ok {
-		return res, fmt.Errorf("%s: %w", doing, provider.Lacking("export", "Mover"))
+		return res, fmt.Errorf("%s: %w", op, provider.Lacking("export", "Mover"))
 	}
 	transfer := provider.UUID(uuid.New())
-	a := &act{kind: ActExport, doing: doing, other: "instances", detail: "transfer " + transfer.String()}
+	a := &act{kind: ActExport, op: op, other: "instances", detail: "transfer " + transfer.String()}
 	err = c.perform(ctx, a, func(ctx context.Context) error {
-		e := &exporting{c: c, mover: mover, opts: &opts, transfer: transfer, doing: doing, known: map[provider.UUID]*member{}}
-		if err := e.gather(ctx); err != nil {
+		e := &exporting{c: c, mover: mover, opts: &opts, transfer: transfer, op: op, known: map[provider.UUID]*member{}}
+		if err := e.collect(ctx); err != nil {
 			return err
 		}
 		if err := e.close(ctx); err != nil {

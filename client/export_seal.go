@@ -23,15 +23,15 @@ type exporting struct {
 	mover    provider.Mover
 	opts     *ExportOptions
 	transfer provider.UUID
-	doing    string
+	op       string
 	known    map[provider.UUID]*member
 	list     []*member // in the order in which they were found
 	next     int       // the first that is not held yet
 	res      ExportResult
 }
 
-// told reports progress.
-func (e *exporting) told(step string, done, total int) {
+// reportProgress reports progress.
+func (e *exporting) reportProgress(step string, done, total int) {
 	if e.opts.Progress != nil {
 		e.opts.Progress(MoveProgress{Step: step, Done: int64(done), Total: int64(total)})
 	}
@@ -40,11 +40,11 @@ func (e *exporting) told(step string, done, total int) {
 // rounds is how often a list is read again for instances that came meanwhile.
 const rounds = 20
 
-// gather finds the instances and holds those that run, with their families. A held instance starts no child. So once a round finds
+// collect finds the instances and holds those that run, with their families. A held instance starts no child. So once a round finds
 // nothing new, all that is chosen stands still.
-func (e *exporting) gather(ctx context.Context) error {
+func (e *exporting) collect(ctx context.Context) error {
 	for _, id := range e.opts.IDs {
-		res, err := e.c.store.instance(ctx, target{id: id}, e.doing, false)
+		res, err := e.c.store.instance(ctx, target{id: id}, e.op, false)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (e *exporting) gather(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: %w: new instances keep coming: stop the programs that start them", e.doing, ErrConflict)
+	return fmt.Errorf("%s: %w: new instances keep coming: stop the programs that start them", e.op, ErrConflict)
 }
 
 // chosen adds what the filter finds.
@@ -74,7 +74,7 @@ func (e *exporting) chosen(ctx context.Context) error {
 	if e.opts.Filter != nil {
 		stored, err := e.opts.Filter.stored()
 		if err != nil {
-			return fmt.Errorf("%s: %w", e.doing, err)
+			return fmt.Errorf("%s: %w", e.op, err)
 		}
 		filter = stored
 	}
@@ -89,9 +89,9 @@ func (e *exporting) find(ctx context.Context, f provider.Filter, users bool) err
 		provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage,
 	}}
 	for {
-		page, err := e.c.page(ctx, e.doing, req, users)
+		page, err := e.c.page(ctx, e.op, req, users)
 		if err != nil {
-			return explain(e.doing, 0, err)
+			return explain(e.op, 0, err)
 		}
 		for i := range page.Instances {
 			e.add(&page.Instances[i])
@@ -114,10 +114,10 @@ func (e *exporting) add(in *provider.Instance) {
 func (e *exporting) hold(ctx context.Context) error {
 	for ; e.next < len(e.list); e.next++ {
 		m := e.list[e.next]
-		e.told("sealing", e.next, len(e.list))
+		e.reportProgress("sealing", e.next, len(e.list))
 		if !m.ended {
 			if !e.opts.Seal {
-				return fmt.Errorf("%s: instance %q: %w: seal it, so that it moves and does not run twice", e.doing, m.id, ErrRunning)
+				return fmt.Errorf("%s: instance %q: %w: seal it, so that it moves and does not run twice", e.op, m.id, ErrRunning)
 			}
 			if err := e.seal(ctx, m, provider.SealHeld); err != nil {
 				return err
@@ -126,7 +126,7 @@ func (e *exporting) hold(ctx context.Context) error {
 		if err := e.find(ctx, provider.Filter{ParentKey: m.key, Replaced: true}, false); err != nil {
 			return err
 		}
-		got, err := e.c.store.instance(ctx, target{key: m.key}, e.doing, false)
+		got, err := e.c.store.instance(ctx, target{key: m.key}, e.op, false)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -134,7 +134,7 @@ func (e *exporting) hold(ctx context.Context) error {
 			return err
 		}
 		if parent := got.Instance.Parent.Key; !parent.IsZero() && e.known[parent] == nil {
-			up, err := e.c.store.instance(ctx, target{key: parent}, e.doing, false)
+			up, err := e.c.store.instance(ctx, target{key: parent}, e.op, false)
 			if err == nil {
 				e.add(&up.Instance)
 			} else if !errors.Is(err, ErrNotFound) {
@@ -150,7 +150,7 @@ func (e *exporting) seal(ctx context.Context, m *member, to provider.SealState) 
 	req := provider.SealRequest{
 		Key: m.key, Transfer: e.transfer, To: to, Commit: provider.UUID(uuid.New()), Again: e.opts.Again && to == provider.SealHeld,
 	}
-	_, err := e.c.store.write(ctx, e.doing, func(ctx context.Context) error {
+	_, err := e.c.store.write(ctx, e.op, func(ctx context.Context) error {
 		_, err := e.mover.Seal(ctx, req)
 		return err
 	})
@@ -159,9 +159,9 @@ func (e *exporting) seal(ctx context.Context, m *member, to provider.SealState) 
 		m.ended = true
 		return nil
 	case errors.Is(err, provider.ErrMoved):
-		return fmt.Errorf("%s: instance %q: %w: an earlier export has sealed it; repeat that one with Again only if its file was not imported", e.doing, m.id, err)
+		return fmt.Errorf("%s: instance %q: %w: an earlier export has sealed it; repeat that one with Again only if its file was not imported", e.op, m.id, err)
 	case err != nil:
-		return fmt.Errorf("%s: instance %q: %w", e.doing, m.id, err)
+		return fmt.Errorf("%s: instance %q: %w", e.op, m.id, err)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (e *exporting) seal(ctx context.Context, m *member, to provider.SealState) 
 // close closes what is held, so that nothing reaches it any more.
 func (e *exporting) close(ctx context.Context) error {
 	for n, m := range e.list {
-		e.told("sealing", n, len(e.list))
+		e.reportProgress("sealing", n, len(e.list))
 		if m.ended {
 			continue
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// counted counts what is written.
-type counted struct {
+// countingWriter counts what is written.
+type countingWriter struct {
 	io.Writer
 
 	n int64
 }
 
-func (w *counted) Write(p []byte) (int, error) {
+func (w *countingWriter) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
 	w.n += int64(n)
 	return n, err //nolint:wrapcheck // the caller's own writer
@@ -26,17 +26,17 @@ func (w *counted) Write(p []byte) (int, error) {
 
 // write writes the file.
 func (e *exporting) write(ctx context.Context, to io.Writer) error {
-	count := &counted{Writer: to}
+	count := &countingWriter{Writer: to}
 	w := moving.NewWriter(count)
 	if err := w.Begin(moving.Header{Transfer: e.transfer, Sealed: e.opts.Seal}); err != nil {
-		return fmt.Errorf("%s: %w", e.doing, err)
+		return fmt.Errorf("%s: %w", e.op, err)
 	}
 	for n, m := range e.list {
-		e.told("writing", n, len(e.list))
+		e.reportProgress("writing", n, len(e.list))
 		switch err := e.carry(ctx, w, m); {
 		case errors.Is(err, provider.ErrNotFound) && m.ended: // it was removed meanwhile
 		case err != nil:
-			return fmt.Errorf("%s: instance %q: %w", e.doing, m.id, err)
+			return fmt.Errorf("%s: instance %q: %w", e.op, m.id, err)
 		case m.ended:
 			e.res.Copied++
 		default:
@@ -44,7 +44,7 @@ func (e *exporting) write(ctx context.Context, to io.Writer) error {
 		}
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("%s: %w", e.doing, err)
+		return fmt.Errorf("%s: %w", e.op, err)
 	}
 	e.res.Bytes = count.n
 	return nil
@@ -58,7 +58,7 @@ func (e *exporting) carry(ctx context.Context, w *moving.Writer, m *member) erro
 	}
 	var version provider.UUID
 	for number := 0; ; number++ {
-		page, err := read(ctx, e.c.store, e.doing, e.mover.Export, req)
+		page, err := read(ctx, e.c.store, e.op, e.mover.Export, req)
 		if err != nil {
 			return err
 		}

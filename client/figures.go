@@ -20,17 +20,17 @@ import (
 // A store without provider.Meter, provider.Lister or provider.Keeper cannot tell: the error wraps errors.ErrUnsupported. Other errors
 // are ErrInvalid, or the error of ctx.
 func (c *Client) StoreFigures(ctx context.Context) (*observe.Store, error) {
-	const doing = "reading the state of the store"
+	const op = "reading the state of the store"
 	if err := c.usable(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	nodes, now, err := c.listed(ctx, doing)
+	nodes, now, err := c.listed(ctx, op)
 	if err != nil {
 		return nil, err
 	}
 	s, stats, err := observing.ReadStore(ctx, c.store.Full)
 	if err != nil {
-		return nil, explain(doing, 0, err)
+		return nil, explain(op, 0, err)
 	}
 	for kind, n := range unservedWork(nodes, now, stats) {
 		s.Unserved[kind] += n

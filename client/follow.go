@@ -69,9 +69,9 @@ func (h Handle[Out]) Watch(ctx context.Context) iter.Seq2[Description, error] {
 }
 
 func (c *Client) follow(ctx context.Context, t target, mark string, opts []FollowOption) (Description, string, error) {
-	doing := fmt.Sprintf("following %s", t)
+	op := fmt.Sprintf("following %s", t)
 	fail := func(err error) (Description, string, error) {
-		return Description{}, "", fmt.Errorf("%s: %w", doing, err)
+		return Description{}, "", fmt.Errorf("%s: %w", op, err)
 	}
 	var o followOptions
 	if err := c.usable(ctx); err != nil {
@@ -83,7 +83,7 @@ func (c *Client) follow(ctx context.Context, t target, mark string, opts []Follo
 	if len(mark) > provider.MaxName {
 		return fail(fmt.Errorf("%w: the mark has %d bytes: give one that Follow has returned", ErrInvalid, len(mark)))
 	}
-	t, _, err := c.store.resolve(ctx, t, doing)
+	t, _, err := c.store.resolve(ctx, t, op)
 	if err != nil {
 		return Description{}, "", err
 	}
@@ -96,27 +96,27 @@ func (c *Client) follow(ctx context.Context, t target, mark string, opts []Follo
 		if mark == "" {
 			req.Wait = 0
 		}
-		res, err := c.store.waited(ctx, doing, req)
+		res, err := c.store.waited(ctx, op, req)
 		if err != nil {
 			return Description{}, "", err
 		}
 		if res.Mark != mark || o.most > 0 && !time.Now().Before(until) {
-			d, err := c.described(ctx, doing, &res)
+			d, err := c.described(ctx, op, &res)
 			return d, res.Mark, err
 		}
 	}
 }
 
 // waited makes a Get that may block, and repeats it after failures of the store until ctx ends.
-func (s *storage) waited(ctx context.Context, doing string, req provider.GetRequest) (res provider.GetResult, err error) {
-	_, err = s.repeat(ctx, doing, func(ctx context.Context) (err error) {
+func (s *storage) waited(ctx context.Context, op string, req provider.GetRequest) (res provider.GetResult, err error) {
+	_, err = s.repeat(ctx, op, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, req.Wait+slack)
 		defer cancel()
 		res, err = s.Get(ctx, req)
 		return err
 	})
 	if err != nil {
-		return res, explain(doing, 0, err)
+		return res, explain(op, 0, err)
 	}
 	return res, nil
 }

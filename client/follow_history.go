@@ -34,14 +34,14 @@ func (h Handle[Out]) FollowHistory(ctx context.Context, f HistoryFollow) iter.Se
 }
 
 func (c *Client) followHistory(ctx context.Context, t target, f HistoryFollow) iter.Seq2[HistoryEvent, error] {
-	doing := fmt.Sprintf("following the history of %s", t)
+	op := fmt.Sprintf("following the history of %s", t)
 	return func(yield func(HistoryEvent, error) bool) {
 		fail := func(err error) { yield(HistoryEvent{}, err) }
 		if err := c.usable(ctx); err != nil {
-			fail(fmt.Errorf("%s: %w", doing, err))
+			fail(fmt.Errorf("%s: %w", op, err))
 			return
 		}
-		t, _, err := c.store.resolve(ctx, t, doing)
+		t, _, err := c.store.resolve(ctx, t, op)
 		if err != nil {
 			fail(err)
 			return

@@ -20,11 +20,11 @@ type Handle[Out any] struct {
 // Lookup returns a handle of the instance that the ID names now, running or ended, and ErrNotFound if there is none. The type
 // Out is not checked before Wait decodes the output.
 func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], error) {
-	doing := fmt.Sprintf("looking up %s", target{id: id})
+	op := fmt.Sprintf("looking up %s", target{id: id})
 	if err := c.usable(ctx); err != nil {
-		return Handle[Out]{}, fmt.Errorf("%s: %w", doing, err)
+		return Handle[Out]{}, fmt.Errorf("%s: %w", op, err)
 	}
-	t, _, err := c.store.resolve(ctx, target{id: id}, doing)
+	t, _, err := c.store.resolve(ctx, target{id: id}, op)
 	if err != nil {
 		return Handle[Out]{}, err
 	}
@@ -34,15 +34,15 @@ func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], er
 // LookupKey returns a handle of the instance with a key, running or ended, replaced or not, and ErrNotFound if there is none. It
 // reaches instances whose ID a path cannot have, such as "..", and never a successor under the ID.
 func LookupKey[Out any](ctx context.Context, c *Client, key provider.UUID) (Handle[Out], error) {
-	doing := fmt.Sprintf("looking up %s", target{key: key})
+	op := fmt.Sprintf("looking up %s", target{key: key})
 	err := c.usable(ctx)
 	if err == nil && key.IsZero() {
 		err = fmt.Errorf("%w: the key is zero: give that of an instance", ErrInvalid)
 	}
 	if err != nil {
-		return Handle[Out]{}, fmt.Errorf("%s: %w", doing, err)
+		return Handle[Out]{}, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, target{key: key}, doing, false)
+	res, err := c.store.instance(ctx, target{key: key}, op, false)
 	if err != nil {
 		return Handle[Out]{}, err
 	}
@@ -108,16 +108,16 @@ func (h Handle[Out]) Waits(ctx context.Context) ([]Wait, error) {
 	if err := h.usable(ctx); err != nil {
 		return nil, err
 	}
-	doing := fmt.Sprintf("reading what %s waits for", h.t)
-	res, err := h.c.store.instance(ctx, h.t, doing, true)
+	op := fmt.Sprintf("reading what %s waits for", h.t)
+	res, err := h.c.store.instance(ctx, h.t, op, true)
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.c.described(ctx, doing, &res)
+	d, err := h.c.described(ctx, op, &res)
 	if err != nil {
 		return nil, err
 	}
-	return h.c.waits(ctx, doing, &d)
+	return h.c.waits(ctx, op, &d)
 }
 
 // History reads the events of an execution in order; 0 is the current one. It ends after

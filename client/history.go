@@ -18,23 +18,23 @@ func (c *Client) History(ctx context.Context, id string, execution int64) iter.S
 }
 
 func (c *Client) history(ctx context.Context, t target, execution int64) iter.Seq2[HistoryEvent, error] {
-	doing := fmt.Sprintf("reading the history of %s", t)
+	op := fmt.Sprintf("reading the history of %s", t)
 	return func(yield func(HistoryEvent, error) bool) {
 		fail := func(err error) { yield(HistoryEvent{}, err) }
 		if err := c.usable(ctx); err != nil {
-			fail(fmt.Errorf("%s: %w", doing, err))
+			fail(fmt.Errorf("%s: %w", op, err))
 			return
 		}
 		if execution < 0 {
-			fail(fmt.Errorf("%s: %w", doing, badExecution(execution)))
+			fail(fmt.Errorf("%s: %w", op, badExecution(execution)))
 			return
 		}
-		t, _, err := c.store.resolve(ctx, t, doing)
+		t, _, err := c.store.resolve(ctx, t, op)
 		if err != nil {
 			fail(err)
 			return
 		}
-		r := eventReader{store: c.store, doing: doing, key: t.key, execution: execution}
+		r := eventReader{store: c.store, op: op, key: t.key, execution: execution}
 		for from, more := int64(1), true; more; {
 			page, err := r.read(ctx, from, 0)
 			if err != nil {
@@ -58,7 +58,7 @@ func badExecution(n int64) error {
 // eventReader reads the events of one execution.
 type eventReader struct {
 	store     *storage
-	doing     string
+	op        string
 	key       provider.UUID
 	execution int64        // 0: the current one; the first read sets it, so that all pages are of one execution
 	last      HistoryEvent // the last one that was read
@@ -76,7 +76,7 @@ type readEvents struct {
 // is 0 for the end.
 func (r *eventReader) read(ctx context.Context, from, to int64) (readEvents, error) {
 	req := provider.ReadHistoryRequest{Key: r.key, Execution: r.execution, From: from, To: to}
-	res, err := r.store.historyPage(ctx, req, r.doing)
+	res, err := r.store.historyPage(ctx, req, r.op)
 	if err != nil {
 		return readEvents{}, err
 	}
@@ -94,7 +94,7 @@ func (r *eventReader) read(ctx context.Context, from, to int64) (readEvents, err
 			break
 		}
 		if err != nil {
-			return readEvents{}, fmt.Errorf("%s: %w", r.doing, err)
+			return readEvents{}, fmt.Errorf("%s: %w", r.op, err)
 		}
 		r.last = e
 		r.last.Execution = r.execution
@@ -104,13 +104,13 @@ func (r *eventReader) read(ctx context.Context, from, to int64) (readEvents, err
 }
 
 // historyPage reads events of an instance that was there a moment ago.
-func (s *storage) historyPage(ctx context.Context, req provider.ReadHistoryRequest, doing string) (provider.ReadHistoryResult, error) {
-	res, err := read(ctx, s, doing, s.ReadHistory, req)
+func (s *storage) historyPage(ctx context.Context, req provider.ReadHistoryRequest, op string) (provider.ReadHistoryResult, error) {
+	res, err := read(ctx, s, op, s.ReadHistory, req)
 	if errors.Is(err, ErrNotFound) {
-		return res, fmt.Errorf("%s: %w: it has no execution %d, or was deleted; 0 is the current one", doing, ErrNotFound, req.Execution)
+		return res, fmt.Errorf("%s: %w: it has no execution %d, or was deleted; 0 is the current one", op, ErrNotFound, req.Execution)
 	}
 	if err != nil {
-		return res, explain(fmt.Sprintf("%s (execution %d)", doing, req.Execution), 0, err)
+		return res, explain(fmt.Sprintf("%s (execution %d)", op, req.Execution), 0, err)
 	}
 	return res, nil
 }
@@ -134,7 +134,7 @@ func (r *eventReader) before(ctx context.Context, next provider.Event) (HistoryE
 	before := HistoryEvent{ID: next.ID - 1}
 	switch e, err := history.Decode(next.ID, next.Data); {
 	case err != nil:
-		return before, fmt.Errorf("%s: %w", r.doing, err)
+		return before, fmt.Errorf("%s: %w", r.op, err)
 	case e.At != 0:
 		return before, nil
 	}
@@ -142,7 +142,7 @@ func (r *eventReader) before(ctx context.Context, next provider.Event) (HistoryE
 	for step := int64(16); id > 1 && before.Time.IsZero(); step *= 4 {
 		from := max(1, id-step)
 		for at := from; at < id; {
-			res, err := r.store.historyPage(ctx, provider.ReadHistoryRequest{Key: r.key, Execution: r.execution, From: at, To: id - 1}, r.doing)
+			res, err := r.store.historyPage(ctx, provider.ReadHistoryRequest{Key: r.key, Execution: r.execution, From: at, To: id - 1}, r.op)
 			if err != nil {
 				return before, err
 			}

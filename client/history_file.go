@@ -71,14 +71,14 @@ func (c *Client) ExportHistory(ctx context.Context, id string, execution int64) 
 }
 
 func (c *Client) exportHistory(ctx context.Context, t target, execution int64) (f HistoryFile, err error) {
-	doing := fmt.Sprintf("exporting the history of %s", t)
+	op := fmt.Sprintf("exporting the history of %s", t)
 	if err := c.usable(ctx); err != nil {
-		return f, fmt.Errorf("%s: %w", doing, err)
+		return f, fmt.Errorf("%s: %w", op, err)
 	}
 	if execution < 0 {
-		return f, fmt.Errorf("%s: %w: execution %d: give 1 or more, or 0 for the current one", doing, ErrInvalid, execution)
+		return f, fmt.Errorf("%s: %w: execution %d: give 1 or more, or 0 for the current one", op, ErrInvalid, execution)
 	}
-	res, err := c.store.instance(ctx, t, doing, false)
+	res, err := c.store.instance(ctx, t, op, false)
 	if err != nil {
 		return f, err
 	}
@@ -94,7 +94,7 @@ func (c *Client) exportHistory(ctx context.Context, t target, execution int64) (
 		return f, nil
 	}
 	for more := true; more; {
-		page, err := c.store.historyPage(ctx, req, doing)
+		page, err := c.store.historyPage(ctx, req, op)
 		if err != nil {
 			return f, err
 		}
@@ -108,7 +108,7 @@ func (c *Client) exportHistory(ctx context.Context, t target, execution int64) (
 		// The row is of another execution.
 		first, err := history.Decode(1, f.Events[0])
 		if err != nil {
-			return f, fmt.Errorf("%s: %w", doing, err)
+			return f, fmt.Errorf("%s: %w", op, err)
 		}
 		if started, ok := first.Body.(*history.ExecutionStarted); ok {
 			f.Orchestration, f.CodeVersion = started.Name, started.CodeVersion
@@ -133,7 +133,7 @@ func (f *HistoryFile) Readable() iter.Seq2[HistoryEvent, error] {
 
 // WriteHistory writes a history in the form of a file. It writes nothing if an event cannot be decoded.
 func WriteHistory(w io.Writer, f HistoryFile) error {
-	doing := fmt.Sprintf("writing the history of instance %q", f.InstanceID)
+	op := fmt.Sprintf("writing the history of instance %q", f.InstanceID)
 	head := historyHead{
 		Format: new(int64(historyFormat)), InstanceID: f.InstanceID, Key: f.Key, Execution: f.Execution, Orchestration: f.Orchestration,
 		CodeVersion: f.CodeVersion, Status: f.Status, EngineLevel: f.EngineLevel, Events: int64(len(f.Events)),
@@ -141,7 +141,7 @@ func WriteHistory(w io.Writer, f HistoryFile) error {
 	shown := make([]HistoryEvent, 0, len(f.Events))
 	for e, err := range f.Readable() {
 		if err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		shown = append(shown, e)
 	}
@@ -159,7 +159,7 @@ func WriteHistory(w io.Writer, f HistoryFile) error {
 		err = lines.Encode(historyLine{Bytes: f.Events[i], Event: &shown[i]})
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	return nil
 }

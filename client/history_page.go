@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxHistoryPage is the maximum of HistoryRange.Max, and historyLooks how many events a page looks at.
+	// maxHistoryPage is the maximum of HistoryRange.Max, and maxHistoryScan how many events a page looks at.
 	maxHistoryPage = 1_000
-	historyLooks   = 5_000
+	maxHistoryScan = 5_000
 )
 
 // HistoryRange selects events of one execution.
@@ -63,16 +63,16 @@ func (h Handle[Out]) HistoryPage(ctx context.Context, r HistoryRange) (HistoryPa
 }
 
 func (c *Client) pageOfHistory(ctx context.Context, t target, r HistoryRange) (HistoryPage, error) {
-	doing := fmt.Sprintf("reading the history of %s", t)
+	op := fmt.Sprintf("reading the history of %s", t)
 	if err := cmp.Or(c.usable(ctx), r.check()); err != nil {
-		return HistoryPage{}, fmt.Errorf("%s: %w", doing, err)
+		return HistoryPage{}, fmt.Errorf("%s: %w", op, err)
 	}
-	t, _, err := c.store.resolve(ctx, t, doing)
+	t, _, err := c.store.resolve(ctx, t, op)
 	if err != nil {
 		return HistoryPage{}, err
 	}
 	r.Max, r.From = cmp.Or(r.Max, defaultPage), cmp.Or(r.From, 1)
-	events := eventReader{store: c.store, doing: doing, key: t.key, execution: r.Execution}
+	events := eventReader{store: c.store, op: op, key: t.key, execution: r.Execution}
 	if r.Newest {
 		return r.backward(ctx, &events)
 	}
@@ -128,7 +128,7 @@ func (p *HistoryPage) note(events *eventReader, read *readEvents) {
 // forward reads a page in order.
 func (r *HistoryRange) forward(ctx context.Context, events *eventReader) (HistoryPage, error) {
 	page := HistoryPage{Events: []HistoryEvent{}, Next: r.From}
-	for looked := 0; ; {
+	for scanned := 0; ; {
 		to := page.Next + r.chunk(&page) - 1
 		if r.To > 0 {
 			to = min(to, r.To)
@@ -143,7 +143,7 @@ func (r *HistoryRange) forward(ctx context.Context, events *eventReader) (Histor
 				page.Events = append(page.Events, *e)
 			}
 			page.Next = read.events[i].ID + 1
-			looked++
+			scanned++
 			if len(page.Events) == r.Max {
 				break
 			}
@@ -153,7 +153,7 @@ func (r *HistoryRange) forward(ctx context.Context, events *eventReader) (Histor
 			end = min(end, r.To)
 		}
 		page.More = page.Next <= end
-		if !page.More || len(page.Events) == r.Max || looked >= historyLooks || len(read.events) == 0 {
+		if !page.More || len(page.Events) == r.Max || scanned >= maxHistoryScan || len(read.events) == 0 {
 			return page, nil
 		}
 	}
@@ -171,13 +171,13 @@ func (r *HistoryRange) backward(ctx context.Context, events *eventReader) (Histo
 	if r.To > 0 {
 		page.Next = min(page.Next, r.To)
 	}
-	for looked := int64(0); page.Next >= r.From && len(page.Events) < r.Max && looked < historyLooks; {
+	for scanned := int64(0); page.Next >= r.From && len(page.Events) < r.Max && scanned < maxHistoryScan; {
 		from := max(r.From, page.Next-r.chunk(&page)+1)
 		list, err := events.span(ctx, from, page.Next)
 		if err != nil {
 			return HistoryPage{}, err
 		}
-		looked += page.Next - from + 1
+		scanned += page.Next - from + 1
 		page.Next = from - 1
 		for _, e := range slices.Backward(list) {
 			if !r.matches(&e) {
@@ -223,7 +223,7 @@ func (r *HistoryRange) await(ctx context.Context, events *eventReader, page Hist
 				return page, nil
 			}
 		}
-		res, err := events.store.waited(ctx, events.doing, req)
+		res, err := events.store.waited(ctx, events.op, req)
 		if err != nil {
 			return HistoryPage{}, err
 		}

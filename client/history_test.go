@@ -90,7 +90,7 @@ var kinds = []struct {
 		`"kind":"ChildCancelRequested","ref":11,"instanceKey":"` + keyText + `"`,
 	},
 	{
-		&history.DetachedStarted{Name: "Run", CodeVersion: "v2", ID: "c", Key: key, Input: []byte("1"), RequestID: "r", Tell: "over"},
+		&history.DetachedStarted{Name: "Run", CodeVersion: "v2", ID: "c", Key: key, Input: []byte("1"), RequestID: "r", EndEvent: "over"},
 		`"kind":"DetachedStarted","name":"Run","codeVersion":"v2","input":1,"instance":"c","instanceKey":"` + keyText + `","requestId":"r"`,
 	},
 	{

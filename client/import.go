@@ -41,25 +41,25 @@ type ImportResult struct {
 // Errors: ErrDamagedFile and ErrNewerFile, ErrExists for an ID or a key in use, ErrClockBehind if the store's clock is more than a minute
 // behind that of the source, ErrUnsound, errors.ErrUnsupported for a store without provider.Mover.
 func (c *Client) Import(ctx context.Context, r io.Reader, opts ImportOptions) (res ImportResult, err error) {
-	const doing = "importing instances"
+	const op = "importing instances"
 	if err := c.usable(ctx); err != nil {
-		return res, fmt.Errorf("%s: %w", doing, err)
+		return res, fmt.Errorf("%s: %w", op, err)
 	}
 	if check.IsNil(r) {
-		return res, fmt.Errorf("%s: %w: the reader is nil: give a file of Export", doing, ErrInvalid)
+		return res, fmt.Errorf("%s: %w: the reader is nil: give a file of Export", op, ErrInvalid)
 	}
 	mover, ok := provider.As[provider.Mover](c.store.Provider)
 	if !ok {
-		return res, fmt.Errorf("%s: %w", doing, provider.Lacking("import", "Mover"))
+		return res, fmt.Errorf("%s: %w", op, provider.Lacking("import", "Mover"))
 	}
 	file := moving.NewReader(r)
 	header, err := file.Begin()
 	if err != nil {
-		return res, fmt.Errorf("%s: %w", doing, err)
+		return res, fmt.Errorf("%s: %w", op, err)
 	}
-	a := &act{kind: ActImport, doing: doing, other: "instances", detail: "transfer " + header.Transfer.String()}
+	a := &act{kind: ActImport, op: op, other: "instances", detail: "transfer " + header.Transfer.String()}
 	err = c.perform(ctx, a, func(ctx context.Context) error {
-		i := &importing{c: c, mover: mover, opts: &opts, transfer: header.Transfer, doing: doing}
+		i := &importing{c: c, mover: mover, opts: &opts, transfer: header.Transfer, op: op}
 		if err := i.read(ctx, file); err != nil {
 			return err
 		}
@@ -79,13 +79,13 @@ type importing struct {
 	mover    provider.Mover
 	opts     *ImportOptions
 	transfer provider.UUID
-	doing    string
+	op       string
 	keys     []provider.UUID // that wait to be freed
 	skip     provider.UUID   // the instance whose further pages are of no use
 	res      ImportResult
 }
 
-func (i *importing) told(step string, done int64, total int) {
+func (i *importing) reportProgress(step string, done int64, total int) {
 	if i.opts.Progress != nil {
 		i.opts.Progress(MoveProgress{Step: step, Done: done, Total: int64(total)})
 	}
@@ -96,7 +96,7 @@ func (i *importing) read(ctx context.Context, file *moving.Reader) error {
 	for {
 		page, end, err := file.Next()
 		if err != nil {
-			return fmt.Errorf("%s: %w", i.doing, err)
+			return fmt.Errorf("%s: %w", i.op, err)
 		}
 		if end != nil {
 			i.res.Instances = end.Instances
@@ -106,12 +106,12 @@ func (i *importing) read(ctx context.Context, file *moving.Reader) error {
 			continue
 		}
 		if err := importable(page); err != nil {
-			return fmt.Errorf("%s: instance %q: %w", i.doing, page.ID, err)
+			return fmt.Errorf("%s: instance %q: %w", i.op, page.ID, err)
 		}
 		if err := i.store(ctx, page); err != nil {
-			return fmt.Errorf("%s: instance %q: %w", i.doing, page.ID, err)
+			return fmt.Errorf("%s: instance %q: %w", i.op, page.ID, err)
 		}
-		i.told("reading", int64(len(i.keys))+i.res.Kept, 0)
+		i.reportProgress("reading", int64(len(i.keys))+i.res.Kept, 0)
 	}
 }
 
@@ -139,7 +139,7 @@ func (i *importing) store(ctx context.Context, page *moving.Page) error {
 	}
 	var res provider.ImportResult
 	call := func() error {
-		_, err := i.c.store.write(ctx, i.doing, func(ctx context.Context) (err error) {
+		_, err := i.c.store.write(ctx, i.op, func(ctx context.Context) (err error) {
 			res, err = i.mover.Import(ctx, req)
 			return err
 		})
@@ -171,7 +171,7 @@ func (i *importing) store(ctx context.Context, page *moving.Page) error {
 func (i *importing) finish(ctx context.Context) error {
 	var held []provider.UUID
 	for n, key := range i.keys {
-		i.told("checking", int64(n), len(i.keys))
+		i.reportProgress("checking", int64(n), len(i.keys))
 		seal, err := i.seal(ctx, key, provider.SealHeld)
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func (i *importing) finish(ctx context.Context) error {
 		return err
 	}
 	for n, key := range held {
-		i.told("freeing", int64(n), len(held))
+		i.reportProgress("freeing", int64(n), len(held))
 		if _, err := i.seal(ctx, key, provider.SealNone); err != nil {
 			return err
 		}
@@ -197,12 +197,12 @@ func (i *importing) finish(ctx context.Context) error {
 func (i *importing) seal(ctx context.Context, key provider.UUID, to provider.SealState) (provider.Seal, error) {
 	var res provider.SealResult
 	req := provider.SealRequest{Key: key, Transfer: i.transfer, To: to, Commit: provider.UUID(uuid.New())}
-	_, err := i.c.store.write(ctx, i.doing, func(ctx context.Context) (err error) {
+	_, err := i.c.store.write(ctx, i.op, func(ctx context.Context) (err error) {
 		res, err = i.mover.Seal(ctx, req)
 		return err
 	})
 	if err != nil {
-		return provider.Seal{}, fmt.Errorf("%s: freeing instance %s: %w", i.doing, key, err)
+		return provider.Seal{}, fmt.Errorf("%s: freeing instance %s: %w", i.op, key, err)
 	}
 	return res.Seal, nil
 }

@@ -18,13 +18,13 @@ func (i *importing) check(ctx context.Context) error {
 	if len(i.keys) == 0 {
 		return nil
 	}
-	view := arrived{Full: i.c.store.Full, keys: make(map[provider.UUID]bool, len(i.keys))}
+	view := importedStore{Full: i.c.store.Full, keys: make(map[provider.UUID]bool, len(i.keys))}
 	for _, key := range i.keys {
 		view.keys[key] = true
 	}
 	report, err := invariant.Check(ctx, view, invariant.Options{})
 	if err != nil {
-		return fmt.Errorf("%s: checking them: %w", i.doing, err)
+		return fmt.Errorf("%s: checking them: %w", i.op, err)
 	}
 	if len(report.Findings) == 0 {
 		return nil
@@ -34,18 +34,18 @@ func (i *importing) check(ctx context.Context) error {
 		f := &report.Findings[n]
 		fmt.Fprintf(&text, "\n  %s: instance %q: %s", f.Rule, f.InstanceID, f.Detail)
 	}
-	return fmt.Errorf("%s: %w: %d findings; they stay suspended here:%s", i.doing, ErrUnsound, len(report.Findings), text.String())
+	return fmt.Errorf("%s: %w: %d findings; they stay suspended here:%s", i.op, ErrUnsound, len(report.Findings), text.String())
 }
 
-// arrived shows the check only instances that have arrived, and the rows of their keys.
-type arrived struct {
+// importedStore shows the check only instances that were imported, and the rows of their keys.
+type importedStore struct {
 	*provider.Full
 
 	keys map[provider.UUID]bool
 }
 
 // Inspect implements provider.Inspector.
-func (a arrived) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+func (a importedStore) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
 	inspector, ok := provider.As[provider.Inspector](a.Provider)
 	if !ok {
 		return provider.InspectResult{}, provider.Lacking("inspect", "Inspector")

@@ -49,42 +49,42 @@ type Instances struct {
 // Where matches are rare among many rows and no index has them, the page may be short, even empty, although Cursor leads on. So each call
 // takes milliseconds, also among a million instances.
 func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, error) {
-	const doing = "listing instances"
+	const op = "listing instances"
 	filter, err := f.stored()
 	if err = cmp.Or(c.usable(ctx), err); err != nil {
-		return Instances{}, fmt.Errorf("%s: %w", doing, err)
+		return Instances{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if page.Size < 0 || page.Size > provider.MaxPage {
-		return Instances{}, fmt.Errorf("%s: %w: page size %d: give 1 to %d, or 0 for %d", doing, ErrInvalid, page.Size, provider.MaxPage, defaultPage)
+		return Instances{}, fmt.Errorf("%s: %w: page size %d: give 1 to %d, or 0 for %d", op, ErrInvalid, page.Size, provider.MaxPage, defaultPage)
 	}
 	req := provider.ListRequest{Filter: filter, Cursor: page.Cursor, Max: page.Size}
 	if req.Omit, err = omitted(page.Omit); err != nil {
-		return Instances{}, fmt.Errorf("%s: %w", doing, err)
+		return Instances{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if req.Max == 0 {
 		req.Max = defaultPage
 	}
-	res, err := c.page(ctx, doing, req, f.users())
+	res, err := c.page(ctx, op, req, f.users())
 	if errors.Is(err, ErrInvalid) && page.Cursor != "" { // all else was checked here
 		return Instances{}, fmt.Errorf("%s: %w: page cursor %s is none of this store: give the Cursor of the page before, or \"\" for the first",
-			doing, ErrInvalid, check.Quote(page.Cursor))
+			op, ErrInvalid, check.Quote(page.Cursor))
 	}
 	if err != nil {
-		return Instances{}, explain(doing, 0, err)
+		return Instances{}, explain(op, 0, err)
 	}
 	list := Instances{Items: make([]Description, 0, len(res.Instances)), Cursor: res.Cursor}
 	for i := range res.Instances {
 		list.Items = append(list.Items, describeListed(&res.Instances[i], res.Now))
 	}
-	return list, c.markListed(ctx, doing, list.Items)
+	return list, c.markListed(ctx, op, list.Items)
 }
 
 // page reads until the page is full, the list ends or pageTime has passed. A store may end a page early, because it has looked at many
 // rows. users leaves out the instances of perdure itself.
-func (c *Client) page(ctx context.Context, doing string, req provider.ListRequest, users bool) (res provider.ListResult, err error) {
+func (c *Client) page(ctx context.Context, op string, req provider.ListRequest, users bool) (res provider.ListResult, err error) {
 	most, until := req.Max, time.Now().Add(pageTime)
 	for {
-		next, err := read(ctx, c.store, doing, c.store.List, req)
+		next, err := read(ctx, c.store, op, c.store.List, req)
 		if err != nil {
 			return res, err
 		}

@@ -78,7 +78,7 @@ func (h Handle[Out]) Move(ctx context.Context, version string, opts ...MoveOptio
 }
 
 func (c *Client) move(ctx context.Context, t target, version string, opts []MoveOption) (err error) {
-	doing := fmt.Sprintf("moving %s to version %s", t, check.Quote(version))
+	op := fmt.Sprintf("moving %s to version %s", t, check.Quote(version))
 	var o moveOptions
 	err = c.usable(ctx)
 	if err == nil {
@@ -88,62 +88,62 @@ func (c *Client) move(ctx context.Context, t target, version string, opts []Move
 		err = invalid(bind.Apply(opts, func(opt MoveOption) error { return opt.applyMove(&o) }))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, c.store.timeout)
 		defer cancel()
 		ctx = limited
 	}
-	a := act{kind: ActMove, doing: doing, on: t, detail: version}
+	a := act{kind: ActMove, op: op, on: t, detail: version}
 	return c.perform(ctx, &a, func(ctx context.Context) error { return c.moveNow(ctx, &a, version, o) })
 }
 
 func (c *Client) moveNow(ctx context.Context, a *act, version string, o moveOptions) (err error) {
-	doing := a.doing
-	t, _, err := c.store.resolve(ctx, a.on, doing)
+	op := a.op
+	t, _, err := c.store.resolve(ctx, a.on, op)
 	if err != nil {
 		return err
 	}
 	a.on = t
-	err = c.tryMove(ctx, t, doing, version, o.requestID)
+	err = c.tryMove(ctx, t, op, version, o.requestID)
 	if !errors.Is(err, ErrBusy) || !o.suspend {
 		return err
 	}
-	row, err := c.store.instance(ctx, t, doing, false)
+	row, err := c.store.instance(ctx, t, op, false)
 	if err != nil {
 		return err
 	}
 	if row.Instance.Status == provider.StatusRunning {
-		if err := c.steer(ctx, t, doing, provider.SteerRequest{Action: provider.SteerSuspend}); err != nil {
+		if err := c.steer(ctx, t, op, provider.SteerRequest{Action: provider.SteerSuspend}); err != nil {
 			return err
 		}
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resumeTime)
 			defer cancel()
-			err = cmp.Or(err, c.steer(ctx, t, doing+": resuming it", provider.SteerRequest{Action: provider.SteerResume}))
+			err = cmp.Or(err, c.steer(ctx, t, op+": resuming it", provider.SteerRequest{Action: provider.SteerResume}))
 		}()
 	}
-	return c.tryMove(ctx, t, doing, version, o.requestID)
+	return c.tryMove(ctx, t, op, version, o.requestID)
 }
 
 // tryMove checks and writes until nothing came in between.
-func (c *Client) tryMove(ctx context.Context, t target, doing, version, requestID string) error {
+func (c *Client) tryMove(ctx context.Context, t target, op, version, requestID string) error {
 	for range moveTries {
-		row, err := c.store.instance(ctx, t, doing, false)
+		row, err := c.store.instance(ctx, t, op, false)
 		switch {
 		case err != nil:
 			return err
 		case row.Instance.Status.Ended():
-			return explain(doing, row.Instance.Status, ErrEnded)
+			return explain(op, row.Instance.Status, ErrEnded)
 		case row.Instance.CodeVersion == version:
 			return nil
 		}
-		at, err := c.replays(ctx, t, doing, provider.Capability{Name: row.Instance.Name, CodeVersion: version})
+		at, err := c.replays(ctx, t, op, provider.Capability{Name: row.Instance.Name, CodeVersion: version})
 		if err != nil {
 			return err
 		}
-		err = c.steer(ctx, t, doing, provider.SteerRequest{
+		err = c.steer(ctx, t, op, provider.SteerRequest{
 			Action: provider.SteerMove, CodeVersion: version, Expected: at, EngineLevel: replay.LevelOfHandlers,
 			RequestID: requestID,
 		})
@@ -151,47 +151,47 @@ func (c *Client) tryMove(ctx context.Context, t target, doing, version, requestI
 			return err
 		}
 	}
-	return fmt.Errorf("%s: %w: it changed at each of %d tries; give client.SuspendToMove, or try later", doing, ErrBusy, moveTries)
+	return fmt.Errorf("%s: %w: it changed at each of %d tries; give client.SuspendToMove, or try later", op, ErrBusy, moveTries)
 }
 
 // steer changes an instance once.
-func (c *Client) steer(ctx context.Context, t target, doing string, req provider.SteerRequest) error {
+func (c *Client) steer(ctx context.Context, t target, op string, req provider.SteerRequest) error {
 	req.Key, req.Commit, req.RequestID = t.key, provider.UUID(uuid.New()), cmp.Or(req.RequestID, uuid.NewString())
-	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
+	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		return err
 	})
 	if err != nil {
-		return doubt(explain(doing, 0, err), doubtful, "look at the instance")
+		return doubt(explain(op, 0, err), doubtful, "look at the instance")
 	}
 	return nil
 }
 
 // replays returns the Version of the row at which the history replays with a version of the code.
-func (c *Client) replays(ctx context.Context, t target, doing string, of provider.Capability) (at provider.UUID, err error) {
+func (c *Client) replays(ctx context.Context, t target, op string, of provider.Capability) (at provider.UUID, err error) {
 	q := history.Question{Name: replay.QueryReplays, Input: []byte(of.CodeVersion), EvenBlocked: true}
 	wait := min(unservedTime, remaining(ctx))
 	for {
 		if wait <= 0 {
-			return at, unserved(doing, fmt.Sprintf("check that a node runs version %s and is not overloaded", check.Quote(of.CodeVersion)))
+			return at, unserved(op, fmt.Sprintf("check that a node runs version %s and is not overloaded", check.Quote(of.CodeVersion)))
 		}
 		q.Limit = wait.Microseconds()
-		a, err := c.askAs(ctx, t, doing, &q, of)
+		a, err := c.askAs(ctx, t, op, &q, of)
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
-			return at, fmt.Errorf("%s: %w", doing, why(ctx))
+			return at, fmt.Errorf("%s: %w", op, why(ctx))
 		case errors.Is(err, provider.ErrNoAnswer), errors.Is(err, context.DeadlineExceeded):
 			if !c.mayServe(ctx, of) {
-				return at, unserved(doing, "no node has registered that version: start one, or move to a version that a node has")
+				return at, unserved(op, "no node has registered that version: start one, or move to a version that a node has")
 			}
 			wait = min(provider.MaxWait, remaining(ctx))
 			continue
 		case err != nil:
-			return at, explain(doing, 0, err)
+			return at, explain(op, 0, err)
 		}
-		output, err := c.answered(t, doing, q.Name, &a)
+		output, err := c.answered(t, op, q.Name, &a)
 		if err == nil && copy(at[:], output) != len(at) {
-			err = fmt.Errorf("%s: the answer has %d bytes: upgrade the client", doing, len(output))
+			err = fmt.Errorf("%s: the answer has %d bytes: upgrade the client", op, len(output))
 		}
 		return at, err
 	}

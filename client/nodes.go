@@ -68,11 +68,11 @@ type OrchestrationVersion struct {
 //
 // A store without provider.Keeper lists no nodes: the error wraps errors.ErrUnsupported.
 func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
-	const doing = "listing nodes"
+	const op = "listing nodes"
 	if err := c.usable(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	nodes, now, err := c.listed(ctx, doing)
+	nodes, now, err := c.listed(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 }
 
 // listed reads the records of the nodes, and the time of the store.
-func (c *Client) listed(ctx context.Context, doing string) (nodes []upgrade.Node, now provider.Time, err error) {
-	_, err = c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+func (c *Client) listed(ctx context.Context, op string) (nodes []upgrade.Node, now provider.Time, err error) {
+	_, err = c.store.write(ctx, op, func(ctx context.Context) (err error) {
 		nodes, now, err = upgrade.Nodes(ctx, c.store)
 		return err
 	})
 	if err != nil {
-		return nil, 0, explain(doing, 0, err)
+		return nil, 0, explain(op, 0, err)
 	}
 	return nodes, now, nil
 }
@@ -118,9 +118,9 @@ func nodeInfo(n *upgrade.Node, now provider.Time) NodeInfo {
 	return info
 }
 
-// stranded reports whether an instance needs a newer node than all that are listed and not lost. If there is none, it waits for any node.
+// needsNewerNode reports whether an instance needs a newer node than all that are listed and not lost. If there is none, it waits for any node.
 // Nodes of releases before the list run up to upgrade.Unrecorded.
-func (c *Client) stranded(ctx context.Context, i *provider.Instance) bool {
+func (c *Client) needsNewerNode(ctx context.Context, i *provider.Instance) bool {
 	if i.EngineLevel <= upgrade.Unrecorded || i.Status.Ended() {
 		return false
 	}

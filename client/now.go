@@ -12,13 +12,13 @@ import (
 // where the clock of this process is wrong. Errors are an error that wraps errors.ErrUnsupported for a store that cannot list instances, or the
 // error of ctx.
 func (c *Client) Now(ctx context.Context) (time.Time, error) {
-	const doing = "reading the storage's clock"
+	const op = "reading the storage's clock"
 	if err := c.usable(ctx); err != nil {
-		return time.Time{}, fmt.Errorf("%s: %w", doing, err)
+		return time.Time{}, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := read(ctx, c.store, doing, c.store.List, provider.ListRequest{Max: 1, Filter: provider.Filter{Replaced: true}})
+	res, err := read(ctx, c.store, op, c.store.List, provider.ListRequest{Max: 1, Filter: provider.Filter{Replaced: true}})
 	if err != nil {
-		return time.Time{}, explain(doing, 0, err)
+		return time.Time{}, explain(op, 0, err)
 	}
 	return res.Now.Std(), nil
 }

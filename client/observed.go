@@ -20,7 +20,7 @@ func (c *Client) terminated(i *provider.Instance, now provider.Time) {
 	if !c.watch.On() {
 		return
 	}
-	c.watch.Tell(observe.Event{
+	c.watch.Report(observe.Event{
 		Kind: observe.Ended, Instance: i.ID, Key: i.Key, Execution: i.Execution, Orchestration: i.Name, Version: i.CodeVersion,
 		Outcome: observe.Terminated, Took: max(0, now.Sub(i.CreatedAt)), Count: i.HistoryLength + 1,
 	})

@@ -66,7 +66,7 @@ func (c *Client) order(
 ) (done Confirmation, err error) {
 	o := orderOptions{within: confirmTime}
 	if err := badOption(bind.Apply(opts, func(opt OrderOption) error { return opt.applyOrder(&o) })); err != nil {
-		return done, fmt.Errorf("%s: %w", a.doing, err)
+		return done, fmt.Errorf("%s: %w", a.op, err)
 	}
 	if reason != "" {
 		a.detail += ": " + reason
@@ -77,28 +77,28 @@ func (c *Client) order(
 			by.By = p.Name
 		}
 		var stored control.Orders
-		doubtful, err := c.store.write(ctx, a.doing, func(ctx context.Context) (err error) {
+		doubtful, err := c.store.write(ctx, a.op, func(ctx context.Context) (err error) {
 			stored, err = control.Change(ctx, c.store, func(o *control.Orders) { change(o, by) })
 			return err
 		})
 		if errors.Is(err, control.ErrTooMany) {
-			return fmt.Errorf("%s: %w: %w", a.doing, ErrTooLarge, err)
+			return fmt.Errorf("%s: %w: %w", a.op, ErrTooLarge, err)
 		}
 		if err != nil {
-			return doubt(explain(a.doing, 0, err), doubtful, "repeat it, which does no harm")
+			return doubt(explain(a.op, 0, err), doubtful, "repeat it, which does no harm")
 		}
-		done = c.confirm(ctx, a.doing, stored.Version, o.within, about)
+		done = c.confirm(ctx, a.op, stored.Version, o.within, about)
 		return nil
 	})
 	return done, err
 }
 
 // confirm waits until the nodes have confirmed a version of the orders. The order is stored: what cannot be read is no error.
-func (c *Client) confirm(ctx context.Context, doing string, version int64, within time.Duration, about func(n *upgrade.Node) bool) (done Confirmation) {
+func (c *Client) confirm(ctx context.Context, op string, version int64, within time.Duration, about func(n *upgrade.Node) bool) (done Confirmation) {
 	ctx, cancel := context.WithTimeout(ctx, within+time.Second)
 	defer cancel()
 	for until := time.Now().Add(within); ; {
-		nodes, now, err := c.listed(ctx, doing)
+		nodes, now, err := c.listed(ctx, op)
 		if err == nil {
 			done = Confirmation{NoNode: true}
 			waits := false

@@ -52,9 +52,9 @@ type PatchUse struct {
 // Instances that change meanwhile count as they were when they were read. A patch that no such instance has is not in the
 // report.
 func (c *Client) Patches(ctx context.Context, scan PatchScan) (PatchReport, error) {
-	const doing = "reading the patches"
+	const op = "reading the patches"
 	if scan.Limit < 0 {
-		return PatchReport{}, fmt.Errorf("%s: %w: limit %d: give 1 or more, or 0 for %d", doing, ErrInvalid, scan.Limit, defaultPatchScan)
+		return PatchReport{}, fmt.Errorf("%s: %w: limit %d: give 1 or more, or 0 for %d", op, ErrInvalid, scan.Limit, defaultPatchScan)
 	}
 	limit := cmp.Or(scan.Limit, defaultPatchScan)
 	f := Filter{Orchestration: scan.Orchestration, Statuses: []Status{StatusRunning, StatusSuspended}, Replaced: true}
@@ -62,14 +62,14 @@ func (c *Client) Patches(ctx context.Context, scan PatchScan) (PatchReport, erro
 	var found []patchedInstance
 	for d, err := range c.All(ctx, f) {
 		if err != nil {
-			return PatchReport{}, fmt.Errorf("%s: %w", doing, err)
+			return PatchReport{}, fmt.Errorf("%s: %w", op, err)
 		}
 		if report.Cut = report.Read == limit; report.Cut {
 			break
 		}
 		i, err := c.patchesOf(ctx, &d)
 		if err != nil && !errors.Is(err, ErrNotFound) { // deleted since it was listed
-			return PatchReport{}, fmt.Errorf("%s: %w", doing, err)
+			return PatchReport{}, fmt.Errorf("%s: %w", op, err)
 		}
 		if err == nil && d.HistoryLength > 0 { // else all code of it is to come
 			found = append(found, i)

@@ -127,18 +127,18 @@ func (p Principal) May(a Act) bool {
 // The error is ErrInvalid for a principal without a name or with an unknown role. It is ErrForbidden for a client that As has made: nobody acts
 // for somebody else. It wraps errors.ErrUnsupported for a store without provider.Keeper, which has no audit.
 func (c *Client) As(p Principal) (*Client, error) {
-	const doing = "making the client of a principal"
-	if err := c.ofService(doing); err != nil {
+	const op = "making the client of a principal"
+	if err := c.ofService(op); err != nil {
 		return nil, err
 	}
 	if err := checkName("principal name", p.Name); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	if int(p.Role) >= len(roleNames) {
-		return nil, fmt.Errorf("%s: %w: role %d: give RoleViewer, RoleOperator or RoleAdmin", doing, ErrInvalid, p.Role)
+		return nil, fmt.Errorf("%s: %w: role %d: give RoleViewer, RoleOperator or RoleAdmin", op, ErrInvalid, p.Role)
 	}
 	if _, ok := provider.As[provider.Keeper](c.store.Provider); !ok {
-		return nil, fmt.Errorf("%s: the audit is kept in records: %w", doing, provider.Lacking("record", "Keeper"))
+		return nil, fmt.Errorf("%s: the audit is kept in records: %w", op, provider.Lacking("record", "Keeper"))
 	}
 	as := *c
 	as.principal = &p
@@ -146,13 +146,13 @@ func (c *Client) As(p Principal) (*Client, error) {
 }
 
 // ofService refuses what only the service itself may do: a client of a principal cannot leave that behind.
-func (c *Client) ofService(doing string) error {
+func (c *Client) ofService(op string) error {
 	switch {
 	case c == nil || c.store == nil:
-		return fmt.Errorf("%s: %w: %w", doing, ErrInvalid, errNoClient)
+		return fmt.Errorf("%s: %w: %w", op, ErrInvalid, errNoClient)
 	case c.principal != nil:
 		return fmt.Errorf("%s: %w: the client acts for %s already: use the client that client.New has made",
-			doing, ErrForbidden, check.Quote(c.principal.Name))
+			op, ErrForbidden, check.Quote(c.principal.Name))
 	}
 	return nil
 }

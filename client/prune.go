@@ -51,44 +51,44 @@ type Pruned struct {
 // If it fails, it returns what it has deleted so far. Errors are ErrInvalid, ErrForbidden, an error that wraps errors.ErrUnsupported for a
 // store that cannot prune, or the error of ctx.
 func (c *Client) Prune(ctx context.Context, p Pruning) (Pruned, error) {
-	const doing = "pruning instances"
+	const op = "pruning instances"
 	if err := c.usable(ctx); err != nil {
-		return Pruned{}, fmt.Errorf("%s: %w", doing, err)
+		return Pruned{}, fmt.Errorf("%s: %w", op, err)
 	}
 	req, err := p.request()
 	if err != nil {
-		return Pruned{}, fmt.Errorf("%s: %w", doing, err)
+		return Pruned{}, fmt.Errorf("%s: %w", op, err)
 	}
 	done := Pruned{Cursor: p.Cursor}
 	prune := func(ctx context.Context) (err error) {
-		if req.Spare, err = c.spared(ctx, doing); err != nil {
+		if req.Spare, err = c.exemptRuns(ctx, op); err != nil {
 			return err
 		}
-		return c.prune(ctx, doing, req, &p, &done)
+		return c.prune(ctx, op, req, &p, &done)
 	}
 	if p.Preview {
 		err = prune(ctx)
 		return done, err
 	}
-	a := act{kind: ActPrune, doing: doing, other: "ended instances", detail: p.detail()}
+	a := act{kind: ActPrune, op: op, other: "ended instances", detail: p.detail()}
 	err = c.perform(ctx, &a, prune)
 	return done, err
 }
 
-func (c *Client) prune(ctx context.Context, doing string, req provider.PruneRequest, p *Pruning, done *Pruned) error {
+func (c *Client) prune(ctx context.Context, op string, req provider.PruneRequest, p *Pruning, done *Pruned) error {
 	for {
 		if p.Limit > 0 {
 			req.Max = int(min(pruneStep, p.Limit-done.Instances))
 		}
 		req.Cursor = done.Cursor
 		var res provider.PruneResult
-		_, err := c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+		_, err := c.store.write(ctx, op, func(ctx context.Context) (err error) {
 			res, err = c.store.Prune(ctx, req)
 			done.Instances += res.Instances // also of a try that failed in its middle
 			return err
 		})
 		if err != nil {
-			return explain(doing, 0, err)
+			return explain(op, 0, err)
 		}
 		done.Cursor = res.Cursor
 		if p.Progress != nil && res.Instances > 0 {

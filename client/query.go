@@ -106,19 +106,19 @@ func Query[Out, T any](ctx context.Context, h Handle[T], name string, in any, op
 	if err := h.usable(ctx); err != nil {
 		return out, err
 	}
-	doing := fmt.Sprintf("asking %s for %q", h.t, name)
-	output, err := h.c.query(ctx, h.t, doing, name, in, opts)
+	op := fmt.Sprintf("asking %s for %q", h.t, name)
+	output, err := h.c.query(ctx, h.t, op, name, in, opts)
 	if err != nil {
 		return out, err
 	}
 	if err := payload.Decode(output, &out); err != nil {
 		var none Out
-		return none, fmt.Errorf("%s: %w", doing, h.c.errors.New(orchestration.ErrPayload, "answer: %v: give Query the type that the handler returns", err))
+		return none, fmt.Errorf("%s: %w", op, h.c.errors.New(orchestration.ErrPayload, "answer: %v: give Query the type that the handler returns", err))
 	}
 	return out, nil
 }
 
-func (c *Client) query(ctx context.Context, t target, doing, name string, in any, opts []QueryOption) ([]byte, error) {
+func (c *Client) query(ctx context.Context, t target, op, name string, in any, opts []QueryOption) ([]byte, error) {
 	var o queryOptions
 	err := checkName("query name", name)
 	if err == nil {
@@ -131,9 +131,9 @@ func (c *Client) query(ctx context.Context, t target, doing, name string, in any
 		input, err = encodePayload("input", in)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := c.may(&act{kind: ActQuery, doing: doing}); err != nil {
+	if err := c.may(&act{kind: ActQuery, op: op}); err != nil {
 		return nil, err
 	}
 	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
@@ -141,17 +141,17 @@ func (c *Client) query(ctx context.Context, t target, doing, name string, in any
 		defer cancel()
 		ctx = limited
 	}
-	a, err := c.ask(ctx, t, doing, history.Question{
+	a, err := c.ask(ctx, t, op, history.Question{
 		Name: name, Input: input, EvenBlocked: o.evenBlocked, Rebuild: fastpath.Off(ctx).Has(fastpath.Cache), After: o.after,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.answered(t, doing, name, &a)
+	return c.answered(t, op, name, &a)
 }
 
 // ask asks until there is an answer. An instance that is not as far as it must be is asked again when its row has changed.
-func (c *Client) ask(ctx context.Context, t target, doing string, q history.Question) (history.Answer, error) {
+func (c *Client) ask(ctx context.Context, t target, op string, q history.Question) (history.Answer, error) {
 	_, limited := ctx.Deadline()
 	hint, mark := "check that a node runs this orchestration and is not overloaded", ""
 	for try := 0; ; try++ {
@@ -160,7 +160,7 @@ func (c *Client) ask(ctx context.Context, t target, doing string, q history.Ques
 			left = min(left, time.Until(deadline))
 		}
 		q.Limit = left.Microseconds()
-		a, err := c.askOnce(ctx, t, doing, &q)
+		a, err := c.askOnce(ctx, t, op, &q)
 		if err == nil {
 			switch a.Outcome {
 			case history.AnswerNotBegun:
@@ -173,17 +173,17 @@ func (c *Client) ask(ctx context.Context, t target, doing string, q history.Ques
 			if try < quickTries {
 				sleep(ctx, firstTry<<try)
 			} else {
-				mark, err = c.changed(ctx, t, doing, mark, left)
+				mark, err = c.changed(ctx, t, op, mark, left)
 			}
 		}
 		unanswered := errors.Is(err, provider.ErrNoAnswer)
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
-			return a, fmt.Errorf("%s: %w", doing, why(ctx))
+			return a, fmt.Errorf("%s: %w", op, why(ctx))
 		case ctx.Err() != nil, unanswered && limited && left < provider.MaxWait:
-			return a, unserved(doing, hint)
+			return a, unserved(op, hint)
 		case err != nil && !unanswered:
-			return a, explain(doing, 0, err)
+			return a, explain(op, 0, err)
 		}
 	}
 }
@@ -197,39 +197,39 @@ const (
 
 // changed waits until the row has another mark than the given one, and returns that. Without one it returns at once: what the next
 // question misses ends the wait after it.
-func (c *Client) changed(ctx context.Context, t target, doing, mark string, limit time.Duration) (string, error) {
+func (c *Client) changed(ctx context.Context, t target, op, mark string, limit time.Duration) (string, error) {
 	req := provider.GetRequest{Key: t.key, WithMark: true}
 	if mark != "" {
 		req.Mark, req.Wait = mark, max(limit, 1)
 	}
 	var res provider.GetResult
-	_, err := c.store.repeat(ctx, doing, func(ctx context.Context) (err error) {
+	_, err := c.store.repeat(ctx, op, func(ctx context.Context) (err error) {
 		res, err = c.store.Get(ctx, req)
 		return err
 	})
 	return res.Mark, err
 }
 
-func unserved(doing, hint string) error { return fmt.Errorf("%s: %w: %s", doing, ErrUnserved, hint) }
+func unserved(op, hint string) error { return fmt.Errorf("%s: %w: %s", op, ErrUnserved, hint) }
 
 // askOnce asks the node of this process, and the store if that has no answer.
-func (c *Client) askOnce(ctx context.Context, t target, doing string, q *history.Question) (history.Answer, error) {
+func (c *Client) askOnce(ctx context.Context, t target, op string, q *history.Question) (history.Answer, error) {
 	if q.Limit <= 0 {
 		return history.Answer{}, fmt.Errorf("%w: %w", provider.ErrNoAnswer, context.DeadlineExceeded)
 	}
 	if here, ok := c.node.(bind.Asker); ok {
-		if a, ok := here.AskHere(ctx, t.key, q); ok {
+		if a, ok := here.AskCached(ctx, t.key, q); ok {
 			return a, nil
 		}
 	}
-	return c.askAs(ctx, t, doing, q, provider.Capability{})
+	return c.askAs(ctx, t, op, q, provider.Capability{})
 }
 
 // askAs asks the nodes of a capability through the store; zero: those that run the instance.
-func (c *Client) askAs(ctx context.Context, t target, doing string, q *history.Question, of provider.Capability) (history.Answer, error) {
+func (c *Client) askAs(ctx context.Context, t target, op string, q *history.Question, of provider.Capability) (history.Answer, error) {
 	var res provider.AskResult
 	unanswered := error(nil)
-	_, err := c.store.repeat(ctx, doing, func(ctx context.Context) (err error) {
+	_, err := c.store.repeat(ctx, op, func(ctx context.Context) (err error) {
 		res, err = c.store.Ask(ctx, provider.AskRequest{
 			Key: t.key, AskID: provider.NewKeyIn(provider.SlotOf(t.key)), Payload: history.EncodeQuestion(*q),
 			Wait: time.Duration(q.Limit) * time.Microsecond, As: of,
@@ -253,7 +253,7 @@ func (c *Client) askAs(ctx context.Context, t target, doing string, q *history.Q
 }
 
 // answered returns the encoded answer or the error that it stands for.
-func (c *Client) answered(t target, doing, name string, a *history.Answer) ([]byte, error) {
+func (c *Client) answered(t target, op, name string, a *history.Answer) ([]byte, error) {
 	switch a.Outcome {
 	case history.Answered:
 		return a.Output, nil
@@ -262,7 +262,7 @@ func (c *Client) answered(t target, doing, name string, a *history.Answer) ([]by
 		if a.Failure != nil {
 			cause = c.errors.Decode(*a.Failure)
 		}
-		return nil, fmt.Errorf("%s: %w: %w", doing, ErrQueryFailed, cause)
+		return nil, fmt.Errorf("%s: %w: %w", op, ErrQueryFailed, cause)
 	case history.AnswerUnknown:
 		unknown := &UnknownQueryError{Query: name, ID: t.id, Why: a.Message}
 		for _, known := range a.Names {
@@ -274,12 +274,12 @@ func (c *Client) answered(t target, doing, name string, a *history.Answer) ([]by
 		if held == nil {
 			held = &history.Held{}
 		}
-		return nil, fmt.Errorf("%s: %w", doing, &BlockedError{ID: t.id, Key: t.key, Blocked: *blocked(&provider.Blocked{
+		return nil, fmt.Errorf("%s: %w", op, &BlockedError{ID: t.id, Key: t.key, Blocked: *blocked(&provider.Blocked{
 			Reason: held.Reason, Message: held.Message, Count: held.Count, Since: provider.Time(held.Since), RetryAt: provider.Time(held.RetryAt),
 		})})
 	}
 	if a.Outcome == history.AnswerEnded {
-		return nil, fmt.Errorf("%s: %w before it was given the event of client.After", doing, ErrEnded)
+		return nil, fmt.Errorf("%s: %w before it was given the event of client.After", op, ErrEnded)
 	}
 	reasons := map[int64]error{
 		history.AnswerRefused: ErrQueryRefused, history.AnswerPanicked: ErrQueryPanicked, history.AnswerTooLarge: ErrTooLarge,
@@ -290,7 +290,7 @@ func (c *Client) answered(t target, doing, name string, a *history.Answer) ([]by
 		reason = fmt.Errorf("%w: answer of kind %d: upgrade the client", ErrQueryRefused, a.Outcome)
 	}
 	if a.Outcome == history.AnswerTooLarge {
-		return nil, fmt.Errorf("%s: the answer: %w: %s; return a part of it", doing, reason, a.Message)
+		return nil, fmt.Errorf("%s: the answer: %w: %s; return a part of it", op, reason, a.Message)
 	}
-	return nil, fmt.Errorf("%s: %w: %s", doing, reason, a.Message)
+	return nil, fmt.Errorf("%s: %w: %s", op, reason, a.Message)
 }

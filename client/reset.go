@@ -102,7 +102,7 @@ func Reset[T any](ctx context.Context, h Handle[T], at int64, opts ...ResetOptio
 	}
 	o := history.Opening{Event: at, RequestID: uuid.NewString()}
 	err = bind.Apply(opts, func(opt ResetOption) error { return opt.applyReset(&o) })
-	a := act{kind: ActReset, doing: fmt.Sprintf("resetting %s to event %d", h.t, at), on: h.t}
+	a := act{kind: ActReset, op: fmt.Sprintf("resetting %s to event %d", h.t, at), on: h.t}
 	opened, err := h.c.open(ctx, &a, o, err)
 	return opened.Execution, err
 }
@@ -119,13 +119,13 @@ func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...
 	if err := h.usable(ctx); err != nil {
 		return Handle[T]{}, err
 	}
-	doing := fmt.Sprintf("forking %s at event %d into %q", h.t, at, id)
+	op := fmt.Sprintf("forking %s at event %d into %q", h.t, at, id)
 	if err := checkName("instance ID", id); err != nil {
-		return Handle[T]{}, fmt.Errorf("%s: %w", doing, err)
+		return Handle[T]{}, fmt.Errorf("%s: %w", op, err)
 	}
 	o := history.Opening{Event: at, RequestID: uuid.NewString(), ForkID: id, ForkKey: provider.NewKey(id)}
 	err := bind.Apply(opts, func(opt ForkOption) error { return opt.applyFork(&o) })
-	a := act{kind: ActFork, doing: doing, on: h.t, other: fmt.Sprintf("instance %q", id)}
+	a := act{kind: ActFork, op: op, on: h.t, other: fmt.Sprintf("instance %q", id)}
 	opened, err := h.c.open(ctx, &a, o, err)
 	if err != nil {
 		return Handle[T]{}, err
@@ -135,7 +135,7 @@ func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...
 
 // open asks a node to open an execution. bad is the error of an option.
 func (c *Client) open(ctx context.Context, a *act, o history.Opening, bad error) (opened history.Opened, err error) {
-	doing := a.doing
+	op := a.op
 	if bad == nil {
 		bad = forkable(&o)
 	}
@@ -146,7 +146,7 @@ func (c *Client) open(ctx context.Context, a *act, o history.Opening, bad error)
 		bad = cmp.Or(bad, fmt.Errorf("%w: event %d: events begin with 1", ErrBadPoint, o.Event))
 	}
 	if bad != nil {
-		return opened, fmt.Errorf("%s: %w", doing, bad)
+		return opened, fmt.Errorf("%s: %w", op, bad)
 	}
 	a.detail, a.requestID = fmt.Sprintf("event %d %s", o.Event, o.Reason), o.RequestID
 	err = c.perform(ctx, a, func(ctx context.Context) (err error) {
@@ -170,30 +170,30 @@ func forkable(o *history.Opening) error {
 }
 
 func (c *Client) openNow(ctx context.Context, of *act, o history.Opening) (none history.Opened, err error) {
-	t, doing := of.on, of.doing
+	t, op := of.on, of.op
 	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, c.store.timeout)
 		defer cancel()
 		ctx = limited
 	}
-	res, err := c.store.instance(ctx, t, doing, false)
+	res, err := c.store.instance(ctx, t, op, false)
 	if err != nil {
 		return none, err
 	}
 	o.Execution = res.Instance.Execution
 	t.key = res.Instance.Key
-	a, err := c.ask(ctx, t, doing, history.Question{Open: &o})
+	a, err := c.ask(ctx, t, op, history.Question{Open: &o})
 	if err != nil {
 		return none, doubt(err, ctx.Err() != nil || errors.Is(err, ErrUnserved), fmt.Sprintf("repeat it with client.Repeatable(%q)", o.RequestID))
 	}
 	if a.Outcome == history.AnswerOpened && a.Opened != nil {
 		return *a.Opened, nil
 	}
-	return none, notOpened(doing, &a)
+	return none, notOpened(op, &a)
 }
 
 // notOpened returns the error that an answer stands for.
-func notOpened(doing string, a *history.Answer) error {
+func notOpened(op string, a *history.Answer) error {
 	reasons := map[int64]error{
 		history.AnswerBadPoint: ErrBadPoint, history.AnswerTaken: ErrExists, history.AnswerLevel: ErrNotFinished, history.AnswerBusy: ErrBusy,
 		history.AnswerOver: ErrSuperseded, history.AnswerNotReplay: ErrNotReplayed, history.AnswerTooLarge: ErrTooLarge,
@@ -203,5 +203,5 @@ func notOpened(doing string, a *history.Answer) error {
 	if reason == nil {
 		reason = fmt.Errorf("%w: answer of kind %d: upgrade the client", ErrQueryRefused, a.Outcome)
 	}
-	return fmt.Errorf("%s: %w: %s", doing, reason, a.Message)
+	return fmt.Errorf("%s: %w: %s", op, reason, a.Message)
 }

@@ -52,7 +52,7 @@ func (h Handle[Out]) Restart(ctx context.Context, reason string, opts ...Restart
 }
 
 func (c *Client) restart(ctx context.Context, t target, reason string, opts []RestartOption) (target, error) {
-	a := act{kind: ActRestart, doing: fmt.Sprintf("restarting %s", t), on: t, detail: reason}
+	a := act{kind: ActRestart, op: fmt.Sprintf("restarting %s", t), on: t, detail: reason}
 	var o restartOptions
 	err := c.usable(ctx)
 	if err == nil {
@@ -62,7 +62,7 @@ func (c *Client) restart(ctx context.Context, t target, reason string, opts []Re
 		err = badOption(bind.Apply(opts, func(opt RestartOption) error { return opt.applyRestart(&o) }))
 	}
 	if err != nil {
-		return target{}, fmt.Errorf("%s: %w", a.doing, err)
+		return target{}, fmt.Errorf("%s: %w", a.op, err)
 	}
 	if err := c.may(&a); err != nil {
 		return target{}, err
@@ -97,19 +97,19 @@ func (c *Client) restart(ctx context.Context, t target, reason string, opts []Re
 
 // superseded is the error of a restart whose ID was given to another instance.
 func superseded(a *act, key provider.UUID) error {
-	return fmt.Errorf("%s: %w: the ID was given to another one, with the key %s; look at that, or give client.RestartAs", a.doing, ErrSuperseded, key)
+	return fmt.Errorf("%s: %w: the ID was given to another one, with the key %s; look at that, or give client.RestartAs", a.op, ErrSuperseded, key)
 }
 
 // restartable reads the instance and refuses one that cannot be restarted now. done reports that an earlier try has restarted it: again is
 // the new instance.
 func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (again target, done bool, err error) {
-	res, err := c.store.instance(ctx, a.on, a.doing, false)
+	res, err := c.store.instance(ctx, a.on, a.op, false)
 	if err != nil {
 		return again, false, err
 	}
 	old := res.Instance
 	a.on = target{id: old.ID, key: old.Key}
-	if err := c.onUsers(ctx, a); err != nil {
+	if err := c.refuseSystem(ctx, a); err != nil {
 		return again, false, err
 	}
 	if o.id != "" && o.id != old.ID {
@@ -118,7 +118,7 @@ func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (ag
 	if o.requestID != "" && old.RequestID == o.requestID {
 		return a.on, true, nil // the ID names the new one by now
 	}
-	now, err := c.store.instance(ctx, target{id: old.ID}, a.doing, false)
+	now, err := c.store.instance(ctx, target{id: old.ID}, a.op, false)
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return again, false, err
@@ -127,7 +127,7 @@ func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (ag
 	case err == nil && now.Instance.Key != old.Key:
 		return again, false, superseded(a, now.Instance.Key)
 	case !old.Status.Ended():
-		return again, false, fmt.Errorf("%s: %w: end it first, or give client.RestartAs", a.doing,
+		return again, false, fmt.Errorf("%s: %w: end it first, or give client.RestartAs", a.op,
 			&ExistsError{ID: old.ID, Key: old.Key, Status: old.Status})
 	}
 	return again, false, nil
@@ -136,21 +136,21 @@ func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (ag
 // firstStart reads what the first execution of an instance was started with.
 func (c *Client) firstStart(ctx context.Context, a *act) (*history.ExecutionStarted, error) {
 	req := provider.ReadHistoryRequest{Key: a.on.key, Execution: 1, From: 1, To: 1}
-	res, err := read(ctx, c.store, a.doing, c.store.ReadHistory, req)
+	res, err := read(ctx, c.store, a.op, c.store.ReadHistory, req)
 	if err != nil && !errors.Is(err, provider.ErrNotFound) {
-		return nil, explain(a.doing, 0, err)
+		return nil, explain(a.op, 0, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: its first execution is not stored any more; start it anew with its input", a.doing, ErrConflict)
+		return nil, fmt.Errorf("%s: %w: its first execution is not stored any more; start it anew with its input", a.op, ErrConflict)
 	}
 	for _, stored := range res.Events {
 		event, err := history.Decode(stored.ID, stored.Data)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.doing, err)
+			return nil, fmt.Errorf("%s: %w", a.op, err)
 		}
 		if started, ok := event.Body.(*history.ExecutionStarted); ok {
 			return started, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w: it has not begun, so its history does not have its input; start it anew with that", a.doing, ErrConflict)
+	return nil, fmt.Errorf("%s: %w: it has not begun, so its history does not have its input; start it anew with that", a.op, ErrConflict)
 }

@@ -33,11 +33,11 @@ func (h Handle[Out]) Result(ctx context.Context) (Out, error) {
 // Result returns the output of the instance that the ID names now as JSON, without waiting. To wait, use Lookup and
 // [Handle.Wait]; the output type json.RawMessage keeps the JSON as it is. Errors are those of [Handle.Result].
 func (c *Client) Result(ctx context.Context, id string) (json.RawMessage, error) {
-	doing := fmt.Sprintf("reading the result of %s", target{id: id})
+	op := fmt.Sprintf("reading the result of %s", target{id: id})
 	if err := c.usable(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, target{id: id}, doing, false)
+	res, err := c.store.instance(ctx, target{id: id}, op, false)
 	if err != nil {
 		return nil, err
 	}

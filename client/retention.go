@@ -73,61 +73,61 @@ type RetentionInfo struct {
 // The runs that schedules must find, and what goes on, stay: see Prune. Errors are ErrInvalid, ErrForbidden, ErrOutcomeUnknown, an error
 // that wraps errors.ErrUnsupported for a store without provider.Keeper, or the error of ctx.
 func (c *Client) SetRetention(ctx context.Context, r Retention) error {
-	const doing = "setting the retention"
+	const op = "setting the retention"
 	if err := c.usable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	rules, err := r.stored()
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	if c.principal != nil {
 		rules.By = c.principal.Name
 	}
 	text, err := json.Marshal(rules)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActRetention, doing: doing, other: "retention", detail: string(text)}
+	a := act{kind: ActRetention, op: op, other: "retention", detail: string(text)}
 	return c.perform(ctx, &a, func(ctx context.Context) error {
-		if err := c.putRules(ctx, doing, text); err != nil {
+		if err := c.putRules(ctx, op, text); err != nil {
 			return err
 		}
 		if rules.Off() {
-			return c.wakeRetention(ctx, doing, false)
+			return c.wakeRetention(ctx, op, false)
 		}
-		return c.wakeRetention(ctx, doing, true)
+		return c.wakeRetention(ctx, op, true)
 	})
 }
 
 // RunRetention begins a round now. It does not wait for it: see Retention. Without rules it returns ErrNotFound. Other errors are those of
 // SetRetention.
 func (c *Client) RunRetention(ctx context.Context) error {
-	const doing = "running the retention"
+	const op = "running the retention"
 	if err := c.usable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActRetention, doing: doing, other: "retention", detail: "run"}
+	a := act{kind: ActRetention, op: op, other: "retention", detail: "run"}
 	return c.perform(ctx, &a, func(ctx context.Context) error {
-		rules, _, err := c.rules(ctx, doing)
+		rules, _, err := c.rules(ctx, op)
 		if err != nil {
 			return err
 		}
 		if rules.Off() {
-			return fmt.Errorf("%s: %w: there are no rules; set some with SetRetention", doing, ErrNotFound)
+			return fmt.Errorf("%s: %w: there are no rules; set some with SetRetention", op, ErrNotFound)
 		}
-		return c.wakeRetention(ctx, doing, true)
+		return c.wakeRetention(ctx, op, true)
 	})
 }
 
 // Retention returns what the store removes by itself, and what the last round did. Its counts are exact, although nodes may have crashed
 // meanwhile. Deletions by others just when a node crashed may be among them.
 func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
-	const doing = "reading the retention"
+	const op = "reading the retention"
 	if err := c.usable(ctx); err != nil {
-		return RetentionInfo{}, fmt.Errorf("%s: %w", doing, err)
+		return RetentionInfo{}, fmt.Errorf("%s: %w", op, err)
 	}
-	rules, at, err := c.rules(ctx, doing)
+	rules, at, err := c.rules(ctx, op)
 	if err != nil {
 		return RetentionInfo{}, err
 	}
@@ -135,9 +135,9 @@ func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
 	if at == 0 {
 		info.SetAt = time.Time{}
 	}
-	res, err := read(ctx, c.store, doing, c.store.Get, provider.GetRequest{ID: retentionID, Value: retention.ValueKey})
+	res, err := read(ctx, c.store, op, c.store.Get, provider.GetRequest{ID: retentionID, Value: retention.ValueKey})
 	if err != nil && !errors.Is(err, provider.ErrNotFound) {
-		return info, explain(doing, 0, err)
+		return info, explain(op, 0, err)
 	}
 	if err != nil || res.Instance.Name != reserved.Retention {
 		return info, nil //nolint:nilerr // no round has begun
@@ -150,7 +150,7 @@ func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
 	}
 	var v retention.View
 	if err := json.Unmarshal(res.Value.Value, &v); err != nil {
-		return info, fmt.Errorf("%s: %w", doing, err)
+		return info, fmt.Errorf("%s: %w", op, err)
 	}
 	info.Rounds, info.BeganAt, info.EndedAt, info.Problem = v.Rounds, v.Began, v.Ended, v.Problem
 	info.Instances, info.Executions, info.Records, info.Freed = v.Instances, v.Executions, v.Audit, v.Freed
@@ -244,8 +244,8 @@ func retentionOf(rules *retention.Rules) Retention {
 }
 
 // rules reads the stored rules. There are none before the first SetRetention.
-func (c *Client) rules(ctx context.Context, doing string) (rules retention.Rules, at provider.Time, err error) {
-	res, err := read(ctx, c.store, doing, c.store.Record, provider.RecordRequest{
+func (c *Client) rules(ctx context.Context, op string) (rules retention.Rules, at provider.Time, err error) {
+	res, err := read(ctx, c.store, op, c.store.Record, provider.RecordRequest{
 		Action: provider.RecordGet, Namespace: retention.Space, Key: retention.Record,
 	})
 	if errors.Is(err, provider.ErrNotFound) {
@@ -256,49 +256,49 @@ func (c *Client) rules(ctx context.Context, doing string) (rules retention.Rules
 		err = json.Unmarshal(res.Records[0].Value, &rules)
 	}
 	if err != nil {
-		return rules, 0, explain(doing, 0, err)
+		return rules, 0, explain(op, 0, err)
 	}
 	return rules, at, nil
 }
 
 // putRules stores the rules. The last call wins.
-func (c *Client) putRules(ctx context.Context, doing string, text []byte) error {
+func (c *Client) putRules(ctx context.Context, op string, text []byte) error {
 	put := provider.RecordRequest{Action: provider.RecordPut, Namespace: retention.Space, Key: retention.Record, Value: text}
 	for {
-		_, err := read(ctx, c.store, doing, c.store.Record, put)
+		_, err := read(ctx, c.store, op, c.store.Record, put)
 		if !errors.Is(err, provider.ErrConflict) {
-			return explainAny(doing, err)
+			return explainAny(op, err)
 		}
 		get := put
 		get.Action, get.Value = provider.RecordGet, nil
-		res, err := read(ctx, c.store, doing, c.store.Record, get)
+		res, err := read(ctx, c.store, op, c.store.Record, get)
 		if put.Expect = 0; err == nil {
 			if put.Expect = res.Records[0].Version; string(res.Records[0].Value) == string(text) {
 				return nil // also an earlier try
 			}
 		} else if !errors.Is(err, provider.ErrNotFound) {
-			return explain(doing, 0, err)
+			return explain(op, 0, err)
 		}
 	}
 }
 
-func explainAny(doing string, err error) error {
+func explainAny(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return explain(doing, 0, err)
+	return explain(op, 0, err)
 }
 
 // wakeRetention begins a round, and starts the orchestration if it does not run and should.
-func (c *Client) wakeRetention(ctx context.Context, doing string, start bool) error {
+func (c *Client) wakeRetention(ctx context.Context, op string, start bool) error {
 	system := *c
 	system.principal = nil // this is part of an act that is checked and written down
 	on := target{id: retentionID}
-	if res, err := c.store.instance(ctx, on, doing, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
-		return fmt.Errorf("%s: %w: it has the ID that the retention needs, so no round runs: delete it", doing,
+	if res, err := c.store.instance(ctx, on, op, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
+		return fmt.Errorf("%s: %w: it has the ID that the retention needs, so no round runs: delete it", op,
 			&ExistsError{ID: retentionID, Key: res.Instance.Key, Status: res.Instance.Status})
 	}
-	err := c.store.send(ctx, &on, doing, "repeat it, which does no harm",
+	err := c.store.send(ctx, &on, op, "repeat it, which does no harm",
 		&history.EventReceived{Name: retention.Control, Payload: []byte(`"run"`), RequestID: uuid.NewString()})
 	gone := errors.Is(err, ErrNotFound) || errors.Is(err, ErrEnded)
 	if !gone || !start {

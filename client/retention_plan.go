@@ -15,7 +15,7 @@ func (s *retentionStep) planned(p *retention.Plan) error {
 		return nil
 	}
 	s.done.Plan = p
-	return s.beat(s.done, true)
+	return s.heartbeat(s.done, true)
 }
 
 // settle counts what a lost attempt has removed of its plan. The rest of the plan is found again.
@@ -54,10 +54,10 @@ func (s *retentionStep) settle(ctx context.Context) error {
 
 // treeIsGone reports whether a tree is gone. One whose removal has begun is removed.
 func (s *retentionStep) treeIsGone(ctx context.Context, key provider.UUID) (bool, error) {
-	const doing = "looking for a pruned instance"
-	res, err := read(ctx, s.c.store, doing, s.c.store.Get, provider.GetRequest{Key: key})
+	const op = "looking for a pruned instance"
+	res, err := read(ctx, s.c.store, op, s.c.store.Get, provider.GetRequest{Key: key})
 	if err == nil && res.Instance.Deleting {
-		_, err = read(ctx, s.c.store, doing, s.c.store.Delete, provider.DeleteRequest{Key: key})
+		_, err = read(ctx, s.c.store, op, s.c.store.Delete, provider.DeleteRequest{Key: key})
 		if err == nil {
 			return true, nil
 		}
@@ -66,19 +66,19 @@ func (s *retentionStep) treeIsGone(ctx context.Context, key provider.UUID) (bool
 	case errors.Is(err, provider.ErrNotFound):
 		return true, nil
 	case err != nil && !errors.Is(err, provider.ErrMoved): // an instance that moves reads as one whose removal has begun
-		return false, explain(doing, 0, err)
+		return false, explain(op, 0, err)
 	}
 	return false, nil
 }
 
 func (s *retentionStep) executionIsGone(ctx context.Context, e retention.Execution) (bool, error) {
-	const doing = "looking for a trimmed execution"
-	_, err := read(ctx, s.c.store, doing, s.c.store.ReadHistory, provider.ReadHistoryRequest{Key: e.Key, Execution: e.Execution, From: 1, To: 1})
+	const op = "looking for a trimmed execution"
+	_, err := read(ctx, s.c.store, op, s.c.store.ReadHistory, provider.ReadHistoryRequest{Key: e.Key, Execution: e.Execution, From: 1, To: 1})
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
 		return true, nil
 	case err != nil:
-		return false, explain(doing, 0, err)
+		return false, explain(op, 0, err)
 	}
 	return false, nil
 }

@@ -23,22 +23,22 @@ const (
 )
 
 // StepRetention removes a part of what the rules do not keep. It is for perdure's own activity, whose forms it takes as JSON. from is how far
-// an attempt before has come, nil for the first. beat is called before each removal, and must store what it is given before it returns. The
+// an attempt before has come, nil for the first. heartbeat is called before each removal, and must store what it is given before it returns. The
 // client of a principal gets ErrForbidden: a step writes no audit.
-func (c *Client) StepRetention(ctx context.Context, request, from []byte, beat func(done []byte, store bool) error) ([]byte, error) {
+func (c *Client) StepRetention(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
 	if err := c.ofService("making a step of retention"); err != nil {
 		return nil, err
 	}
-	return stepOf(request, from, beat,
-		func(req retention.StepRequest, from *retention.Stepped, beat func(retention.Stepped, bool) error) (retention.Stepped, error) {
-			return c.stepRetention(ctx, req, from, beat)
+	return stepOf(request, from, heartbeat,
+		func(req retention.StepRequest, from *retention.Stepped, heartbeat func(retention.Stepped, bool) error) (retention.Stepped, error) {
+			return c.stepRetention(ctx, req, from, heartbeat)
 		})
 }
 
 func (c *Client) stepRetention(
-	ctx context.Context, req retention.StepRequest, from *retention.Stepped, beat func(retention.Stepped, bool) error,
+	ctx context.Context, req retention.StepRequest, from *retention.Stepped, heartbeat func(retention.Stepped, bool) error,
 ) (retention.Stepped, error) {
-	s := retentionStep{c: c, done: retention.Stepped{To: req.From}, until: time.Now().Add(retention.StepTime), beat: beat}
+	s := retentionStep{c: c, done: retention.Stepped{To: req.From}, until: time.Now().Add(retention.StepTime), heartbeat: heartbeat}
 	if from != nil {
 		s.done = *from
 	}
@@ -69,12 +69,12 @@ func (c *Client) stepRetention(
 
 // A retentionStep is one step of a round.
 type retentionStep struct {
-	c     *Client
-	rules retention.Rules
-	cuts  []retention.Cut
-	done  retention.Stepped
-	until time.Time
-	beat  func(done retention.Stepped, store bool) error
+	c         *Client
+	rules     retention.Rules
+	cuts      []retention.Cut
+	done      retention.Stepped
+	until     time.Time
+	heartbeat func(done retention.Stepped, store bool) error
 }
 
 // rest returns how long to leave the store alone after n removals took a time.
@@ -127,18 +127,18 @@ func (s *retentionStep) pruneOwn(ctx context.Context) (int64, error) {
 
 // pruned plans and makes one call of the store.
 func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
-	const doing = "pruning instances"
+	const op = "pruning instances"
 	req, err := p.request()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", op, err)
 	}
-	if req.Spare, err = s.c.spared(ctx, doing); err != nil {
+	if req.Spare, err = s.c.exemptRuns(ctx, op); err != nil {
 		return 0, err
 	}
 	req.Max, req.Cursor, req.Look = min(pruneStep, s.rules.Batch), s.done.To.Cursor, true
-	res, err := read(ctx, s.c.store, doing, s.c.store.Prune, req)
+	res, err := read(ctx, s.c.store, op, s.c.store.Prune, req)
 	if err != nil {
-		return 0, explain(doing, 0, err)
+		return 0, explain(op, 0, err)
 	}
 	if len(res.Trees) > 0 {
 		plan := retention.Plan{}
@@ -150,7 +150,7 @@ func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
 		}
 		req.Look = false
 		if res, err = s.c.store.Prune(ctx, req); err != nil { // a repeat here would lose count of what went: the next attempt settles it
-			return 0, explain(doing, 0, err)
+			return 0, explain(op, 0, err)
 		}
 	}
 	s.done.Plan, s.done.Instances = nil, s.done.Instances+res.Instances
@@ -159,7 +159,7 @@ func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
 }
 
 func (s *retentionStep) trim(ctx context.Context) (int64, error) {
-	const doing = "trimming executions"
+	const op = "trimming executions"
 	trimmer, ok := provider.As[provider.Trimmer](s.c.store.Provider)
 	if s.rules.Trim == nil || !ok {
 		s.finish("")
@@ -168,9 +168,9 @@ func (s *retentionStep) trim(ctx context.Context) (int64, error) {
 	req := provider.TrimRequest{
 		Age: s.rules.Trim.Age, Keep: s.rules.Trim.Keep, Max: min(pruneStep, s.rules.Batch), Cursor: s.done.To.Cursor, Look: true,
 	}
-	res, err := read(ctx, s.c.store, doing, trimmer.Trim, req)
+	res, err := read(ctx, s.c.store, op, trimmer.Trim, req)
 	if err != nil {
-		return 0, explain(doing, 0, err)
+		return 0, explain(op, 0, err)
 	}
 	plan := retention.Plan{}
 	for _, e := range res.Found {
@@ -181,7 +181,7 @@ func (s *retentionStep) trim(ctx context.Context) (int64, error) {
 	}
 	req.Look = false // it also notes ends that an older release has not noted
 	if res, err = trimmer.Trim(ctx, req); err != nil {
-		return 0, explain(doing, 0, err)
+		return 0, explain(op, 0, err)
 	}
 	s.done.Plan, s.done.Executions = nil, s.done.Executions+res.Executions
 	s.finish(res.Cursor)

@@ -89,40 +89,40 @@ func EnsureSchedule[In, Out any](
 func (c *Client) newSchedule(
 	ctx context.Context, id string, spec ScheduleSpec, action form.Action, in any, opts []ScheduleOption,
 ) (Schedule, error) {
-	doing := "creating schedule " + check.Quote(id)
+	op := "creating schedule " + check.Quote(id)
 	if err := cmp.Or(c.usable(ctx), checkNewScheduleID(id)); err != nil {
-		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
+		return Schedule{}, fmt.Errorf("%s: %w", op, err)
 	}
 	st := form.State{ID: id, Spec: spec.stored(), Action: action, Principal: c.storedPrincipal(), Revision: 1}
 	o, err := completeAction(&st.Action, in, opts)
 	if err == nil {
 		st.Paused, st.Note = o.paused, o.note
-		err = cmp.Or(checkNote(o.note), c.mayStart(doing), c.maySchedule(ctx))
+		err = cmp.Or(checkNote(o.note), c.mayStart(op), c.maySchedule(ctx))
 	}
 	if err == nil {
-		err = c.checkSpec(ctx, doing, &st.Spec)
+		err = c.checkSpec(ctx, op, &st.Spec)
 	}
 	if err != nil {
-		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
+		return Schedule{}, fmt.Errorf("%s: %w", op, err)
 	}
 	create := startOptions{id: reserved.SchedulePrefix + id, policy: provider.IDReplaceEnded, system: true}
 	req, err := create.request(ctx, c, reserved.Schedule, st, nil, func() (int64, string, error) {
 		return c.allowed(ctx, false), scheduleVersion, nil
 	})
 	if err != nil {
-		return Schedule{}, fmt.Errorf("%s: %w", doing, err)
+		return Schedule{}, fmt.Errorf("%s: %w", op, err)
 	}
 	a := act{
-		kind: ActSchedule, doing: doing, on: target{id: req.ID}, other: scheduleName(id), detail: "create: " + action.Orchestration,
+		kind: ActSchedule, op: op, on: target{id: req.ID}, other: scheduleName(id), detail: "create: " + action.Orchestration,
 		requestID: req.RequestID, system: true,
 	}
 	err = c.perform(ctx, &a, func(ctx context.Context) error {
-		t, err := c.storeStart(ctx, reserved.Schedule, doing, &create, req)
+		t, err := c.storeStart(ctx, reserved.Schedule, op, &create, req)
 		a.on.key = t.key
 		return err
 	})
 	if errors.Is(err, ErrExists) {
-		return Schedule{}, fmt.Errorf("%s: %w: use another ID, or client.EnsureSchedule to bring it up to date", doing, ErrExists)
+		return Schedule{}, fmt.Errorf("%s: %w: use another ID, or client.EnsureSchedule to bring it up to date", op, ErrExists)
 	}
 	if err != nil {
 		return Schedule{}, err
@@ -160,23 +160,23 @@ func completeAction(a *form.Action, in any, opts []ScheduleOption) (o scheduleOp
 
 // declare brings a schedule up to date.
 func (c *Client) declare(ctx context.Context, id string, spec ScheduleSpec, action form.Action, in any, opts []ScheduleOption) error {
-	doing := "updating schedule " + check.Quote(id)
+	op := "updating schedule " + check.Quote(id)
 	if _, err := completeAction(&action, in, opts); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	change := form.Change{Spec: spec.stored(), Action: &action, Principal: c.storedPrincipal()}
 	s := c.Schedule(id)
-	now, err := s.specified(ctx, doing)
+	now, err := s.specified(ctx, op)
 	if err == nil && now != nil && now.as(&change) {
 		return nil
 	}
 	if err == nil {
-		err = cmp.Or(checkChange(&change.Spec, now), c.mayStart(doing))
+		err = cmp.Or(checkChange(&change.Spec, now), c.mayStart(op))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	_, err = steerSchedule[int64](ctx, s, doing, form.UpdateChange, "declare: "+action.Orchestration, change)
+	_, err = steerSchedule[int64](ctx, s, op, form.UpdateChange, "declare: "+action.Orchestration, change)
 	return err
 }
 

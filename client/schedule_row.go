@@ -44,25 +44,25 @@ type scheduleRow struct {
 }
 
 // stored reads the schedule. An ended one is ErrNotFound.
-func (s Schedule) stored(ctx context.Context, doing string) (*scheduleRow, error) {
+func (s Schedule) stored(ctx context.Context, op string) (*scheduleRow, error) {
 	if err := cmp.Or(s.c.usable(ctx), checkScheduleID(s.id)); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	return s.c.scheduleRow(ctx, doing, provider.GetRequest{ID: reserved.SchedulePrefix + s.id})
+	return s.c.scheduleRow(ctx, op, provider.GetRequest{ID: reserved.SchedulePrefix + s.id})
 }
 
 // scheduleRow reads a schedule by its ID or its key.
-func (c *Client) scheduleRow(ctx context.Context, doing string, req provider.GetRequest) (*scheduleRow, error) {
+func (c *Client) scheduleRow(ctx context.Context, op string, req provider.GetRequest) (*scheduleRow, error) {
 	req.Value = form.ValueKey
-	res, err := read(ctx, c.store, doing, c.store.Get, req)
+	res, err := read(ctx, c.store, op, c.store.Get, req)
 	if err == nil && res.Instance.Status.Ended() {
 		err = provider.ErrNotFound
 	}
 	if errors.Is(err, provider.ErrNotFound) {
-		return nil, fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, ErrNotFound)
+		return nil, fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", op, ErrNotFound)
 	}
 	if err != nil {
-		return nil, explain(doing, 0, err)
+		return nil, explain(op, 0, err)
 	}
 	i := &res.Instance
 	row := &scheduleRow{key: i.Key, created: i.CreatedAt.Std(), now: res.Now.Std()}
@@ -74,18 +74,18 @@ func (c *Client) scheduleRow(ctx context.Context, doing string, req provider.Get
 		return row, nil
 	}
 	if why, refused := payload.Refused(res.Value.Value); refused {
-		return nil, fmt.Errorf("%s: %w: %s", doing, ErrNotStored, why)
+		return nil, fmt.Errorf("%s: %w: %s", op, ErrNotStored, why)
 	}
 	if err := payload.Decode(res.Value.Value, &row.view); err != nil {
-		return nil, fmt.Errorf("%s: what it shows cannot be read: %w", doing, err)
+		return nil, fmt.Errorf("%s: what it shows cannot be read: %w", op, err)
 	}
 	return row, nil
 }
 
 // begun is stored for what a schedule shows once a node has run it. It waits for that, at most for a time, if a node of the store runs schedules.
 // Without one the Revision of the view is zero.
-func (s Schedule) begun(ctx context.Context, doing string, most time.Duration) (*scheduleRow, error) {
-	row, err := s.stored(ctx, doing)
+func (s Schedule) begun(ctx context.Context, op string, most time.Duration) (*scheduleRow, error) {
+	row, err := s.stored(ctx, op)
 	if err != nil || row.view.Revision != 0 || row.blocked != nil {
 		return row, err
 	}
@@ -101,7 +101,7 @@ func (s Schedule) begun(ctx context.Context, doing string, most time.Duration) (
 		if most > 0 {
 			wait = min(wait, left)
 		}
-		row, err = s.c.scheduleRow(ctx, doing, provider.GetRequest{Key: row.key, WaitValue: true, WaitBlocked: true, Wait: wait})
+		row, err = s.c.scheduleRow(ctx, op, provider.GetRequest{Key: row.key, WaitValue: true, WaitBlocked: true, Wait: wait})
 		if err != nil {
 			return nil, err
 		}
@@ -110,16 +110,16 @@ func (s Schedule) begun(ctx context.Context, doing string, most time.Duration) (
 }
 
 // specified is begun for a call that needs the specification.
-func (s Schedule) specified(ctx context.Context, doing string) (*scheduleRow, error) {
-	row, err := s.begun(ctx, doing, s.c.store.timeout)
+func (s Schedule) specified(ctx context.Context, op string) (*scheduleRow, error) {
+	row, err := s.begun(ctx, op, s.c.store.timeout)
 	switch {
 	case err != nil || row.view.Revision != 0:
 		return row, err
 	case row.blocked != nil:
-		return nil, fmt.Errorf("%s: %w: it is blocked (%s): %s", doing, ErrBlocked, row.blocked.Reason, row.blocked.Message)
+		return nil, fmt.Errorf("%s: %w: it is blocked (%s): %s", op, ErrBlocked, row.blocked.Reason, row.blocked.Message)
 	}
 	return nil, fmt.Errorf("%s: %w: none has run the schedule since it was created: start a node of a release that has schedules, or repeat the call later",
-		doing, ErrNoNode)
+		op, ErrNoNode)
 }
 
 // noScheduler reports whether no node that the store lists, and that is not lost, runs schedules.
@@ -145,8 +145,8 @@ func (c *Client) needScheduler(ctx context.Context) error {
 }
 
 // key returns the key of the schedule's instance.
-func (s Schedule) key(ctx context.Context, doing string) (provider.UUID, error) {
-	row, err := s.stored(ctx, doing)
+func (s Schedule) key(ctx context.Context, op string) (provider.UUID, error) {
+	row, err := s.stored(ctx, op)
 	if err != nil {
 		return provider.UUID{}, err
 	}

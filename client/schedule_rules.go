@@ -49,8 +49,8 @@ func checkNote(note string) error {
 }
 
 // checkSpec refuses a specification that is not allowed, or names no time from now on by the storage's clock. Its bounds may begin later.
-func (c *Client) checkSpec(ctx context.Context, doing string, s *form.Spec) error {
-	now, err := c.storeTime(ctx, doing)
+func (c *Client) checkSpec(ctx context.Context, op string, s *form.Spec) error {
+	now, err := c.storeTime(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c *Client) storedPrincipal() *form.Principal {
 }
 
 // mayStart refuses a schedule whose principal could not start its runs.
-func (c *Client) mayStart(doing string) error { return c.may(&act{kind: ActStart, doing: doing}) }
+func (c *Client) mayStart(op string) error { return c.may(&act{kind: ActStart, op: op}) }
 
 // maySchedule refuses schedules on a store that older nodes may still use.
 func (c *Client) maySchedule(ctx context.Context) error {

@@ -131,19 +131,19 @@ type SchedulePage struct {
 
 // Schedules returns a page of the schedules whose IDs begin with a prefix, the newest first; "" for all. Each item costs a read.
 func (c *Client) Schedules(ctx context.Context, prefix string, page Page) (SchedulePage, error) {
-	const doing = "listing schedules"
+	const op = "listing schedules"
 	if err := c.usable(ctx); err != nil {
-		return SchedulePage{}, fmt.Errorf("%s: %w", doing, err)
+		return SchedulePage{}, fmt.Errorf("%s: %w", op, err)
 	}
 	list, err := c.List(ctx, Filter{
 		IDPrefix: reserved.SchedulePrefix + prefix, Orchestration: reserved.Schedule, Statuses: []Status{StatusRunning, StatusSuspended},
 	}, page)
 	if err != nil {
-		return SchedulePage{}, fmt.Errorf("%s: %w", doing, err)
+		return SchedulePage{}, fmt.Errorf("%s: %w", op, err)
 	}
 	found := SchedulePage{Items: make([]ScheduleDescription, 0, len(list.Items)), Cursor: list.Cursor}
 	for i := range list.Items {
-		row, err := c.scheduleRow(ctx, doing, provider.GetRequest{Key: list.Items[i].Key})
+		row, err := c.scheduleRow(ctx, op, provider.GetRequest{Key: list.Items[i].Key})
 		if errors.Is(err, ErrNotFound) {
 			continue // deleted since
 		}

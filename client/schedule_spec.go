@@ -79,17 +79,17 @@ type ScheduledTime struct {
 // NextTimes returns the next due times of a specification after a moment, at most n. It has fewer if the specification ends. The jitter is
 // left out, as it depends on the schedule. The error is ErrInvalid for a specification that is not allowed, and for n out of 1 to 1,000.
 func NextTimes(spec ScheduleSpec, after time.Time, n int) ([]time.Time, error) {
-	const doing = "computing due times"
+	const op = "computing due times"
 	stored := spec.stored()
 	if n < 1 || n > form.MaxBackfill {
-		return nil, fmt.Errorf("%s: %w: %d times: give 1 to %d", doing, ErrInvalid, n, form.MaxBackfill)
+		return nil, fmt.Errorf("%s: %w: %d times: give 1 to %d", op, ErrInvalid, n, form.MaxBackfill)
 	}
 	if err := stored.Check(after); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", doing, ErrInvalid, err)
+		return nil, fmt.Errorf("%s: %w: %w", op, ErrInvalid, err)
 	}
 	times, err := form.Compile("", &stored)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", doing, ErrInvalid, err)
+		return nil, fmt.Errorf("%s: %w: %w", op, ErrInvalid, err)
 	}
 	next := make([]time.Time, 0, n)
 	for range n {

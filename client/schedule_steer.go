@@ -23,27 +23,27 @@ const tries = 5
 //
 // Errors: ErrInvalid, ErrNotFound, ErrForbidden, ErrNoNode, ErrNotFinished, ErrOutcomeUnknown, the error of change, or the error of ctx.
 func (s Schedule) Update(ctx context.Context, change func(*ScheduleSpec) error) error {
-	doing := "updating " + scheduleName(s.id)
+	op := "updating " + scheduleName(s.id)
 	if change == nil {
-		return fmt.Errorf("%s: %w: there is no change: give a function", doing, ErrInvalid)
+		return fmt.Errorf("%s: %w: there is no change: give a function", op, ErrInvalid)
 	}
-	if err := s.may(ctx, doing); err != nil {
+	if err := s.may(ctx, op); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
-		row, err := s.specified(ctx, doing)
+		row, err := s.specified(ctx, op)
 		if err != nil {
 			return err
 		}
 		spec := specOf(&row.view.Spec)
 		if err := change(&spec); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		c := form.Change{Revision: row.view.Revision, Spec: spec.stored()}
 		if err := checkChange(&c.Spec, row); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
-		_, err = steerSchedule[int64](ctx, s, doing, form.UpdateChange, "update", c)
+		_, err = steerSchedule[int64](ctx, s, op, form.UpdateChange, "update", c)
 		if try == tries || err == nil || !strings.Contains(err.Error(), form.Conflict) {
 			return err
 		}
@@ -61,11 +61,11 @@ func (s Schedule) Resume(ctx context.Context, note string) error {
 	return s.note(ctx, "resuming "+scheduleName(s.id), form.UpdateResume, note)
 }
 
-func (s Schedule) note(ctx context.Context, doing, update, note string) error {
+func (s Schedule) note(ctx context.Context, op, update, note string) error {
 	if err := checkNote(note); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	_, err := steerSchedule[struct{}](ctx, s, doing, update, update+": "+note, form.Pause{Note: note})
+	_, err := steerSchedule[struct{}](ctx, s, op, update, update+": "+note, form.Pause{Note: note})
 	return err
 }
 
@@ -96,31 +96,31 @@ func (s Schedule) Trigger(ctx context.Context) (Triggered, error) {
 // at most 1,000. They start one after the other, oldest first, as the overlap allows, also while the schedule is paused. Their IDs end with a
 // UUID. A due time of the schedule is skipped while a run of a backfill goes on, unless the overlap allows both.
 func (s Schedule) Backfill(ctx context.Context, from, to time.Time) (int, error) {
-	doing := "backfilling " + scheduleName(s.id)
-	if err := s.may(ctx, doing); err != nil {
+	op := "backfilling " + scheduleName(s.id)
+	if err := s.may(ctx, op); err != nil {
 		return 0, err
 	}
-	row, err := s.specified(ctx, doing)
+	row, err := s.specified(ctx, op)
 	if err != nil {
 		return 0, err
 	}
 	n, err := countTimes(&row.view, from, to, row.now)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", op, err)
 	}
 	id := uuid.NewString()
 	b := form.Backfill{After: from.UTC().Add(-time.Nanosecond), To: to.UTC(), Update: id, Left: n}
 	detail := fmt.Sprintf("backfill: %s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
-	_, err = steerScheduleAs[struct{}](ctx, s, doing, form.UpdateBackfill, detail, id, b)
+	_, err = steerScheduleAs[struct{}](ctx, s, op, form.UpdateBackfill, detail, id, b)
 	return n, err
 }
 
 // may refuses who has no right to steer schedules, before what is asked for is judged.
-func (s Schedule) may(ctx context.Context, doing string) error {
+func (s Schedule) may(ctx context.Context, op string) error {
 	if err := s.c.usable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	return s.c.may(&act{kind: ActSchedule, doing: doing})
+	return s.c.may(&act{kind: ActSchedule, op: op})
 }
 
 // countTimes counts the due times of a backfill.
@@ -155,13 +155,13 @@ func countTimes(v *form.View, from, to, now time.Time) (n int, err error) {
 //
 // Errors: ErrNotFound, ErrForbidden, ErrOutcomeUnknown, or the error of ctx.
 func (s Schedule) Delete(ctx context.Context) error {
-	doing := "deleting " + scheduleName(s.id)
-	row, err := s.stored(ctx, doing)
+	op := "deleting " + scheduleName(s.id)
+	row, err := s.stored(ctx, op)
 	if err != nil {
 		return err
 	}
 	a := act{
-		kind: ActSchedule, doing: doing, on: target{id: reserved.SchedulePrefix + s.id, key: row.key}, other: scheduleName(s.id),
+		kind: ActSchedule, op: op, on: target{id: reserved.SchedulePrefix + s.id, key: row.key}, other: scheduleName(s.id),
 		detail: "the schedule was deleted", system: true,
 	}
 	err = s.c.perform(ctx, &a, func(ctx context.Context) error {
@@ -175,27 +175,27 @@ func (s Schedule) Delete(ctx context.Context) error {
 		return nil
 	})
 	if errors.Is(err, ErrEnded) {
-		return fmt.Errorf("%s: %w", doing, ErrNotFound)
+		return fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
 	return err
 }
 
 // steerSchedule sends an update to the schedule and waits for its output.
-func steerSchedule[Out any](ctx context.Context, s Schedule, doing, update, detail string, in any) (Out, error) {
-	return steerScheduleAs[Out](ctx, s, doing, update, detail, uuid.NewString(), in)
+func steerSchedule[Out any](ctx context.Context, s Schedule, op, update, detail string, in any) (Out, error) {
+	return steerScheduleAs[Out](ctx, s, op, update, detail, uuid.NewString(), in)
 }
 
 // steerScheduleAs is steerSchedule with an ID for the update.
-func steerScheduleAs[Out any](ctx context.Context, s Schedule, doing, update, detail, id string, in any) (out Out, err error) {
-	if err := s.may(ctx, doing); err != nil {
+func steerScheduleAs[Out any](ctx context.Context, s Schedule, op, update, detail, id string, in any) (out Out, err error) {
+	if err := s.may(ctx, op); err != nil {
 		return out, err
 	}
-	key, err := s.key(ctx, doing)
+	key, err := s.key(ctx, op)
 	if err != nil {
 		return out, err
 	}
 	if err := cmp.Or(s.c.maySchedule(ctx), s.c.needScheduler(ctx)); err != nil {
-		return out, fmt.Errorf("%s: %w", doing, err)
+		return out, fmt.Errorf("%s: %w", op, err)
 	}
 	o := updateOptions{id: id, chosen: true, system: true, kind: ActSchedule, detail: detail, other: scheduleName(s.id)}
 	t := target{id: reserved.SchedulePrefix + s.id, key: key}
@@ -205,9 +205,9 @@ func steerScheduleAs[Out any](ctx context.Context, s Schedule, doing, update, de
 	}
 	switch {
 	case errors.Is(err, ErrEnded):
-		return out, fmt.Errorf("%s: %w: it was deleted", doing, ErrNotFound)
+		return out, fmt.Errorf("%s: %w: it was deleted", op, ErrNotFound)
 	case err != nil:
-		return out, fmt.Errorf("%s: %w", doing, err)
+		return out, fmt.Errorf("%s: %w", op, err)
 	}
 	return out, nil
 }

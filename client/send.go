@@ -32,41 +32,41 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 	if err != nil {
 		return fmt.Errorf("raising an event to %s: %w", t, err)
 	}
-	doing := fmt.Sprintf("raising event %q to %s", event, t)
+	op := fmt.Sprintf("raising event %q to %s", event, t)
 	o := raiseOptions{requestID: uuid.NewString()}
 	if err := o.apply(opts); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	data, err := encodePayload("event", payload)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	stored, end := c.sending(ctx, observe.Sending{Kind: "event", Name: event, Instance: t.id}, o.header, o.tx != nil)
 	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID, Header: stored}
-	a := act{kind: ActRaise, doing: doing, on: t, detail: event, requestID: o.requestID, inTx: o.tx != nil}
+	a := act{kind: ActRaise, op: op, on: t, detail: event, requestID: o.requestID, inTx: o.tx != nil}
 	err = c.perform(ctx, &a, func(ctx context.Context) error {
 		if o.tx != nil {
-			return c.store.sendIn(ctx, *o.tx, t, doing, body)
+			return c.store.sendIn(ctx, *o.tx, t, op, body)
 		}
-		return c.store.send(ctx, &a.on, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
+		return c.store.send(ctx, &a.on, op, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
 	})
 	end(err)
 	return err
 }
 
 func (c *Client) cancel(ctx context.Context, t target, reason string, opts []CancelOption) error {
-	doing := fmt.Sprintf("cancelling %s", t)
+	op := fmt.Sprintf("cancelling %s", t)
 	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	var given header.Map
 	if err := applyCancel(&given, opts); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActCancel, doing: doing, on: t, detail: reason, requestID: uuid.NewString()}
+	a := act{kind: ActCancel, op: op, on: t, detail: reason, requestID: uuid.NewString()}
 	stored, end := c.sending(ctx, observe.Sending{Kind: "cancel", Instance: t.id}, given, false)
 	err := c.perform(ctx, &a, func(ctx context.Context) error {
-		return c.store.send(ctx, &a.on, doing, "repeat it, which does no harm", &history.CancelRequested{
+		return c.store.send(ctx, &a.on, op, "repeat it, which does no harm", &history.CancelRequested{
 			Reason: reason, RequestID: a.requestID, Header: stored,
 		})
 	})
@@ -76,17 +76,17 @@ func (c *Client) cancel(ctx context.Context, t target, reason string, opts []Can
 
 // send puts a message into an inbox. The orchestration drops a message that repeats a request ID.
 // again says how a caller may make sure of an unknown outcome. The target gets the key that its ID names.
-func (s *storage) send(ctx context.Context, to *target, doing, again string, body history.Body) error {
-	t, status, err := s.resolve(ctx, *to, doing)
+func (s *storage) send(ctx context.Context, to *target, op, again string, body history.Body) error {
+	t, status, err := s.resolve(ctx, *to, op)
 	if err != nil {
 		return err
 	}
 	*to = t
 	if status.Ended() {
-		return explain(doing, status, ErrEnded)
+		return explain(op, status, ErrEnded)
 	}
 	req := provider.SendRequest{Key: t.key, Message: message(body)}
-	doubtful, err := s.write(ctx, doing, func(ctx context.Context) error {
+	doubtful, err := s.write(ctx, op, func(ctx context.Context) error {
 		_, err := s.Send(ctx, req)
 		if provider.OutcomeOf(err) == provider.OutcomeHappened {
 			return nil
@@ -98,9 +98,9 @@ func (s *storage) send(ctx context.Context, to *target, doing, again string, bod
 	}
 	if errors.Is(err, ErrEnded) {
 		// How it ended is worth a call, but no failure of its own.
-		if res, lost := s.instance(ctx, t, doing, false); lost == nil {
+		if res, lost := s.instance(ctx, t, op, false); lost == nil {
 			status = res.Instance.Status
 		}
 	}
-	return doubt(explain(doing, status, err), doubtful, again)
+	return doubt(explain(op, status, err), doubtful, again)
 }

@@ -30,7 +30,7 @@ type Trimmed struct {
 // Trim removes old executions of instances that continue as new for ever, with their histories. The instances go on. Their last executions
 // can be read, reset and forked, earlier ones cannot. With Preview it only counts, for which a viewer has the right. Errors are those of Prune.
 func (c *Client) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
-	const doing = "trimming executions"
+	const op = "trimming executions"
 	done := Trimmed{Cursor: t.Cursor}
 	err := c.usable(ctx)
 	switch {
@@ -43,35 +43,35 @@ func (c *Client) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 		err = fmt.Errorf("%w: limit %d: give 1 or more, or 0 for none", ErrInvalid, t.Limit)
 	}
 	if err != nil {
-		return done, fmt.Errorf("%s: %w", doing, err)
+		return done, fmt.Errorf("%s: %w", op, err)
 	}
 	trimmer, ok := provider.As[provider.Trimmer](c.store.Provider)
 	if !ok {
-		return done, fmt.Errorf("%s: %w", doing, provider.Lacking("trim", "Trimmer"))
+		return done, fmt.Errorf("%s: %w", op, provider.Lacking("trim", "Trimmer"))
 	}
 	if t.Preview {
-		err = c.trim(ctx, doing, trimmer, &t, &done)
+		err = c.trim(ctx, op, trimmer, &t, &done)
 		return done, err
 	}
-	a := act{kind: ActPrune, doing: doing, other: "old executions", detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
-	err = c.perform(ctx, &a, func(ctx context.Context) error { return c.trim(ctx, doing, trimmer, &t, &done) })
+	a := act{kind: ActPrune, op: op, other: "old executions", detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
+	err = c.perform(ctx, &a, func(ctx context.Context) error { return c.trim(ctx, op, trimmer, &t, &done) })
 	return done, err
 }
 
-func (c *Client) trim(ctx context.Context, doing string, trimmer provider.Trimmer, t *Trimming, done *Trimmed) error {
+func (c *Client) trim(ctx context.Context, op string, trimmer provider.Trimmer, t *Trimming, done *Trimmed) error {
 	for {
 		req := provider.TrimRequest{Age: t.Age, Keep: t.Keep, Max: pruneStep, Cursor: done.Cursor, Look: t.Preview}
 		if t.Limit > 0 {
 			req.Max = int(min(pruneStep, t.Limit-done.Executions))
 		}
 		var res provider.TrimResult
-		_, err := c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+		_, err := c.store.write(ctx, op, func(ctx context.Context) (err error) {
 			res, err = trimmer.Trim(ctx, req)
 			done.Executions += res.Executions // also of a try that failed in its middle
 			return err
 		})
 		if err != nil {
-			return explain(doing, 0, err)
+			return explain(op, 0, err)
 		}
 		done.Cursor = res.Cursor
 		if t.Progress != nil && res.Executions > 0 {
@@ -102,24 +102,24 @@ type Space struct {
 // needs a rebuild once: Space.Fixed says so. During a rebuild other callers of the file wait, and the file needs its own size again on the
 // disk. So stop the nodes first. Postgres does this itself: the error wraps errors.ErrUnsupported.
 func (c *Client) Compact(ctx context.Context, k Compaction) (Space, error) {
-	const doing = "compacting the store"
+	const op = "compacting the store"
 	if err := c.usable(ctx); err != nil {
-		return Space{}, fmt.Errorf("%s: %w", doing, err)
+		return Space{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if k.Limit < 0 {
-		return Space{}, fmt.Errorf("%s: %w: limit %d: give bytes, or 0 for all that is free", doing, ErrInvalid, k.Limit)
+		return Space{}, fmt.Errorf("%s: %w: limit %d: give bytes, or 0 for all that is free", op, ErrInvalid, k.Limit)
 	}
 	compactor, ok := provider.As[provider.Compactor](c.store.Provider)
 	if !ok {
-		return Space{}, fmt.Errorf("%s: %w", doing, provider.Lacking("compact", "Compactor"))
+		return Space{}, fmt.Errorf("%s: %w", op, provider.Lacking("compact", "Compactor"))
 	}
 	var space Space
-	a := act{kind: ActPrune, doing: doing, other: "free space"}
-	err := c.perform(ctx, &a, func(ctx context.Context) error { return c.compact(ctx, doing, compactor, &k, &space) })
+	a := act{kind: ActPrune, op: op, other: "free space"}
+	err := c.perform(ctx, &a, func(ctx context.Context) error { return c.compact(ctx, op, compactor, &k, &space) })
 	return space, err
 }
 
-func (c *Client) compact(ctx context.Context, doing string, compactor provider.Compactor, k *Compaction, space *Space) error {
+func (c *Client) compact(ctx context.Context, op string, compactor provider.Compactor, k *Compaction, space *Space) error {
 	for {
 		step := provider.CompactRequest{Bytes: compactStep, Rebuild: k.Rebuild}
 		if k.Limit > 0 {
@@ -130,10 +130,10 @@ func (c *Client) compact(ctx context.Context, doing string, compactor provider.C
 		if k.Rebuild {
 			res, err = compactor.Compact(ctx, step) // it takes as long as it takes, and is not repeated
 		} else {
-			res, err = read(ctx, c.store, doing, compactor.Compact, step)
+			res, err = read(ctx, c.store, op, compactor.Compact, step)
 		}
 		if err != nil {
-			return explain(doing, 0, err)
+			return explain(op, 0, err)
 		}
 		*space = Space{Freed: space.Freed + res.Freed, Free: res.Free, Size: res.Size, Fixed: res.Fixed}
 		if k.Progress != nil {

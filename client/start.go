@@ -71,31 +71,31 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 			if o.versioned {
 				return c.allowed(ctx, o.tx != nil), o.version, nil
 			}
-			newest, err := c.served.newest(ctx, c.store, name, o.tx != nil)
+			newest, err := c.versions.newest(ctx, c.store, name, o.tx != nil)
 			return c.allowed(ctx, o.tx != nil), newest, err
 		})
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
 	}
-	doing := fmt.Sprintf("starting %q as instance %q", name, req.ID)
-	if err := c.admit(ctx, doing, &o); err != nil {
-		return target{}, explain(doing, 0, err)
+	op := fmt.Sprintf("starting %q as instance %q", name, req.ID)
+	if err := c.admit(ctx, op, &o); err != nil {
+		return target{}, explain(op, 0, err)
 	}
 	if c.principal != nil {
-		return c.startAs(ctx, name, doing, &o, req)
+		return c.startAs(ctx, name, op, &o, req)
 	}
-	return c.storeStart(ctx, name, doing, &o, req)
+	return c.storeStart(ctx, name, op, &o, req)
 }
 
 // startAs stores a start as an act of the principal.
-func (c *Client) startAs(ctx context.Context, name, doing string, o *startOptions, req provider.CreateRequest) (t target, err error) {
+func (c *Client) startAs(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (t target, err error) {
 	a := act{
-		kind: cmp.Or(o.kind, ActStart), doing: doing, on: target{id: req.ID}, detail: cmp.Or(o.detail, name),
+		kind: cmp.Or(o.kind, ActStart), op: op, on: target{id: req.ID}, detail: cmp.Or(o.detail, name),
 		requestID: req.RequestID, system: o.system, inTx: o.tx != nil,
 	}
 	err = c.perform(ctx, &a, func(ctx context.Context) (err error) {
-		t, err = c.storeStart(ctx, name, doing, o, req)
+		t, err = c.storeStart(ctx, name, op, o, req)
 		a.on.key = t.key
 		return err
 	})
@@ -103,72 +103,72 @@ func (c *Client) startAs(ctx context.Context, name, doing string, o *startOption
 }
 
 // storeStart stores a start, in the transaction of the caller if there is one.
-func (c *Client) storeStart(ctx context.Context, name, doing string, o *startOptions, req provider.CreateRequest) (_ target, err error) {
+func (c *Client) storeStart(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (_ target, err error) {
 	var stored provider.Instance
 	doubtful := false
 	if o.tx != nil {
 		stored, err = c.store.createIn(ctx, *o.tx, req)
 	} else {
-		stored, doubtful, err = c.create(ctx, doing, req)
+		stored, doubtful, err = c.create(ctx, op, req)
 	}
 	if o.update != nil && errors.Is(err, ErrEnded) {
 		t := target{id: req.ID}
-		err = c.taken(ctx, &t, o.update.ID, doing, explain(doing, 0, err))
+		err = c.judgeRefusal(ctx, &t, o.update.ID, op, explain(op, 0, err))
 		return t, err
 	}
 	if e, ok := errors.AsType[*ExistsError](err); ok && req.Policy == provider.IDUseExisting {
-		return c.hidden(ctx, target{id: e.ID, key: e.Key}, doing, o, err)
+		return c.hidden(ctx, target{id: e.ID, key: e.Key}, op, o, err)
 	}
 	if err != nil {
-		return target{}, doubt(explain(doing, 0, err), doubtful,
+		return target{}, doubt(explain(op, 0, err), doubtful,
 			fmt.Sprintf("repeat it with client.WithID(%q) and client.WithRequestID(%q)", req.ID, req.RequestID))
 	}
 	// The first execution runs the orchestration that the start named; a later one may have continued as another.
 	if stored.Name != name && stored.Execution == 1 {
-		return target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", doing,
+		return target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", op,
 			&ExistsError{ID: stored.ID, Key: stored.Key, Status: stored.Status}, stored.Name)
 	}
 	t := target{id: stored.ID, key: stored.Key}
 	if o.resend && stored.Key != req.Key {
-		err = c.resend(ctx, &t, doing, o)
+		err = c.resend(ctx, &t, op, o)
 	}
 	return t, err
 }
 
 // hidden judges an instance that a start may not take although it may take an existing one: it moves, or is being deleted. The handle of an
 // update that has its outcome still works.
-func (c *Client) hidden(ctx context.Context, t target, doing string, o *startOptions, refused error) (target, error) {
+func (c *Client) hidden(ctx context.Context, t target, op string, o *startOptions, refused error) (target, error) {
 	ctx, cancel := c.store.bound(ctx)
 	defer cancel()
 	if o.update != nil {
-		res, err := c.store.shown(ctx, doing, provider.GetRequest{Key: t.key, Value: history.UpdateKey(o.update.ID)})
+		res, err := c.store.shown(ctx, op, provider.GetRequest{Key: t.key, Value: history.UpdateKey(o.update.ID)})
 		if err == nil && res.Value != nil && over(res.Value.Value) {
 			return t, nil
 		}
 	}
 	if o.tx == nil && c.store.moved(ctx, t) { // that is a write, which the transaction would hold up
-		return target{}, explain(doing, 0, ErrMoved)
+		return target{}, explain(op, 0, ErrMoved)
 	}
-	return target{}, fmt.Errorf("%s: %w: it moves to another store, or is being deleted: try again when it is gone", doing, refused)
+	return target{}, fmt.Errorf("%s: %w: it moves to another store, or is being deleted: try again when it is gone", op, refused)
 }
 
 // resend sends the update of a start that was made before, perhaps without it: the store does not deliver what comes with a repeat. The
 // instance takes each ID once.
-func (c *Client) resend(ctx context.Context, t *target, doing string, o *startOptions) error {
-	a := act{on: *t, doing: doing}
+func (c *Client) resend(ctx context.Context, t *target, op string, o *startOptions) error {
+	a := act{on: *t, op: op}
 	uo := updateOptions{raiseOptions: o.raiseOptions, chosen: true}
 	err := c.sendUpdate(ctx, &a, o.update, &uo)
 	if errors.Is(err, ErrEnded) {
-		err = c.taken(ctx, t, o.update.ID, doing, err)
+		err = c.judgeRefusal(ctx, t, o.update.ID, op, err)
 	}
 	return err
 }
 
 // create stores a start. The client's node makes the first turn with it if it can. If the outcome of that is not known, the
 // repeat finds it out.
-func (c *Client) create(ctx context.Context, doing string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
+func (c *Client) create(ctx context.Context, op string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
 	asked := false
-	doubtful, err = c.store.write(ctx, doing, func(ctx context.Context) (err error) {
+	doubtful, err = c.store.write(ctx, op, func(ctx context.Context) (err error) {
 		var res provider.CreateResult
 		ok := false
 		if !asked && c.node != nil {
@@ -199,7 +199,7 @@ func (o *startOptions) request(
 	if err != nil {
 		return req, err
 	}
-	if err := o.onUsers(name); err != nil {
+	if err := o.refuseSystem(name); err != nil {
 		return req, err
 	}
 	if o.id == "" {
@@ -230,8 +230,8 @@ func (o *startOptions) request(
 	return req, nil
 }
 
-// onUsers refuses names and IDs of perdure itself.
-func (o *startOptions) onUsers(name string) error {
+// refuseSystem refuses names and IDs of perdure itself.
+func (o *startOptions) refuseSystem(name string) error {
 	switch {
 	case o.system:
 		return nil

@@ -25,61 +25,61 @@ var (
 //
 // Errors: ErrNotSet, ErrNotStored, ErrNotFound, orchestration.ErrPayload if the status is no T, or the error of ctx.
 func StatusOf[T, Out any](ctx context.Context, h Handle[Out]) (T, error) {
-	doing := fmt.Sprintf("reading the status of %s", h.t)
+	op := fmt.Sprintf("reading the status of %s", h.t)
 	var none T
 	if err := h.usable(ctx); err != nil {
 		return none, err
 	}
-	res, err := h.c.store.shown(ctx, doing, provider.GetRequest{Key: h.t.key})
+	res, err := h.c.store.shown(ctx, op, provider.GetRequest{Key: h.t.key})
 	if err != nil {
 		return none, err
 	}
-	return decodeShown[T](h.c, doing, res.Instance.CustomStatus)
+	return decodeShown[T](h.c, op, res.Instance.CustomStatus)
 }
 
 // Value returns what the orchestration has set last under a key with orchestration.SetValue. It is one indexed read like
 // StatusOf, with the same errors, and ErrInvalid for a key that no code can set.
 func Value[T, Out any](ctx context.Context, h Handle[Out], key string) (T, error) {
-	doing := fmt.Sprintf("reading value %s of %s", check.Quote(key), h.t)
+	op := fmt.Sprintf("reading value %s of %s", check.Quote(key), h.t)
 	var none T
 	if err := h.usable(ctx); err != nil {
 		return none, err
 	}
 	if err := checkName("key", key); err != nil {
-		return none, fmt.Errorf("%s: %w", doing, err)
+		return none, fmt.Errorf("%s: %w", op, err)
 	}
 	if replay.IsReserved(key) {
-		return none, fmt.Errorf("%s: %w: it is a key of the engine; code cannot set it", doing, ErrInvalid)
+		return none, fmt.Errorf("%s: %w: it is a key of the engine; code cannot set it", op, ErrInvalid)
 	}
-	res, err := h.c.store.shown(ctx, doing, provider.GetRequest{Key: h.t.key, Value: key})
+	res, err := h.c.store.shown(ctx, op, provider.GetRequest{Key: h.t.key, Value: key})
 	if err != nil {
 		return none, err
 	}
 	if res.Value == nil {
-		return none, fmt.Errorf("%s: %w", doing, ErrNotSet)
+		return none, fmt.Errorf("%s: %w", op, ErrNotSet)
 	}
-	return decodeShown[T](h.c, doing, res.Value.Value)
+	return decodeShown[T](h.c, op, res.Value.Value)
 }
 
 // shown reads what an instance shows.
-func (s *storage) shown(ctx context.Context, doing string, req provider.GetRequest) (provider.GetResult, error) {
-	res, err := read(ctx, s, doing, s.Get, req)
+func (s *storage) shown(ctx context.Context, op string, req provider.GetRequest) (provider.GetResult, error) {
+	res, err := read(ctx, s, op, s.Get, req)
 	if err != nil {
-		return res, explain(doing, 0, err)
+		return res, explain(op, 0, err)
 	}
 	return res, nil
 }
 
-func decodeShown[T any](c *Client, doing string, data []byte) (v T, err error) {
+func decodeShown[T any](c *Client, op string, data []byte) (v T, err error) {
 	if len(data) == 0 {
-		return v, fmt.Errorf("%s: %w", doing, ErrNotSet)
+		return v, fmt.Errorf("%s: %w", op, ErrNotSet)
 	}
 	if why, refused := payload.Refused(data); refused {
-		return v, fmt.Errorf("%s: %w: %s", doing, ErrNotStored, why)
+		return v, fmt.Errorf("%s: %w: %s", op, ErrNotStored, why)
 	}
 	if err := payload.Decode(data, &v); err != nil {
 		var none T
-		return none, c.errors.New(orchestration.ErrPayload, "%s: %w: read it as the type that the code sets", doing, err)
+		return none, c.errors.New(orchestration.ErrPayload, "%s: %w: read it as the type that the code sets", op, err)
 	}
 	return v, nil
 }

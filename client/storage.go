@@ -32,9 +32,9 @@ type storage struct {
 }
 
 // read makes a call that changes nothing, and returns the result of the first try that succeeds.
-func read[Req, Res any](ctx context.Context, s *storage, doing string, ask func(context.Context, Req) (Res, error), req Req) (res Res, err error) {
-	_, err = s.write(ctx, doing, func(ctx context.Context) (err error) {
-		res, err = ask(ctx, req)
+func read[Req, Res any](ctx context.Context, s *storage, op string, call func(context.Context, Req) (Res, error), req Req) (res Res, err error) {
+	_, err = s.write(ctx, op, func(ctx context.Context) (err error) {
+		res, err = call(ctx, req)
 		return err
 	})
 	return res, err
@@ -42,10 +42,10 @@ func read[Req, Res any](ctx context.Context, s *storage, doing string, ask func(
 
 // write makes a call that the store recognises when it is repeated. With an error, doubtful
 // reports whether one of the tries may have been stored.
-func (s *storage) write(ctx context.Context, doing string, ask func(context.Context) error) (doubtful bool, err error) {
+func (s *storage) write(ctx context.Context, op string, call func(context.Context) error) (doubtful bool, err error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	return s.repeat(ctx, doing, ask)
+	return s.repeat(ctx, op, call)
 }
 
 // bound gives a call its deadline.
@@ -61,30 +61,30 @@ var errCallTimeout = fmt.Errorf("the storage did not answer within the client's 
 
 // repeat asks until the store returns a result or ctx is finished. Once a try may have been
 // stored the outcome stays doubtful, whatever later tries return.
-func (s *storage) repeat(ctx context.Context, doing string, ask func(context.Context) error) (doubtful bool, err error) {
+func (s *storage) repeat(ctx context.Context, op string, call func(context.Context) error) (doubtful bool, err error) {
 	if ctx.Err() != nil {
 		return false, why(ctx)
 	}
-	var said error          // by the storage, before the deadline
+	var lastErr error       // by the storage, before the deadline
 	level := slog.LevelWarn // of the first failure of an outage; the others are logged as debug
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err = ask(ctx)
+		err = call(ctx)
 		if err == nil {
 			return false, nil
 		}
 		doubtful = doubtful || provider.OutcomeOf(err) != provider.OutcomeNothing
 		if ctx.Err() != nil {
-			if said != nil && errors.Is(err, ctx.Err()) {
-				err = said
+			if lastErr != nil && errors.Is(err, ctx.Err()) {
+				err = lastErr
 			}
 			return doubtful, finished(ctx, err)
 		}
-		said = err
+		lastErr = err
 		// If it happened and only the result is missing, the repeat returns the result.
 		if !provider.Retryable(err) && provider.OutcomeOf(err) != provider.OutcomeHappened {
 			return doubtful, err
 		}
-		s.logger.Log(ctx, level, "storage call failed and is repeated", "call", doing, "error", err)
+		s.logger.Log(ctx, level, "storage call failed and is repeated", "call", op, "error", err)
 		level = slog.LevelDebug
 		if !sleep(ctx, jitter(pause)) {
 			return doubtful, finished(ctx, err)
@@ -132,8 +132,8 @@ func message(b history.Body) provider.NewMessage {
 }
 
 // storeTime returns the storage's time.
-func (c *Client) storeTime(ctx context.Context, doing string) (provider.Time, error) {
-	page, err := read(ctx, c.store, doing, c.store.List, provider.ListRequest{Max: 1})
+func (c *Client) storeTime(ctx context.Context, op string) (provider.Time, error) {
+	page, err := read(ctx, c.store, op, c.store.List, provider.ListRequest{Max: 1})
 	if err != nil {
 		return 0, explain("reading the storage's time", 0, err)
 	}

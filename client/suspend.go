@@ -41,12 +41,12 @@ func (h Handle[Out]) Resume(ctx context.Context, reason string, opts ...ActOptio
 }
 
 func (c *Client) suspend(ctx context.Context, t target, reason string, opts []ActOption) error {
-	a := act{kind: ActSuspend, doing: fmt.Sprintf("suspending %s", t), on: t, detail: reason}
+	a := act{kind: ActSuspend, op: fmt.Sprintf("suspending %s", t), on: t, detail: reason}
 	return c.pause(ctx, &a, provider.SteerSuspend, provider.StatusSuspended, opts)
 }
 
 func (c *Client) resume(ctx context.Context, t target, reason string, opts []ActOption) error {
-	a := act{kind: ActResume, doing: fmt.Sprintf("resuming %s", t), on: t, detail: reason}
+	a := act{kind: ActResume, op: fmt.Sprintf("resuming %s", t), on: t, detail: reason}
 	return c.pause(ctx, &a, provider.SteerResume, provider.StatusRunning, opts)
 }
 
@@ -58,21 +58,21 @@ func (c *Client) pause(ctx context.Context, a *act, action provider.SteerAction,
 		o, err = actOptionsOf(opts)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", a.doing, err)
+		return fmt.Errorf("%s: %w", a.op, err)
 	}
 	a.requestID = o.requestID
 	return c.perform(ctx, a, func(ctx context.Context) error {
-		res, err := c.store.instance(ctx, a.on, a.doing, false)
+		res, err := c.store.instance(ctx, a.on, a.op, false)
 		if err != nil {
 			return err
 		}
 		a.on.key = res.Instance.Key
 		switch status := res.Instance.Status; {
 		case status.Ended():
-			return explain(a.doing, status, ErrEnded)
+			return explain(a.op, status, ErrEnded)
 		case status == wanted:
 			return nil
 		}
-		return c.steer(ctx, a.on, a.doing, provider.SteerRequest{Action: action, RequestID: a.requestID})
+		return c.steer(ctx, a.on, a.op, provider.SteerRequest{Action: action, RequestID: a.requestID})
 	})
 }

@@ -35,11 +35,11 @@ func (t target) check() error {
 
 // resolve finds the key of a target named by ID only, so that no repeat of a call reaches a successor with that ID. The status
 // is 0 for a target that had its key.
-func (s *storage) resolve(ctx context.Context, t target, doing string) (target, provider.Status, error) {
+func (s *storage) resolve(ctx context.Context, t target, op string) (target, provider.Status, error) {
 	if !t.key.IsZero() {
 		return t, 0, nil
 	}
-	res, err := s.instance(ctx, t, doing, false)
+	res, err := s.instance(ctx, t, op, false)
 	if err != nil {
 		return t, 0, err
 	}
@@ -47,13 +47,13 @@ func (s *storage) resolve(ctx context.Context, t target, doing string) (target, 
 }
 
 // instance reads what is stored about a target, by its key if it has one. all adds tasks and key-values to the row.
-func (s *storage) instance(ctx context.Context, t target, doing string, all bool) (res provider.GetResult, err error) {
+func (s *storage) instance(ctx context.Context, t target, op string, all bool) (res provider.GetResult, err error) {
 	if err := t.check(); err != nil {
-		return res, fmt.Errorf("%s: %w", doing, err)
+		return res, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err = read(ctx, s, doing, s.Get, provider.GetRequest{ID: t.id, Key: t.key, WithTasks: all, WithValues: all})
+	res, err = read(ctx, s, op, s.Get, provider.GetRequest{ID: t.id, Key: t.key, WithTasks: all, WithValues: all})
 	if err != nil {
-		return res, explain(doing, 0, err)
+		return res, explain(op, 0, err)
 	}
 	return res, nil
 }

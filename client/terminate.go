@@ -19,26 +19,26 @@ func (c *Client) Terminate(ctx context.Context, id, reason string) error {
 }
 
 func (c *Client) terminate(ctx context.Context, t target, reason string) error {
-	doing := fmt.Sprintf("terminating %s", t)
+	op := fmt.Sprintf("terminating %s", t)
 	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActTerminate, doing: doing, on: t, detail: reason}
+	a := act{kind: ActTerminate, op: op, on: t, detail: reason}
 	return c.perform(ctx, &a, func(ctx context.Context) error { return c.terminateNow(ctx, &a) })
 }
 
 func (c *Client) terminateNow(ctx context.Context, a *act) error {
-	doing, reason := a.doing, a.detail
-	res, err := c.store.instance(ctx, a.on, doing, false)
+	op, reason := a.op, a.detail
+	res, err := c.store.instance(ctx, a.on, op, false)
 	if err != nil {
 		return err
 	}
 	a.on.key = res.Instance.Key
 	if res.Instance.Status.Ended() {
-		return explain(doing, res.Instance.Status, ErrEnded)
+		return explain(op, res.Instance.Status, ErrEnded)
 	}
 	req := terminateRequest(&res.Instance, reason, max(res.Now, res.Instance.UpdatedAt))
-	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
+	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		if provider.OutcomeOf(err) == provider.OutcomeHappened {
 			return nil
@@ -46,7 +46,7 @@ func (c *Client) terminateNow(ctx context.Context, a *act) error {
 		return err
 	})
 	if err != nil {
-		return doubt(explain(doing, 0, err), doubtful, "look at the instance's status")
+		return doubt(explain(op, 0, err), doubtful, "look at the instance's status")
 	}
 	c.terminated(&res.Instance, max(res.Now, res.Instance.UpdatedAt))
 	return nil

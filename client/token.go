@@ -12,30 +12,30 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A namedAttempt is the attempt of an activity that a token names. doing describes the call for errors.
+// A namedAttempt is the attempt of an activity that a token names. op describes the call for errors.
 type namedAttempt struct {
 	tasktoken.Token
 
 	store *storage
-	doing string
+	op    string
 }
 
 // attempt decodes a token of the caller.
-func (c *Client) attempt(ctx context.Context, doing, token string) (*namedAttempt, error) {
+func (c *Client) attempt(ctx context.Context, op, token string) (*namedAttempt, error) {
 	if err := c.usable(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	t, err := tasktoken.Decode(token)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", doing, ErrInvalid, err)
+		return nil, fmt.Errorf("%s: %w: %w", op, ErrInvalid, err)
 	}
-	return &namedAttempt{Token: t, store: c.store, doing: doing}, nil
+	return &namedAttempt{Token: t, store: c.store, op: op}, nil
 }
 
 // act returns the act of ending the activity.
 func (a *namedAttempt) act(how string) act {
 	return act{
-		kind: ActActivity, doing: a.doing, on: target{key: a.Task.Key}, other: fmt.Sprintf("activity %d, attempt %d", a.Task.EventID, a.Attempt), detail: how,
+		kind: ActActivity, op: a.op, on: target{key: a.Task.Key}, other: fmt.Sprintf("activity %d, attempt %d", a.Task.EventID, a.Attempt), detail: how,
 	}
 }
 
@@ -54,7 +54,7 @@ func (a *namedAttempt) end(ctx context.Context, b history.Body) error {
 		},
 	}}}
 	var state provider.ExecutionState
-	doubtful, err := a.store.write(ctx, a.doing, func(ctx context.Context) error {
+	doubtful, err := a.store.write(ctx, a.op, func(ctx context.Context) error {
 		res, err := a.store.ReportTasks(ctx, req)
 		if err != nil && provider.OutcomeOf(err) != provider.OutcomeHappened {
 			return err
@@ -67,13 +67,13 @@ func (a *namedAttempt) end(ctx context.Context, b history.Body) error {
 	return doubt(a.explain(ctx, state, err), doubtful, "look at the instance; a repeat does no harm")
 }
 
-// beat renews the lease of the token, and stores details.
-func (a *namedAttempt) beat(ctx context.Context, details []byte) error {
+// heartbeat renews the lease of the token, and stores details.
+func (a *namedAttempt) heartbeat(ctx context.Context, details []byte) error {
 	req := provider.RenewTasksRequest{
 		Lease: min(a.Lease, provider.MaxLease), Items: []provider.TaskRenewal{{TaskRef: a.Task, Token: a.Holder, Details: details}},
 	}
 	var item provider.TaskRenewalResult
-	_, err := a.store.write(ctx, a.doing, func(ctx context.Context) error {
+	_, err := a.store.write(ctx, a.op, func(ctx context.Context) error {
 		res, err := a.store.RenewTasks(ctx, req)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (a *namedAttempt) beat(ctx context.Context, details []byte) error {
 		return item.Err
 	})
 	if err == nil && item.State.Kind == provider.ExecutionRunning && item.CancelRequested {
-		return fmt.Errorf("%s: %w", a.doing, activity.ErrCancelled)
+		return fmt.Errorf("%s: %w", a.op, activity.ErrCancelled)
 	}
 	return a.explain(ctx, item.State, err)
 }
@@ -91,20 +91,20 @@ func (a *namedAttempt) beat(ctx context.Context, details []byte) error {
 func (a *namedAttempt) explain(ctx context.Context, state provider.ExecutionState, err error) error {
 	switch {
 	case err != nil && !errors.Is(err, provider.ErrLeaseLost):
-		return explain(a.doing, 0, err)
+		return explain(a.op, 0, err)
 	case state.Kind == provider.ExecutionMissing:
-		return fmt.Errorf("%s: its orchestration: %w: it was deleted, or the token is of another store", a.doing, ErrNotFound)
+		return fmt.Errorf("%s: its orchestration: %w: it was deleted, or the token is of another store", a.op, ErrNotFound)
 	case state.Kind == provider.ExecutionTerminal:
-		return fmt.Errorf("%s: its orchestration: %w (%s): nobody waits for the activity any more", a.doing, ErrEnded, state.Status)
+		return fmt.Errorf("%s: its orchestration: %w (%s): nobody waits for the activity any more", a.op, ErrEnded, state.Status)
 	case err != nil:
-		return fmt.Errorf("%s: %w", a.doing, a.howItEnded(ctx))
+		return fmt.Errorf("%s: %w", a.op, a.howItEnded(ctx))
 	}
 	return nil
 }
 
 // howItEnded returns why the token does not hold its task, in a running execution.
 func (a *namedAttempt) howItEnded(ctx context.Context) error {
-	res, err := read(ctx, a.store, a.doing, a.store.Get, provider.GetRequest{Key: a.Task.Key, WithTasks: true})
+	res, err := read(ctx, a.store, a.op, a.store.Get, provider.GetRequest{Key: a.Task.Key, WithTasks: true})
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a *namedAttempt) howItEnded(ctx context.Context) error {
 // was dropped, counts, too.
 func (a *namedAttempt) recorded(ctx context.Context) error {
 	for from := a.Task.EventID; ; {
-		res, err := read(ctx, a.store, a.doing, a.store.ReadHistory, provider.ReadHistoryRequest{Key: a.Task.Key, Execution: a.Task.Execution, From: from})
+		res, err := read(ctx, a.store, a.op, a.store.ReadHistory, provider.ReadHistoryRequest{Key: a.Task.Key, Execution: a.Task.Execution, From: from})
 		if err != nil {
 			return err
 		}

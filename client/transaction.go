@@ -32,13 +32,13 @@ func (s *storage) createIn(ctx context.Context, tx provider.Tx, req provider.Cre
 
 // sendIn puts a message into an inbox inside a transaction of the caller. The same transaction may have started
 // the instance.
-func (s *storage) sendIn(ctx context.Context, tx provider.Tx, to target, doing string, body history.Body) error {
+func (s *storage) sendIn(ctx context.Context, tx provider.Tx, to target, op string, body history.Body) error {
 	t, err := s.transactor()
 	if err == nil {
 		err = to.check()
 	}
 	if err != nil {
-		return explain(doing, 0, err)
+		return explain(op, 0, err)
 	}
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
@@ -48,7 +48,7 @@ func (s *storage) sendIn(ctx context.Context, tx provider.Tx, to target, doing s
 	}
 	_, err = t.SendIn(ctx, tx, req)
 	if err != nil {
-		return explain(doing, 0, err)
+		return explain(op, 0, err)
 	}
 	return nil
 }

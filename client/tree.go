@@ -52,11 +52,11 @@ func (n *TreeNode) Size() int {
 }
 
 func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNode, error) {
-	doing := fmt.Sprintf("reading the tree of %s", t)
+	op := fmt.Sprintf("reading the tree of %s", t)
 	if err := cmp.Or(c.usable(ctx), limits.check()); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, t, doing, false)
+	res, err := c.store.instance(ctx, t, op, false)
 	if err != nil {
 		return nil, err
 	}
@@ -72,15 +72,15 @@ func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNo
 		if depth == 0 {
 			most = 0
 		}
-		if level, err = c.branch(ctx, doing, level, most); err != nil {
-			return nil, explain(doing, 0, err)
+		if level, err = c.branch(ctx, op, level, most); err != nil {
+			return nil, explain(op, 0, err)
 		}
 		left -= len(level)
 		for _, node := range level {
 			all = append(all, &node.Description)
 		}
 	}
-	return root, c.markSealed(ctx, doing, all...)
+	return root, c.markSealed(ctx, op, all...)
 }
 
 func (l TreeLimits) check() error {

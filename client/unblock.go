@@ -25,34 +25,34 @@ func (h Handle[Out]) Unblock(ctx context.Context) error {
 }
 
 func (c *Client) unblock(ctx context.Context, t target) error {
-	doing := fmt.Sprintf("unblocking %s", t)
+	op := fmt.Sprintf("unblocking %s", t)
 	if err := c.usable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActUnblock, doing: doing, on: t}
+	a := act{kind: ActUnblock, op: op, on: t}
 	return c.perform(ctx, &a, func(ctx context.Context) error { return c.unblockNow(ctx, &a) })
 }
 
 func (c *Client) unblockNow(ctx context.Context, a *act) error {
-	doing := a.doing
-	res, err := c.store.instance(ctx, a.on, doing, false)
+	op := a.op
+	res, err := c.store.instance(ctx, a.on, op, false)
 	if err != nil {
 		return err
 	}
 	a.on.key = res.Instance.Key
 	switch {
 	case res.Instance.Status.Ended():
-		return explain(doing, res.Instance.Status, ErrEnded)
+		return explain(op, res.Instance.Status, ErrEnded)
 	case res.Instance.Blocked == nil:
 		return nil
 	}
 	req := provider.SteerRequest{Key: res.Instance.Key, Action: provider.SteerUnblock, Commit: provider.UUID(uuid.New())}
-	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
+	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		return err
 	})
 	if err != nil {
-		return doubt(explain(doing, 0, err), doubtful, "look at the instance's status")
+		return doubt(explain(op, 0, err), doubtful, "look at the instance's status")
 	}
 	return nil
 }

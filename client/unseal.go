@@ -20,8 +20,8 @@ type Sealed struct {
 
 // Sealed returns all sealed instances, in order of their keys.
 func (c *Client) Sealed(ctx context.Context) ([]Sealed, error) {
-	const doing = "listing sealed instances"
-	list, err := c.seals(ctx, doing)
+	const op = "listing sealed instances"
+	list, err := c.seals(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func sealed(s *provider.Seal) Sealed {
 
 // markSealed says of each instance whether it is sealed. Only suspended ones are, so that in most cases nothing is read. To the storage a
 // sealed instance may count as one that is being deleted, which it is not.
-func (c *Client) markSealed(ctx context.Context, doing string, list ...*Description) error {
+func (c *Client) markSealed(ctx context.Context, op string, list ...*Description) error {
 	suspended := make(map[provider.UUID]*Description)
 	for _, d := range list {
 		if d.Status == StatusSuspended {
@@ -50,9 +50,9 @@ func (c *Client) markSealed(ctx context.Context, doing string, list ...*Descript
 		return nil
 	}
 	ask := func(req provider.SealsRequest) (more bool, err error) {
-		page, err := read(ctx, c.store, doing, mover.Seals, req)
+		page, err := read(ctx, c.store, op, mover.Seals, req)
 		if err != nil {
-			return false, explain(doing, 0, err)
+			return false, explain(op, 0, err)
 		}
 		for i := range page.Seals {
 			if d := suspended[page.Seals[i].Key]; d != nil {
@@ -75,27 +75,27 @@ func (c *Client) markSealed(ctx context.Context, doing string, list ...*Descript
 }
 
 // markListed is markSealed of a list.
-func (c *Client) markListed(ctx context.Context, doing string, list []Description) error {
+func (c *Client) markListed(ctx context.Context, op string, list []Description) error {
 	all := make([]*Description, len(list))
 	for i := range list {
 		all[i] = &list[i]
 	}
-	return c.markSealed(ctx, doing, all...)
+	return c.markSealed(ctx, op, all...)
 }
 
-func (c *Client) seals(ctx context.Context, doing string) (list []provider.Seal, err error) {
+func (c *Client) seals(ctx context.Context, op string) (list []provider.Seal, err error) {
 	if err := c.usable(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	mover, ok := provider.As[provider.Mover](c.store.Provider)
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", doing, provider.Lacking("seals", "Mover"))
+		return nil, fmt.Errorf("%s: %w", op, provider.Lacking("seals", "Mover"))
 	}
 	req := provider.SealsRequest{}
 	for {
-		page, err := read(ctx, c.store, doing, mover.Seals, req)
+		page, err := read(ctx, c.store, op, mover.Seals, req)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", doing, err)
+			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 		list = append(list, page.Seals...)
 		if req.Cursor = page.Cursor; req.Cursor == "" {
@@ -107,25 +107,25 @@ func (c *Client) seals(ctx context.Context, doing string) (list []provider.Seal,
 // Unseal lets all instances run here again that exports have sealed, as they were then, and returns how many. It is for an export that was
 // given up. If a file of the export was imported elsewhere, the instances then run twice.
 func (c *Client) Unseal(ctx context.Context) (freed int64, err error) {
-	const doing = "unsealing instances"
-	list, err := c.seals(ctx, doing)
+	const op = "unsealing instances"
+	list, err := c.seals(ctx, op)
 	if err != nil {
 		return 0, err
 	}
 	mover, _ := provider.As[provider.Mover](c.store.Provider)
-	err = c.perform(ctx, &act{kind: ActImport, doing: doing, other: "instances"}, func(ctx context.Context) error {
+	err = c.perform(ctx, &act{kind: ActImport, op: op, other: "instances"}, func(ctx context.Context) error {
 		for _, to := range []provider.SealState{provider.SealHeld, provider.SealNone} { // all accept messages before one runs
 			for _, s := range list {
 				if s.Arrived {
 					continue
 				}
 				req := provider.SealRequest{Key: s.Key, Transfer: s.Transfer, To: to, Commit: provider.UUID(uuid.New()), Back: true}
-				_, err := c.store.write(ctx, doing, func(ctx context.Context) error {
+				_, err := c.store.write(ctx, op, func(ctx context.Context) error {
 					_, err := mover.Seal(ctx, req)
 					return err
 				})
 				if err != nil {
-					return fmt.Errorf("%s: instance %q: %w", doing, s.ID, err)
+					return fmt.Errorf("%s: instance %q: %w", op, s.ID, err)
 				}
 				if to == provider.SealNone {
 					freed++

@@ -175,12 +175,12 @@ func (o *updateOptions) setSent(opt RaiseOption) error {
 
 // update sends an update, unless the store shows that it was taken.
 func (c *Client) update(ctx context.Context, t target, name string, in any, o *updateOptions) (sentUpdate, error) {
-	doing := fmt.Sprintf("updating %s by %q", t, name)
-	a := act{kind: ActUpdate, doing: doing, on: t, detail: name, inTx: o.tx != nil, system: o.system}
+	op := fmt.Sprintf("updating %s by %q", t, name)
+	a := act{kind: ActUpdate, op: op, on: t, detail: name, inTx: o.tx != nil, system: o.system}
 	if o.kind != "" {
 		a.kind, a.other, a.detail = o.kind, o.other, o.detail
 	}
-	if err := c.onUsers(ctx, &a); err != nil {
+	if err := c.refuseSystem(ctx, &a); err != nil {
 		return sentUpdate{}, err
 	}
 	u, body, err := newUpdate(name, in, o)
@@ -188,14 +188,14 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 		err = c.mayUpdate(ctx)
 	}
 	if err != nil {
-		return u, fmt.Errorf("%s: %w", doing, err)
+		return u, fmt.Errorf("%s: %w", op, err)
 	}
 	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: name, Instance: t.id}, o.header, o.tx != nil)
 	body.Header, a.requestID = stored, u.id
 	err = c.perform(ctx, &a, func(ctx context.Context) error {
 		err := c.sendUpdate(ctx, &a, body, o)
 		if errors.Is(err, ErrEnded) { // between the look and the send, or after a try that seemed to fail
-			err = c.taken(ctx, &a.on, u.id, doing, err)
+			err = c.judgeRefusal(ctx, &a.on, u.id, op, err)
 		}
 		return err
 	})
@@ -205,16 +205,16 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 
 func (c *Client) sendUpdate(ctx context.Context, a *act, body *history.UpdateReceived, o *updateOptions) error {
 	if o.tx != nil {
-		return c.store.sendIn(ctx, *o.tx, a.on, a.doing, body)
+		return c.store.sendIn(ctx, *o.tx, a.on, a.op, body)
 	}
 	if o.chosen {
 		req := provider.GetRequest{Key: a.on.key, Value: history.UpdateKey(body.ID)}
-		res, err := c.store.shown(ctx, a.doing, req)
+		res, err := c.store.shown(ctx, a.op, req)
 		if err != nil || res.Value != nil && (!res.Instance.Deleting || over(res.Value.Value)) {
 			return err // the wait compares; if the instance moves, the send says so
 		}
 	}
-	return c.store.send(ctx, &a.on, a.doing, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", body.ID), body)
+	return c.store.send(ctx, &a.on, a.op, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", body.ID), body)
 }
 
 // newUpdate checks an update and makes its message.

@@ -12,44 +12,44 @@ import (
 )
 
 // notTaken says that an instance has ended before it took an update. status is 0 if unknown.
-func notTaken(doing string, status provider.Status) error {
+func notTaken(op string, status provider.Status) error {
 	how := ""
 	if status.Ended() {
 		how = " (" + status.String() + ")"
 	}
-	return fmt.Errorf("%s: %w%s before it took the update, which has not run: start a new one or use another ID", doing, ErrEnded, how)
+	return fmt.Errorf("%s: %w%s before it took the update, which has not run: start a new one or use another ID", op, ErrEnded, how)
 }
 
-// untold returns the error for an update of an instance that has ended without an outcome for it. s is what the instance shows of the
+// errWithoutOutcome returns the error for an update of an instance that has ended without an outcome for it. s is what the instance shows of the
 // update, zero for nothing.
-func (c *Client) untold(ctx context.Context, i *provider.Instance, id, doing string, s *history.UpdateState) error {
+func (c *Client) errWithoutOutcome(ctx context.Context, i *provider.Instance, id, op string, s *history.UpdateState) error {
 	if s.Outcome == history.UpdateRunning { // the end asked no code, as that by Terminate
-		return fmt.Errorf("%s: %w (%s): its handler may have had effects: look before you repeat it elsewhere", doing, ErrAbandoned, i.Status)
+		return fmt.Errorf("%s: %w (%s): its handler may have had effects: look before you repeat it elsewhere", op, ErrAbandoned, i.Status)
 	}
 	if s.Outcome == 0 {
-		if taken, err := c.forgotten(ctx, i, id, doing); err != nil || taken {
+		if taken, err := c.outcomeRemoved(ctx, i, id, op); err != nil || taken {
 			return err
 		}
 	}
-	return notTaken(doing, i.Status)
+	return notTaken(op, i.Status)
 }
 
-// forgotten returns ErrOutcomeGone if the last execution of an instance has taken an update of which nothing is stored any more. An instance
+// outcomeRemoved returns ErrOutcomeGone if the last execution of an instance has taken an update of which nothing is stored any more. An instance
 // keeps the last outcomes only, and a fork has taken what is in its prefix.
-func (c *Client) forgotten(ctx context.Context, i *provider.Instance, id, doing string) (taken bool, _ error) {
+func (c *Client) outcomeRemoved(ctx context.Context, i *provider.Instance, id, op string) (taken bool, _ error) {
 	hash := history.UpdateHash(id)
 	for from := int64(1); from <= i.HistoryLength; {
-		res, err := read(ctx, c.store, doing, c.store.ReadHistory, provider.ReadHistoryRequest{Key: i.Key, Execution: i.Execution, From: from})
+		res, err := read(ctx, c.store, op, c.store.ReadHistory, provider.ReadHistoryRequest{Key: i.Key, Execution: i.Execution, From: from})
 		if err != nil {
-			return false, explain(doing, 0, err)
+			return false, explain(op, 0, err)
 		}
 		for _, stored := range res.Events {
 			event, err := history.Decode(stored.ID, stored.Data)
 			if err != nil {
-				return false, fmt.Errorf("%s: whether it was taken is not known: %w", doing, err)
+				return false, fmt.Errorf("%s: whether it was taken is not known: %w", op, err)
 			}
-			if took(event.Body, id, hash[:]) {
-				return true, fmt.Errorf("%s: %w", doing, ErrOutcomeGone)
+			if hasTaken(event.Body, id, hash[:]) {
+				return true, fmt.Errorf("%s: %w", op, ErrOutcomeGone)
 			}
 			from = stored.ID + 1
 		}
@@ -60,8 +60,8 @@ func (c *Client) forgotten(ctx context.Context, i *provider.Instance, id, doing 
 	return false, nil
 }
 
-// took reports whether an event says that the instance has taken an update, now or in an earlier execution.
-func took(b history.Body, id string, hash []byte) bool {
+// hasTaken reports whether an event says that the instance has taken an update, now or in an earlier execution.
+func hasTaken(b history.Body, id string, hash []byte) bool {
 	var earlier []byte
 	switch b := b.(type) {
 	case *history.UpdateReceived:
@@ -79,16 +79,16 @@ func took(b history.Body, id string, hash []byte) bool {
 	return false
 }
 
-// taken judges a send or start that was refused because the instance has ended. It returns nil if the instance shows that it took the update
+// judgeRefusal judges a send or start that was refused because the instance has ended. It returns nil if the instance shows that it took the update
 // of an earlier try before: the wait tells its outcome then. Otherwise the refusal stands, unless that cannot be known.
-func (c *Client) taken(ctx context.Context, t *target, id, doing string, refused error) error {
+func (c *Client) judgeRefusal(ctx context.Context, t *target, id, op string, refused error) error {
 	ctx, cancel := c.store.bound(ctx) // the caller may hold a transaction open
 	defer cancel()
-	res, err := c.store.shown(ctx, doing, provider.GetRequest{ID: t.id, Key: t.key, Value: history.UpdateKey(id)})
+	res, err := c.store.shown(ctx, op, provider.GetRequest{ID: t.id, Key: t.key, Value: history.UpdateKey(id)})
 	if err == nil && res.Value == nil {
 		if !res.Instance.Status.Ended() {
-			err = fmt.Errorf("%s: it was reset meanwhile", doing)
-		} else if gone, lost := c.forgotten(ctx, &res.Instance, id, doing); gone || lost != nil {
+			err = fmt.Errorf("%s: it was reset meanwhile", op)
+		} else if gone, lost := c.outcomeRemoved(ctx, &res.Instance, id, op); gone || lost != nil {
 			err = lost
 		} else {
 			return refused

@@ -67,41 +67,41 @@ func (e *UnknownUpdateError) Is(target error) bool { return target == ErrUnknown
 
 // updated waits until an update has an outcome, or is accepted if that is enough, in slices.
 func (c *Client) updated(ctx context.Context, t target, u *sentUpdate, o waitOptions) ([]byte, error) {
-	doing := fmt.Sprintf("waiting for update %q of %s", u.id, t)
+	op := fmt.Sprintf("waiting for update %q of %s", u.id, t)
 	req := provider.GetRequest{Key: t.key, Value: history.UpdateKey(u.id), WaitValue: true, WaitBlocked: o.blocked, Wait: waitSlice}
 	for {
 		var res provider.GetResult
-		_, err := c.store.repeat(ctx, doing, func(ctx context.Context) (err error) {
+		_, err := c.store.repeat(ctx, op, func(ctx context.Context) (err error) {
 			ctx, cancel := context.WithTimeout(ctx, waitSlice+slack)
 			defer cancel()
 			res, err = c.store.Get(ctx, req)
 			return err
 		})
 		if err != nil {
-			return nil, explain(doing, 0, err)
+			return nil, explain(op, 0, err)
 		}
 		var s history.UpdateState
 		if res.Value != nil {
 			s, err = history.DecodeUpdateState(res.Value.Value)
 			if err != nil {
-				return nil, fmt.Errorf("%s: its state cannot be read: %w", doing, err)
+				return nil, fmt.Errorf("%s: its state cannot be read: %w", op, err)
 			}
 			if u.name != "" && !u.is(&s) {
-				return nil, fmt.Errorf("%s: %w: it has the name %q or another input; use another ID", doing, ErrUpdateDiffers, s.Name)
+				return nil, fmt.Errorf("%s: %w: it has the name %q or another input; use another ID", op, ErrUpdateDiffers, s.Name)
 			}
 			if ended := res.Instance.Status.Ended(); s.Over() || o.accepted && s.Outcome == history.UpdateRunning && !ended {
-				return c.updateOutcome(t, doing, &s)
+				return c.updateOutcome(t, op, &s)
 			}
 			req.OldValue = res.Value.Value
 		}
 		if res.Value == nil && req.OldValue != nil {
-			return nil, fmt.Errorf("%s: %w", doing, ErrOutcomeGone)
+			return nil, fmt.Errorf("%s: %w", op, ErrOutcomeGone)
 		}
 		switch i := &res.Instance; {
 		case i.Status.Ended():
-			return nil, c.untold(ctx, i, u.id, doing, &s)
+			return nil, c.errWithoutOutcome(ctx, i, u.id, op, &s)
 		case i.Deleting && c.store.moved(ctx, t):
-			return nil, explain(doing, 0, ErrMoved)
+			return nil, explain(op, 0, ErrMoved)
 		case o.blocked && i.Blocked != nil:
 			return nil, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
 		}
@@ -150,7 +150,7 @@ func outputOf(s *history.UpdateState) []byte {
 }
 
 // updateOutcome returns the encoded output of an update, or the error that it ended with, or both. The output is nil if the update goes on.
-func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) ([]byte, error) {
+func (c *Client) updateOutcome(t target, op string, s *history.UpdateState) ([]byte, error) {
 	cause := errors.New("no reason is stored")
 	if s.Failure != nil {
 		cause = c.errors.Decode(*s.Failure)
@@ -161,7 +161,7 @@ func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) (
 	case history.UpdateDone:
 		return outputOf(s), nil
 	case history.UpdateNotCarried:
-		return outputOf(s), fmt.Errorf("%s: %w", doing, ErrNotCarried)
+		return outputOf(s), fmt.Errorf("%s: %w", op, ErrNotCarried)
 	case history.UpdateUnknown:
 		unknown := &UnknownUpdateError{Update: s.Name, ID: t.id}
 		for _, name := range s.Names {
@@ -169,7 +169,7 @@ func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) (
 		}
 		return nil, unknown
 	case history.UpdateEnded:
-		return nil, notTaken(doing, 0)
+		return nil, notTaken(op, 0)
 	}
 	kinds := map[int64]error{
 		history.UpdateClosing: ErrClosing, history.UpdateAbandoned: ErrAbandoned, history.UpdateGone: ErrOutcomeGone,
@@ -179,10 +179,10 @@ func (c *Client) updateOutcome(t target, doing string, s *history.UpdateState) (
 	kind := kinds[s.Outcome]
 	switch {
 	case kind == nil:
-		return nil, fmt.Errorf("%s: it has the outcome %d, which is of a newer release: upgrade the client", doing, s.Outcome)
+		return nil, fmt.Errorf("%s: it has the outcome %d, which is of a newer release: upgrade the client", op, s.Outcome)
 	case s.Failure == nil:
-		return nil, fmt.Errorf("%s: %w", doing, kind)
+		return nil, fmt.Errorf("%s: %w", op, kind)
 	default:
-		return nil, fmt.Errorf("%s: %w: %w", doing, kind, cause)
+		return nil, fmt.Errorf("%s: %w: %w", op, kind, cause)
 	}
 }

@@ -41,19 +41,19 @@ const maxRunning = 1_000
 // A store without provider.Meter, provider.Lister or provider.Keeper cannot tell: the error wraps errors.ErrUnsupported. Other errors
 // are ErrInvalid, or the error of ctx.
 func (c *Client) Versions(ctx context.Context, orchestration string) ([]VersionUse, error) {
-	const doing = "listing versions"
+	const op = "listing versions"
 	err := c.usable(ctx)
 	if err == nil && orchestration != "" {
 		err = checkName("orchestration name", orchestration)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	stats, err := read(ctx, c.store, doing, c.store.Stats, provider.StatsRequest{Running: true, Most: maxRunning})
+	stats, err := read(ctx, c.store, op, c.store.Stats, provider.StatsRequest{Running: true, Most: maxRunning})
 	if err != nil {
-		return nil, explain(doing, 0, err)
+		return nil, explain(op, 0, err)
 	}
-	nodes, now, err := c.listed(ctx, doing)
+	nodes, now, err := c.listed(ctx, op)
 	if err != nil {
 		return nil, err
 	}

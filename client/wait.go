@@ -80,11 +80,11 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 
 // ended waits for the end of an instance, in slices.
 func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.Instance, error) {
-	doing := fmt.Sprintf("waiting for %s", t)
+	op := fmt.Sprintf("waiting for %s", t)
 	req := provider.GetRequest{Key: t.key, WaitEnded: true, WaitBlocked: o.blocked, Wait: waitSlice}
 	for {
 		var i provider.Instance
-		_, err := s.repeat(ctx, doing, func(ctx context.Context) error {
+		_, err := s.repeat(ctx, op, func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, waitSlice+slack)
 			defer cancel()
 			res, err := s.Get(ctx, req)
@@ -93,11 +93,11 @@ func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.
 		})
 		switch {
 		case err != nil:
-			return i, explain(doing, 0, err)
+			return i, explain(op, 0, err)
 		case i.Status.Ended():
 			return i, nil
 		case i.Deleting && s.moved(ctx, t):
-			return i, explain(doing, 0, ErrMoved)
+			return i, explain(op, 0, ErrMoved)
 		case o.blocked && i.Blocked != nil:
 			return i, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
 		}

@@ -43,7 +43,7 @@ type Wait struct {
 }
 
 // waits returns what a described instance waits for.
-func (c *Client) waits(ctx context.Context, doing string, d *Description) ([]Wait, error) {
+func (c *Client) waits(ctx context.Context, op string, d *Description) ([]Wait, error) {
 	if d.Status.Ended() {
 		return nil, nil
 	}
@@ -51,11 +51,11 @@ func (c *Client) waits(ctx context.Context, doing string, d *Description) ([]Wai
 	for i := range d.Activities {
 		list = append(list, d.Activities[i].wait(d.AsOf))
 	}
-	timers, err := c.timers(ctx, doing, d)
+	timers, err := c.timers(ctx, op, d)
 	if err != nil {
 		return nil, err
 	}
-	children, err := c.runningChildren(ctx, doing, d)
+	children, err := c.runningChildren(ctx, op, d)
 	if err != nil {
 		return nil, err
 	}
@@ -142,15 +142,15 @@ func (a *Activity) wait(now time.Time) Wait {
 }
 
 // timers returns the timers of the current execution, which are messages in its inbox.
-func (c *Client) timers(ctx context.Context, doing string, d *Description) (list []Wait, err error) {
+func (c *Client) timers(ctx context.Context, op string, d *Description) (list []Wait, err error) {
 	inspector, ok := provider.As[provider.Inspector](c.store.Provider)
 	if !ok || d.InboxMessages == 0 {
 		return nil, nil
 	}
 	req := provider.InspectRequest{Kind: provider.InspectMessages, Key: d.Key, Max: maxWaits}
-	res, err := read(ctx, c.store, doing, inspector.Inspect, req)
+	res, err := read(ctx, c.store, op, inspector.Inspect, req)
 	if err != nil {
-		return nil, explain(doing, 0, err)
+		return nil, explain(op, 0, err)
 	}
 	for i := range res.Messages {
 		m := &res.Messages[i]
@@ -167,7 +167,7 @@ func (c *Client) timers(ctx context.Context, doing string, d *Description) (list
 }
 
 // runningChildren returns the children of the current execution that have not ended.
-func (c *Client) runningChildren(ctx context.Context, doing string, d *Description) (list []Wait, err error) {
+func (c *Client) runningChildren(ctx context.Context, op string, d *Description) (list []Wait, err error) {
 	if _, ok := provider.As[provider.Lister](c.store.Provider); !ok {
 		return nil, nil
 	}
@@ -175,9 +175,9 @@ func (c *Client) runningChildren(ctx context.Context, doing string, d *Descripti
 		Filter: provider.Filter{ParentKey: d.Key, Statuses: []provider.Status{provider.StatusRunning, provider.StatusSuspended}, Replaced: true},
 		Max:    maxWaits, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	}
-	res, err := read(ctx, c.store, doing, c.store.List, req)
+	res, err := read(ctx, c.store, op, c.store.List, req)
 	if err != nil {
-		return nil, explain(doing, 0, err)
+		return nil, explain(op, 0, err)
 	}
 	for i := range res.Instances {
 		in := &res.Instances[i]

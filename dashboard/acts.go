@@ -21,17 +21,17 @@ type subject struct {
 //
 //nolint:gochecknoglobals // constant table
 var (
-	ofStore     = subject{name: "store", path: "/instances", page: "/instances"}
-	ofInstance  = subject{name: "instance", path: "/instances/{key}"}
-	ofActivity  = subject{name: "activity", path: "/instances/{key}/activities/{event}", page: "/instances/{key}"}
-	ofQueue     = subject{name: "queue", path: "/queues", params: []field{{name: "name", required: true, help: "Of the queue."}}}
-	ofNode      = subject{name: "node", path: "/nodes", params: []field{{name: "owner", required: true, help: "Of the node."}}}
-	ofRetention = subject{name: "retention", path: "/retention"}
-	ofJobs      = subject{name: "bulk job", path: "/jobs"}
-	ofJob       = subject{name: "job", path: "/jobs", params: []field{{name: "id", required: true, help: "Of the job."}}}
-	ofSchedules = subject{name: "new schedule", path: "/schedules"}
-	ofSchedule  = subject{name: "schedule", path: "/schedules", params: []field{{name: "id", required: true, help: "Of the schedule."}}}
-	ofLetter    = subject{name: "dead letter", path: "/dead-letters/{id}", page: "/dead-letters"}
+	ofStore      = subject{name: "store", path: "/instances", page: "/instances"}
+	ofInstance   = subject{name: "instance", path: "/instances/{key}"}
+	ofActivity   = subject{name: "activity", path: "/instances/{key}/activities/{event}", page: "/instances/{key}"}
+	ofQueue      = subject{name: "queue", path: "/queues", params: []field{{name: "name", required: true, help: "Of the queue."}}}
+	ofNode       = subject{name: "node", path: "/nodes", params: []field{{name: "owner", required: true, help: "Of the node."}}}
+	ofRetention  = subject{name: "retention", path: "/retention"}
+	ofJobs       = subject{name: "bulk job", path: "/jobs"}
+	ofJob        = subject{name: "job", path: "/jobs", params: []field{{name: "id", required: true, help: "Of the job."}}}
+	ofSchedules  = subject{name: "new schedule", path: "/schedules"}
+	ofSchedule   = subject{name: "schedule", path: "/schedules", params: []field{{name: "id", required: true, help: "Of the schedule."}}}
+	ofDeadLetter = subject{name: "dead letter", path: "/dead-letters/{id}", page: "/dead-letters"}
 )
 
 // An act changes something, or asks the code of an instance. The pages and the API offer the same acts with the same fields.
@@ -61,7 +61,7 @@ type outcome struct {
 
 // acts returns all acts.
 func acts() []act {
-	return slices.Concat(instanceActs(), steerActs(), openingActs(), activityActs(), orderActs(), letterActs(),
+	return slices.Concat(instanceActs(), steerActs(), openingActs(), activityActs(), orderActs(), deadLetterActs(),
 		deletionActs(), manyActs(), jobActs(), creationActs(), scheduleActs(), retentionActs())
 }
 

@@ -99,8 +99,8 @@ func fork(ctx context.Context, c *call, in input) (outcome, error) {
 	return outcome{started{made.ID(), made.Key().String()}, "/instances/" + made.Key().String()}, err
 }
 
-func letterActs() []act {
-	onLetter := func(do func(context.Context, *client.Client, int64) error) func(context.Context, *call, input) (outcome, error) {
+func deadLetterActs() []act {
+	onDeadLetter := func(do func(context.Context, *client.Client, int64) error) func(context.Context, *call, input) (outcome, error) {
 		return func(ctx context.Context, c *call, _ input) (outcome, error) {
 			id, err := c.number("id")
 			if err != nil {
@@ -111,16 +111,16 @@ func letterActs() []act {
 	}
 	return []act{
 		{
-			of: &ofLetter, name: "redrive", right: client.ActRedrive, title: "Redrive",
+			of: &ofDeadLetter, name: "redrive", right: client.ActRedrive, title: "Redrive",
 			says: "The message or activity goes back to its instance, if that still runs.",
-			do: onLetter(func(ctx context.Context, cl *client.Client, id int64) error {
+			do: onDeadLetter(func(ctx context.Context, cl *client.Client, id int64) error {
 				return cl.RedriveDeadLetter(ctx, id)
 			}),
 		},
 		{
-			of: &ofLetter, name: "drop", right: client.ActDiscard, title: "Drop", danger: true,
+			of: &ofDeadLetter, name: "drop", right: client.ActDiscard, title: "Drop", danger: true,
 			says: "The dead letter is deleted with its payload.",
-			do: onLetter(func(ctx context.Context, cl *client.Client, id int64) error {
+			do: onDeadLetter(func(ctx context.Context, cl *client.Client, id int64) error {
 				return cl.DropDeadLetter(ctx, id)
 			}),
 		},

@@ -91,7 +91,7 @@ func endpoints() []route {
 			field{name: "orchestration"}),
 		get("/patches", "Report the patches of running instances.", reflect.TypeFor[client.PatchReport](), (*call).apiPatches,
 			field{name: "orchestration"}, field{name: "limit", kind: anInt, help: "Instances that are read at most, 1 to 10,000; default 1,000."}),
-		get("/dead-letters", "List dead letters, the oldest first.", reflect.TypeFor[client.DeadLetterPage](), (*call).apiLetters,
+		get("/dead-letters", "List dead letters, the oldest first.", reflect.TypeFor[client.DeadLetterPage](), (*call).apiDeadLetters,
 			field{name: "instance", help: "ID."}, field{name: "key", help: "Of an instance."}, sizeParam, cursorParam, payloadsParam),
 		get("/audit", "List the acts of principals, newest first.", reflect.TypeFor[client.AuditPage](), (*call).apiAudit, auditParams()...),
 	}...)
@@ -213,8 +213,8 @@ func (c *call) apiPatches() error {
 	return c.answer(report)
 }
 
-func (c *call) apiLetters() error {
-	page, err := c.lettersPage()
+func (c *call) apiDeadLetters() error {
+	page, err := c.deadLettersPage()
 	if err != nil {
 		return err
 	}
@@ -250,8 +250,8 @@ func (c *call) auditPage() (none client.AuditPage, err error) {
 	return c.client.Audit(c.r.Context(), f, page)
 }
 
-// lettersPage returns the dead letters that the query asks for.
-func (c *call) lettersPage() (none client.DeadLetterPage, err error) {
+// deadLettersPage returns the dead letters that the query asks for.
+func (c *call) deadLettersPage() (none client.DeadLetterPage, err error) {
 	f := client.DeadLetterFilter{Instance: c.param("instance")}
 	if key := c.param("key"); key != "" {
 		if err := f.Key.UnmarshalText([]byte(key)); err != nil {

@@ -239,7 +239,7 @@ func (a *act) call(c *call) error {
 // nav returns the entry of the navigation that the act belongs to.
 func (a *act) nav() string {
 	switch a.of {
-	case &ofLetter:
+	case &ofDeadLetter:
 		return "letters"
 	case &ofJob, &ofJobs:
 		return "jobs"

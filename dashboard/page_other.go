@@ -52,19 +52,19 @@ func (c *call) queues() error {
 	return c.show(http.StatusOK, "queues", view{Title: "Queues", Nav: "queues", Live: true, Data: &queuesData{queues}})
 }
 
-// lettersData is what the page of dead letters shows.
-type lettersData struct {
+// deadLettersData is what the page of dead letters shows.
+type deadLettersData struct {
 	Page client.DeadLetterPage
 	Next string
 }
 
-// letters lists dead letters.
-func (c *call) letters() error {
-	page, err := c.lettersPage()
+// deadLetters lists dead letters.
+func (c *call) deadLetters() error {
+	page, err := c.deadLettersPage()
 	if err != nil {
 		return err
 	}
-	data := lettersData{Page: page}
+	data := deadLettersData{Page: page}
 	v := view{Title: "Dead letters", Nav: "letters", Live: true, Data: &data, c: c}
 	if page.Cursor != "" {
 		data.Next = v.With("cursor", page.Cursor)

@@ -50,7 +50,7 @@ func routes() []route {
 		{method: http.MethodGet, pattern: "/jobs", right: client.ActView, serve: (*call).jobs},
 		{method: http.MethodGet, pattern: "/queues", right: client.ActView, serve: (*call).queues},
 		{method: http.MethodGet, pattern: "/nodes", right: client.ActView, serve: (*call).nodes},
-		{method: http.MethodGet, pattern: "/dead-letters", right: client.ActView, serve: (*call).letters},
+		{method: http.MethodGet, pattern: "/dead-letters", right: client.ActView, serve: (*call).deadLetters},
 		{method: http.MethodGet, pattern: "/retention", right: client.ActView, serve: (*call).retention},
 		{method: http.MethodGet, pattern: "/audit", right: client.ActView, serve: (*call).audit},
 	}...)

@@ -40,7 +40,7 @@ func TestStatesReachRunningActivities(t *testing.T) {
 					plan.DropNotices(deaf)
 					began, heard := make(chan struct{}), make(chan error, 1)
 					// The turns are another node's, so that the commit tells this one nothing.
-					turns, worker := apart(e, func(ctx context.Context, n int) (int, error) {
+					turns, worker := separate(e, func(ctx context.Context, n int) (int, error) {
 						close(began)
 						<-ctx.Done()
 						heard <- context.Cause(ctx)

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-func letters(e *enginetest.Engine) []provider.DeadLetter {
+func deadLetters(e *enginetest.Engine) []provider.DeadLetter {
 	e.T.Helper()
 	var all []provider.DeadLetter
 	for {
@@ -85,7 +85,7 @@ func flood(e *enginetest.Engine, key provider.UUID) {
 	}
 	enginetest.Output[int](e, key)
 	stored := received(e, key)
-	dead := slices.DeleteFunc(letters(e), func(l provider.DeadLetter) bool { return l.Key != key })
+	dead := slices.DeleteFunc(deadLetters(e), func(l provider.DeadLetter) bool { return l.Key != key })
 	if stored+len(dead) != accepted {
 		e.T.Errorf("%d accepted, %d in the history, %d in the dead letters", accepted, stored, len(dead))
 	}
@@ -135,8 +135,8 @@ func TestHazard04_EventDuringTheClosingCommit(t *testing.T) {
 		}
 		// The result went to the inbox behind the event, which so came before the end.
 		last := e.History(key, 1)
-		if got := last[len(last)-3].Body.Kind(); got != history.KindEventReceived || len(letters(e)) != 0 {
-			e.T.Errorf("the event is not in the history: %v, dead letters %+v", got, letters(e))
+		if got := last[len(last)-3].Body.Kind(); got != history.KindEventReceived || len(deadLetters(e)) != 0 {
+			e.T.Errorf("the event is not in the history: %v, dead letters %+v", got, deadLetters(e))
 		}
 		results(e, key)
 	})
@@ -177,7 +177,7 @@ func TestHazard04_ClosesAfterThreeRounds(t *testing.T) {
 		if got := enginetest.Output[int](e, key); got != 5 {
 			e.T.Errorf("got %d", got)
 		}
-		dead := letters(e)
+		dead := deadLetters(e)
 		if n := node.closings.Load(); n != 4 || len(dead) != 1 || dead[0].Reason == "" {
 			e.T.Errorf("tried to close %d times, dead letters %+v", n, dead)
 		}
@@ -209,8 +209,8 @@ func TestHazard04_ContinueAsNewKeepsWhatCame(t *testing.T) {
 		if got := enginetest.Output[[]int](e, key); fmt.Sprint(got) != "[1 2 3]" {
 			e.T.Errorf("got %v", got)
 		}
-		if i := e.Get(key); i.Execution != 3 || len(letters(e)) != 0 {
-			e.T.Errorf("execution %d, dead letters %+v", i.Execution, letters(e))
+		if i := e.Get(key); i.Execution != 3 || len(deadLetters(e)) != 0 {
+			e.T.Errorf("execution %d, dead letters %+v", i.Execution, deadLetters(e))
 		}
 	})
 }

@@ -235,8 +235,8 @@ func TestHazard07_RefusedEndNeverHappened(t *testing.T) {
 			e.T.Errorf("the code came to its end %d times: the refused turn was kept", n)
 		}
 		// The code did not read the event, and it is not lost.
-		if n := received(e, key); n != 2 || len(letters(e)) != 0 || node.conflicts.Load() != 1 {
-			e.T.Errorf("%d events in the history, dead letters %+v after %d refusals", n, letters(e), node.conflicts.Load())
+		if n := received(e, key); n != 2 || len(deadLetters(e)) != 0 || node.conflicts.Load() != 1 {
+			e.T.Errorf("%d events in the history, dead letters %+v after %d refusals", n, deadLetters(e), node.conflicts.Load())
 		}
 	})
 }

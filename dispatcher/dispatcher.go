@@ -28,15 +28,15 @@ type Dispatcher struct {
 	locals  *local.Worker
 	queries *query.Queries
 
-	fetching    fetching // what Drain and Shutdown end
-	stopWorking context.CancelFunc
-	loops       sync.WaitGroup // manager, watch and what waits for the end of a drain
-	fatal       atomic.Pointer[error]
-	stopped     chan struct{} // closed when Shutdown is done and shutdownErr is set
-	shutdownErr error
-	hurried     chan struct{} // closed when the context of any caller of Shutdown has finished
-	hurry       func()
-	overrun     chan struct{} // closed when the node must end itself
+	fetching     fetching // what Drain and Shutdown end
+	stopWorking  context.CancelFunc
+	loops        sync.WaitGroup // manager, watch and what waits for the end of a drain
+	fatal        atomic.Pointer[error]
+	stopped      chan struct{} // closed when Shutdown is done and shutdownErr is set
+	shutdownErr  error
+	waitsSkipped chan struct{} // closed when the context of any caller of Shutdown has finished
+	skipWaits    func()
+	leakLimit    chan struct{} // closed when the node must end itself
 }
 
 // Start starts the loops. They run until Shutdown.
@@ -48,9 +48,9 @@ func Start(cfg core.Config) *Dispatcher {
 	n := core.New(working, cfg)
 	d := &Dispatcher{
 		node: n, stopWorking: stopWorking,
-		stopped: make(chan struct{}), hurried: make(chan struct{}), overrun: make(chan struct{}),
+		stopped: make(chan struct{}), waitsSkipped: make(chan struct{}), leakLimit: make(chan struct{}),
 	}
-	d.hurry = sync.OnceFunc(func() { close(d.hurried) })
+	d.skipWaits = sync.OnceFunc(func() { close(d.waitsSkipped) })
 	n.Watchdog = leak.New(leak.Options{
 		GracePeriod: cfg.GracePeriod, InterruptInterval: cfg.InterruptInterval, MaxInterruptInterval: cfg.MaxInterruptInterval,
 		GiveUpAfter: cfg.GiveUpAfter, MaxLeaked: cfg.MaxLeaked, TooMany: d.tooManyLeaks, Logger: cfg.Logger,
@@ -61,10 +61,10 @@ func Start(cfg core.Config) *Dispatcher {
 	d.worker.Connect(d.turns)
 	d.queries = query.New(n, d.turns)
 	d.worker.PauseQueues(cfg.Paused)
-	go d.endOnOverrun(working)
+	go d.shutDownOnLeaks(working)
 	d.run()
-	if cfg.Alongside != nil {
-		d.loops.Go(func() { cfg.Alongside(working, d) })
+	if cfg.Background != nil {
+		d.loops.Go(func() { cfg.Background(working, d) })
 	}
 	return d
 }
@@ -115,10 +115,10 @@ func (d *Dispatcher) Level() *upgrade.Level { return d.node.Config.Level }
 // Watch returns what reports to the node's Observer; nil: nobody observes.
 func (d *Dispatcher) Watch() *observing.Hub { return d.node.Config.Watch }
 
-// AskHere answers a question from the execution that this node has in memory, with one read of the store and no write. If ok is false, it
+// AskCached answers a question from the execution that this node has in memory, with one read of the store and no write. If ok is false, it
 // has none, or an outdated one. The caller then asks through the store.
-func (d *Dispatcher) AskHere(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool) {
-	return d.queries.Here(ctx, key, q)
+func (d *Dispatcher) AskCached(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool) {
+	return d.queries.AnswerCached(ctx, key, q)
 }
 
 // LeakedQuery is a query whose handler should have returned and has not.

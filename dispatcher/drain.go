@@ -34,7 +34,7 @@ func (d *Dispatcher) Drain() {
 	d.node.Config.Logger.Info("the node drains: it takes no new work", "owner", d.node.Config.Owner)
 	d.loops.Go(func() {
 		defer close(one.ended)
-		d.letGo(d.node.Working) //nolint:contextcheck // of the node, not of this wait
+		d.releaseUnstarted(d.node.Working) //nolint:contextcheck // of the node, not of this wait
 		if d.node.Work.Wait(waiting) && waiting.Err() == nil {
 			one.done.Store(true)
 			d.drained()

@@ -72,7 +72,7 @@ func TestHazard54_OneMessageIsDropped(t *testing.T) {
 				if got := enginetest.Output[int](e, key); got != 10 {
 					e.T.Errorf("the others are %d together", got)
 				}
-				if dead := letters(e); len(dead) != 1 || dead[0].Reason != "a test" {
+				if dead := deadLetters(e); len(dead) != 1 || dead[0].Reason != "a test" {
 					e.T.Errorf("dead letters %+v", dead)
 				}
 				if err := c.DropMessage(e.T.Context(), "sum", 1, ""); !errors.Is(err, client.ErrEnded) {

@@ -22,10 +22,10 @@ import (
 type slowClaims struct {
 	*provider.Full
 
-	took  time.Duration
-	ahead chan time.Duration // has a value for each turn claimed ahead: how long before its time
-	deaf  chan struct{}      // if it is set, no fetch is begun after a claim ahead until it is closed
-	asked atomic.Int64       // how many turns the last fetch asked for
+	took         time.Duration
+	ahead        chan time.Duration // has a value for each turn claimed ahead: how long before its time
+	pauseFetches chan struct{}      // if it is set, no fetch is begun after a claim ahead until it is closed
+	polled       atomic.Int64       // how many turns the last fetch asked for
 
 	mu     sync.Mutex
 	claims int
@@ -35,14 +35,14 @@ func (s *slowClaims) FetchTurns(ctx context.Context, req provider.FetchTurnsRequ
 	s.mu.Lock()
 	claimed := s.claims > 0
 	s.mu.Unlock()
-	if s.deaf != nil && claimed {
+	if s.pauseFetches != nil && claimed {
 		select {
-		case <-s.deaf:
+		case <-s.pauseFetches:
 		case <-ctx.Done():
 			return provider.FetchTurnsResult{}, ctx.Err()
 		}
 	}
-	s.asked.Store(int64(req.Max))
+	s.polled.Store(int64(req.Max))
 	res, err := s.Provider.FetchTurns(ctx, req)
 	if len(res.Turns) > 0 {
 		time.Sleep(s.took) //nolint:forbidigo // in virtual time
@@ -192,7 +192,7 @@ func TestAhead_FewActivitySlotsMakeNoTimerLate(t *testing.T) {
 					e.T.Errorf("%d of %d turns are claimed ahead, and the last timer is %v late", n, timers, latest)
 				}
 				time.Sleep(time.Second) //nolint:forbidigo // virtual time
-				if n := store.asked.Load(); n > 8 {
+				if n := store.polled.Load(); n > 8 {
 					e.T.Errorf("a second later a fetch waits for %d turns: all would begin at once", n)
 				}
 			})
@@ -221,13 +221,13 @@ func TestAhead_UnheardEventsOvertake(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		store := newSlowClaims(e.Store, 0)
-		store.deaf = make(chan struct{})
+		store.pauseFetches = make(chan struct{})
 		rt := e.StartOn(store, napping(e), e.Options)
 		key := e.Create("in", "eventOrTimer", time.Minute)
 		store.next(e)
 		e.Raise(key, "go", 7)
 		e.Until("the timer's turn is refused", func() bool { return rt.Stats().TurnsConflicted == 1 })
-		close(store.deaf)
+		close(store.pauseFetches)
 		if got := enginetest.Output[string](e, key); got != "event" {
 			e.T.Errorf("%s came first", got)
 		}

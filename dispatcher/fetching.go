@@ -38,8 +38,8 @@ func (d *Dispatcher) fetch() {
 	}
 }
 
-// letGo waits until nothing more is fetched and leaves to other nodes what has not begun here: claims ahead and pinned instances.
-func (d *Dispatcher) letGo(ctx context.Context) {
+// releaseUnstarted waits until nothing more is fetched and leaves to other nodes what has not begun here: claims ahead and pinned instances.
+func (d *Dispatcher) releaseUnstarted(ctx context.Context) {
 	fetched, done := context.WithTimeout(ctx, handBackTimeout)
 	defer done()
 	d.node.Fetchers.Wait(fetched)

@@ -150,7 +150,7 @@ func TestHeldFloodFitsACommit(t *testing.T) {
 		e.StartOn(m, reg, e.Options)
 		key = e.Create("drain", "drain", none{})
 		e.Raise(key, "box", 0)
-		if got, dead := enginetest.Output[int](e, key), len(letters(e)); got+dead != flood+1 || got < flood/4 {
+		if got, dead := enginetest.Output[int](e, key), len(deadLetters(e)); got+dead != flood+1 || got < flood/4 {
 			e.T.Errorf("%d events taken, %d in the dead letters, of %d", got, dead, flood+1)
 		}
 	})

@@ -84,7 +84,7 @@ func take(e *enginetest.Engine, s *slowAnswers, way string, work func(context.Co
 		time.Sleep(time.Second) //nolint:forbidigo // virtual time
 		return e.Create("single", "single", 7)
 	}
-	turns, worker := apart(e, work)
+	turns, worker := separate(e, work)
 	if way == "parked" {
 		e.StartOn(s, worker, e.Options)
 		time.Sleep(29 * time.Second) //nolint:forbidigo // virtual time

@@ -59,8 +59,8 @@ func single(e *enginetest.Engine, work func(context.Context, int) (int, error), 
 	return reg
 }
 
-// apart is single for two nodes: one makes the turns, the other fetches the activity.
-func apart(
+// separate is single for two nodes: one makes the turns, the other fetches the activity.
+func separate(
 	e *enginetest.Engine, work func(context.Context, int) (int, error), opts ...orchestration.ActivityOption,
 ) (turns, worker *runtime.Registry) {
 	e.T.Helper()

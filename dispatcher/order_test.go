@@ -57,7 +57,7 @@ func TestHazard86_PauseNamesNodesThatDoNotObey(t *testing.T) {
 		c := e.Client(client.Options{})
 		e.Create("runs", "single", 1)
 		<-begun
-		time.Sleep(control.Quick + control.Look) //nolint:forbidigo // virtual time
+		time.Sleep(control.MinReportInterval + control.ReadInterval) //nolint:forbidigo // virtual time
 		q := queueOf(e, c, orchestration.DefaultQueue)
 		if q.Running != 1 || q.Waiting != 0 || !slices.Equal(q.Nodes, []string{rt.Owner()}) || q.Paused != nil {
 			e.T.Errorf("%+v", q)
@@ -124,7 +124,7 @@ func TestNodesAreShownAndDrained(t *testing.T) {
 		}
 		e.Create("runs", "single", 1)
 		<-begun
-		time.Sleep(control.Quick + control.Look) //nolint:forbidigo // virtual time
+		time.Sleep(control.MinReportInterval + control.ReadInterval) //nolint:forbidigo // virtual time
 		if l := node().Load; l == nil || l.Activities != 1 || l.TurnSlots != 7 || l.ActivitySlots != 9 || l.Queues[orchestration.DefaultQueue] != 1 {
 			e.T.Errorf("%+v", l)
 		}
@@ -206,7 +206,7 @@ func TestHazard86_NodeThatCannotReadItsOrdersBeginsNothing(t *testing.T) {
 		e.StartOn(store, single(e, func(_ context.Context, n int) (int, error) { return n, nil }), e.Options)
 		since := time.Now()
 		e.WaitEnded(e.Create("runs", "single", 1))
-		if took := time.Since(since); took > control.Look {
+		if took := time.Since(since); took > control.ReadInterval {
 			e.T.Errorf("the first activity ended after %v", took)
 		}
 	})

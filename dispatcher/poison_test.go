@@ -23,7 +23,7 @@ import (
 func TestHazard13_PoisonedTaskEndsItsCall(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{PoisonLimit: 3}, func(e *enginetest.Engine) {
-		turns, worker := apart(e, func(context.Context, int) (int, error) { return 1, nil },
+		turns, worker := separate(e, func(context.Context, int) (int, error) { return 1, nil },
 			orchestration.WithRetry(orchestration.RetryPolicy{}))
 		e.Start(turns)
 		key := e.Create("single", "single", 1)
@@ -35,7 +35,7 @@ func TestHazard13_PoisonedTaskEndsItsCall(t *testing.T) {
 		if !errors.Is(err, orchestration.ErrPoisoned) || !failure.IsNonRetryable(err) || !strings.Contains(err.Error(), "3 times") {
 			e.T.Errorf("the call ended with %v", err)
 		}
-		dead := letters(e)
+		dead := deadLetters(e)
 		if len(dead) != 1 || !dead[0].Task || dead[0].Name != "work" || dead[0].InstanceID != "single" || !strings.Contains(dead[0].Reason, "3 times") {
 			e.T.Errorf("dead letters %+v", dead)
 		}
@@ -48,7 +48,7 @@ func TestTaskBelowThePoisonLimitRuns(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{PoisonLimit: 3}, func(e *enginetest.Engine) {
 		var deliveries enginetest.Notes[activity.Info]
-		turns, worker := apart(e, func(ctx context.Context, n int) (int, error) {
+		turns, worker := separate(e, func(ctx context.Context, n int) (int, error) {
 			deliveries.Add(activity.GetInfo(ctx))
 			return n, nil
 		})

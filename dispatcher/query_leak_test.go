@@ -22,7 +22,7 @@ func TestHazard48_LeaksOfAQueryAreFew(t *testing.T) {
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		release := make(chan struct{})
 		rt := askingNode(e, e.Options, func(int) { <-release })
-		h := askedOf(e, rt, "one")
+		h := startCounter(e, rt, "one")
 		for range 100 {
 			if _, err := askN(e.T.Context(), h); !errors.Is(err, client.ErrQueryTimeout) && !errors.Is(err, client.ErrQueryRefused) {
 				e.T.Errorf("it hangs: %v", err)
@@ -48,7 +48,7 @@ func TestHazard48_ImpatientCallersMakeNoLeaks(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		rt := askingNode(e, e.Options, func(int) { <-time.After(20 * time.Millisecond) })
-		h := askedOf(e, rt, "one")
+		h := startCounter(e, rt, "one")
 		for i := range 3 {
 			ctx, cancel := context.WithTimeout(e.T.Context(), time.Duration(10+i)*time.Millisecond)
 			if _, err := askN(ctx, h); !errors.Is(err, client.ErrQueryTimeout) && !errors.Is(err, client.ErrUnserved) {
@@ -77,7 +77,7 @@ func TestHazard48_ImpatientCallersHideNoLeak(t *testing.T) {
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		release := make(chan struct{})
 		rt := askingNode(e, e.Options, func(int) { <-release })
-		h := askedOf(e, rt, "one")
+		h := startCounter(e, rt, "one")
 		ctx, cancel := context.WithTimeout(e.T.Context(), 10*time.Millisecond)
 		defer cancel()
 		if n, err := askN(ctx, h); err == nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// asked is an orchestration that counts events until one is negative. The query "n" calls handle first, which may take its time, and
+// counter is an orchestration that counts events until one is negative. The query "n" calls handle first, which may take its time, and
 // returns the count.
-func asked(handle func(n int)) func(*octx, none) (int, error) {
+func counter(handle func(n int)) func(*octx, none) (int, error) {
 	return func(ctx *octx, _ none) (int, error) {
 		n := 0
 		orchestration.HandleQuery(ctx, "n", func(none) (int, error) {
@@ -41,8 +41,8 @@ func asked(handle func(n int)) func(*octx, none) (int, error) {
 	}
 }
 
-// askedOf starts an instance of asked on a node and waits until the node rests.
-func askedOf(e *enginetest.Engine, rt *runtime.Runtime, id string) client.Handle[int] {
+// startCounter starts an instance of counter on a node and waits until the node rests.
+func startCounter(e *enginetest.Engine, rt *runtime.Runtime, id string) client.Handle[int] {
 	e.T.Helper()
 	h, err := client.StartNamed[int](e.T.Context(), clienttest.Of(e.T, rt, client.Options{}), "asked", none{}, client.WithID(id))
 	if err != nil {
@@ -60,7 +60,7 @@ func askingNode(e *enginetest.Engine, opts runtime.Options, handle func(n int)) 
 func askingRegistry(e *enginetest.Engine, handle func(n int)) *runtime.Registry {
 	e.T.Helper()
 	reg := registry(e.T)
-	enginetest.Orchestration(e.T, reg, "asked", asked(handle))
+	enginetest.Orchestration(e.T, reg, "asked", counter(handle))
 	return reg
 }
 
@@ -165,11 +165,11 @@ func TestHazard48_HangingQueriesEndNoNode(t *testing.T) {
 			for i := range instances {
 				orchestration.HandleQuery(ctx, fmt.Sprint("hangs", i), func(none) (int, error) { <-release; return i, nil })
 			}
-			return asked(nil)(ctx, in)
+			return counter(nil)(ctx, in)
 		})
 		rt := e.StartOn(e.Store, reg, opts)
 		for i := range instances {
-			h := askedOf(e, rt, fmt.Sprint(i))
+			h := startCounter(e, rt, fmt.Sprint(i))
 			began := time.Now()
 			_, err := client.Query[int](e.T.Context(), h, fmt.Sprint("hangs", i), none{})
 			if took := time.Since(began); !errors.Is(err, client.ErrQueryTimeout) || took < 2*time.Second || took > 3*time.Second {
@@ -205,7 +205,7 @@ func TestHazard48_HangingQueryIsRefused(t *testing.T) {
 				<-time.After(3 * time.Second)
 			}
 		})
-		h := askedOf(e, rt, "one")
+		h := startCounter(e, rt, "one")
 		for i := range 3 {
 			if _, err := askN(e.T.Context(), h); !errors.Is(err, client.ErrQueryTimeout) {
 				e.T.Errorf("query %d: %v", i, err)
@@ -213,7 +213,7 @@ func TestHazard48_HangingQueryIsRefused(t *testing.T) {
 		}
 		quicker.Store(true)
 		e.Until("they have returned", func() bool { return rt.Stats().QueriesRunning == 0 })
-		other := askedOf(e, rt, "other")
+		other := startCounter(e, rt, "other")
 		if _, err := askN(e.T.Context(), other); !errors.Is(err, client.ErrQueryRefused) {
 			e.T.Errorf("the fourth: %v", err)
 		}
@@ -266,7 +266,7 @@ func TestHazard48_TurnsGoBeforeQueries(t *testing.T) {
 			}
 			<-time.After(5 * time.Millisecond)
 		})
-		h = askedOf(e, rt, "one")
+		h = startCounter(e, rt, "one")
 		var all sync.WaitGroup
 		for range 12 {
 			all.Go(func() {
@@ -296,7 +296,7 @@ func TestHazard48_RebuiltExecutionsAreFew(t *testing.T) {
 			}
 			<-time.After(100 * time.Millisecond)
 		})
-		h := askedOf(e, rt, "one")
+		h := startCounter(e, rt, "one")
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
@@ -319,7 +319,7 @@ func TestHazard48_QueriesKeepNothingCached(t *testing.T) {
 		t.Parallel()
 		enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Idle: 10 * time.Second}}, func(e *enginetest.Engine) {
 			rt := askingNode(e, e.Options, nil)
-			h := askedOf(e, rt, "one")
+			h := startCounter(e, rt, "one")
 			for range 15 {
 				quick(e, h, 0)
 				<-time.After(time.Second)
@@ -334,9 +334,9 @@ func TestHazard48_QueriesKeepNothingCached(t *testing.T) {
 		t.Parallel()
 		enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Executions: 2}}, func(e *enginetest.Engine) {
 			rt := askingNode(e, e.Options, nil)
-			a, b := askedOf(e, rt, "a"), askedOf(e, rt, "b")
+			a, b := startCounter(e, rt, "a"), startCounter(e, rt, "b")
 			quick(e, a, 0)
-			askedOf(e, rt, "c")
+			startCounter(e, rt, "c")
 			quick(e, b, 0)
 			if cold := rt.Stats().QueriesCold; cold != 0 {
 				e.T.Errorf("the query has thrown another execution out of the cache")
@@ -376,7 +376,7 @@ func TestQueryOfAnExecutionThatIsEvicted(t *testing.T) {
 			once.Do(func() { close(began) })
 			<-time.After(time.Second)
 		})
-		h := askedOf(e, rt, "one")
+		h := startCounter(e, rt, "one")
 		var all sync.WaitGroup
 		all.Go(func() {
 			if n, err := askN(e.T.Context(), h); err != nil || n != 0 {
@@ -384,7 +384,7 @@ func TestQueryOfAnExecutionThatIsEvicted(t *testing.T) {
 			}
 		})
 		<-began
-		askedOf(e, rt, "two")
+		startCounter(e, rt, "two")
 		e.Raise(h.Key(), "event", 1)
 		all.Wait()
 		quick(e, h, 1)
@@ -401,7 +401,7 @@ func TestHazard77_OvertakenExecutionDoesNotAnswer(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		store := newDeafNode(e.Store)
 		first := e.StartOn(store, askingRegistry(e, nil), e.Options)
-		h := askedOf(e, first, "one")
+		h := startCounter(e, first, "one")
 		if n, err := askN(e.T.Context(), h); err != nil || n != 0 || first.Stats().QueriesCold != 0 {
 			e.T.Errorf("%d, %v, %d rebuilt", n, err, first.Stats().QueriesCold)
 		}
@@ -443,7 +443,7 @@ func TestQueryInOneProcessIsOneRead(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		store := &countsAsks{Full: e.Store}
 		rt := e.StartOn(store, askingRegistry(e, nil), e.Options)
-		h := askedOf(e, rt, "one")
+		h := startCounter(e, rt, "one")
 		before := store.gets.Load()
 		for range 10 {
 			if _, err := askN(e.T.Context(), h); err != nil {

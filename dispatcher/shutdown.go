@@ -20,14 +20,14 @@ const handBackPause = 50 * time.Millisecond
 // for the watchdog timeout. If the ctx of any caller is done, it skips the waits. It returns ErrLeaked for code that still runs, and
 // ErrTooManyLeaks if that is why the node shut itself down. Further calls return the same.
 func (d *Dispatcher) Shutdown(ctx context.Context) error {
-	defer context.AfterFunc(ctx, d.hurry)()
+	defer context.AfterFunc(ctx, d.skipWaits)()
 	if !d.node.Stopping.Swap(true) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go func() {
 			defer cancel()
 			select {
-			case <-d.hurried:
+			case <-d.waitsSkipped:
 			case <-ctx.Done():
 			}
 		}()
@@ -44,7 +44,7 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.fetching.end()
 	// The user's ctx may be done at any time; releasing leases has its own.
-	d.letGo(context.WithoutCancel(ctx))
+	d.releaseUnstarted(context.WithoutCancel(ctx))
 	if !d.waitFor(ctx, d.node.Config.DrainTimeout) {
 		d.locals.CancelAll(activity.ErrShutdown)
 		for _, a := range d.node.Manage.Running() {
@@ -102,10 +102,10 @@ func (d *Dispatcher) handBack(ctx context.Context) {
 	}
 }
 
-// endOnOverrun shuts the node down when it has too many leaks. It ends with the node.
-func (d *Dispatcher) endOnOverrun(working context.Context) {
+// shutDownOnLeaks shuts the node down when it has too many leaks. It ends with the node.
+func (d *Dispatcher) shutDownOnLeaks(working context.Context) {
 	select {
-	case <-d.overrun:
+	case <-d.leakLimit:
 		_ = d.Shutdown(context.WithoutCancel(working)) // other callers of Shutdown return the error
 	case <-d.stopped:
 	}

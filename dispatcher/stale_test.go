@@ -15,13 +15,13 @@ import (
 type staleOnce struct {
 	*provider.Full
 
-	fetch   atomic.Bool
-	renewal atomic.Bool
-	told    atomic.Int64
+	fetch    atomic.Bool
+	renewal  atomic.Bool
+	reported atomic.Int64
 }
 
 func (s *staleOnce) missing(state *provider.ExecutionState) {
-	s.told.Add(1)
+	s.reported.Add(1)
 	*state = provider.ExecutionState{Kind: provider.ExecutionMissing}
 }
 
@@ -56,7 +56,7 @@ func TestHazard14_StaleAnswerDestroysNothing(t *testing.T) {
 			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 				node := &staleOnce{Full: e.Store}
 				var runs enginetest.Notes[int]
-				turns, worker := apart(e, func(ctx context.Context, n int) (int, error) {
+				turns, worker := separate(e, func(ctx context.Context, n int) (int, error) {
 					if runs.Add(n) == 1 && !c.fetch {
 						node.renewal.Store(true)
 					}
@@ -79,8 +79,8 @@ func TestHazard14_StaleAnswerDestroysNothing(t *testing.T) {
 				if got := enginetest.Output[int](e, key); got != 7 {
 					e.T.Errorf("got %d", got)
 				}
-				if n := len(runs.All()); n != c.runs || node.told.Load() != 1 {
-					e.T.Errorf("it ran %d times; %d stale answers", n, node.told.Load())
+				if n := len(runs.All()); n != c.runs || node.reported.Load() != 1 {
+					e.T.Errorf("it ran %d times; %d stale answers", n, node.reported.Load())
 				}
 				results(e, key)
 			})

@@ -78,7 +78,7 @@ func TestHazard19_SuspendedStartsNothing(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		var causes enginetest.Notes[error]
 		var later atomic.Int64
-		turns, worker := apart(e, func(ctx context.Context, n int) (int, error) {
+		turns, worker := separate(e, func(ctx context.Context, n int) (int, error) {
 			select {
 			case <-time.After(10 * time.Minute):
 			case <-ctx.Done():

@@ -98,7 +98,7 @@ func TestHazard11_OnlyTheKillerTaskIsPoisoned(t *testing.T) {
 					return n, nil
 				})
 				killer := e.Create("killer", "single", -1)
-				innocents := crowd(e, "single", longtest.Pick(40, 200))
+				innocents := startInnocents(e, "single", longtest.Pick(40, 200))
 				deaths := f.run(e, reg, func() {
 					if _, err := enginetest.Result[int](e, killer, nil); !errors.Is(err, orchestration.ErrPoisoned) {
 						e.T.Errorf("the killer ended with %v", err)
@@ -142,7 +142,7 @@ func TestHazard11_OnlyTheKillerTurnIsPoisoned(t *testing.T) {
 			return n, nil
 		})
 		killer := e.Create("killer", "turn", -1)
-		innocents := crowd(e, "turn", 200)
+		innocents := startInnocents(e, "turn", 200)
 		deaths := f.run(e, reg, func() {
 			b := e.WaitBlocked(killer, 1).Blocked
 			if b.Reason != "poisoned" || b.RetryAt != 0 {
@@ -163,8 +163,8 @@ func TestHazard11_OnlyTheKillerTurnIsPoisoned(t *testing.T) {
 	})
 }
 
-// crowd starts n instances that are to return their number.
-func crowd(e *enginetest.Engine, name string, n int) []provider.UUID {
+// startInnocents starts n instances that are to return their number.
+func startInnocents(e *enginetest.Engine, name string, n int) []provider.UUID {
 	e.T.Helper()
 	keys := make([]provider.UUID, n)
 	for i := range keys {

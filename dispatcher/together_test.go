@@ -50,8 +50,8 @@ func drained(e *enginetest.Engine, rt *runtime.Runtime, key provider.UUID, sent 
 	if got := enginetest.Output[int](e, key); got != sent {
 		e.T.Errorf("the code took %d of %d events", got, sent)
 	}
-	if s := rt.Stats(); s.EventsBuried != 0 || s.EventsUnread != 0 || len(letters(e)) != 0 {
-		e.T.Errorf("%d buried, %d unread, %d dead letters", s.EventsBuried, s.EventsUnread, len(letters(e)))
+	if s := rt.Stats(); s.EventsBuried != 0 || s.EventsUnread != 0 || len(deadLetters(e)) != 0 {
+		e.T.Errorf("%d buried, %d unread, %d dead letters", s.EventsBuried, s.EventsUnread, len(deadLetters(e)))
 	}
 	enginetest.Replays(e, client.HandleOf[int](e.Client(client.Options{}), e.Get(key).ID, key))
 	stored := e.History(key, 1)

@@ -37,7 +37,7 @@ func (d deaf) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (p
 func TestHazard05_LostWakeUpIsHealed(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		turns, worker := apart(e, func(_ context.Context, n int) (int, error) { return n, nil })
+		turns, worker := separate(e, func(_ context.Context, n int) (int, error) { return n, nil })
 		e.StartOn(deaf{e.Store}, turns, e.Options)
 		e.StartOn(deaf{e.Store}, worker, e.Options)
 		time.Sleep(time.Second) //nolint:forbidigo // virtual time: all fetches are parked

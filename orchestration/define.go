@@ -64,7 +64,7 @@ func Define[In, Out any](name string, fn func(*Context, In) (Out, error), opts .
 	}
 	return func(ctx *Context, in In) (Out, error) {
 		if ctx != nil {
-			if asked := bind.AskedOrchestration(&ctx.handle); asked != nil {
+			if asked := bind.OrchestrationDefinition(&ctx.handle); asked != nil {
 				*asked = d
 				var none Out
 				return none, nil

@@ -45,7 +45,7 @@ func WithRequestID(id string) DetachedOption {
 // looks by itself.
 func TellEnd(event string) DetachedOption {
 	return detachedFunc(func(call *history.DetachedStarted) error {
-		call.Tell = event
+		call.EndEvent = event
 		return check.Name("event name", event)
 	})
 }

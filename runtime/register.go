@@ -42,7 +42,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 		return err
 	}
 	owner, logger := cfg.Owner, cfg.Logger
-	cfg.Alongside = func(working context.Context, node control.Controls) {
+	cfg.Background = func(working context.Context, node control.Controls) {
 		var both sync.WaitGroup
 		both.Go(func() { watch.Run(working, node, m) })
 		both.Go(func() { waiting.Watch(working, store, owner, logger) })

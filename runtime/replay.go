@@ -210,7 +210,7 @@ func (r *replaying) judge(differs *ReplayError, events []history.Event) error {
 	if e, ok := errors.AsType[*replay.PanicError](r.err); ok {
 		differs.Got, differs.Stack = "a panic: "+e.Value, e.Stack
 	}
-	if e, ok := errors.AsType[*replay.ForeignCallError](r.err); ok {
+	if e, ok := errors.AsType[*replay.WrongGoroutineError](r.err); ok {
 		differs.Got, differs.Source = "a call from a foreign goroutine "+e.When, e.Source
 		differs.Hint = "use ctx.Go instead of the go statement"
 	}

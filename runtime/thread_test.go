@@ -27,8 +27,8 @@ const (
 	threadStore = "PERDURE_TEST_STORE"
 )
 
-// apart runs a mode of TestThreadProcess on the store in another process.
-func apart(t *testing.T, mode, store string) (output string, err error) {
+// inProcess runs a mode of TestThreadProcess on the store in another process.
+func inProcess(t *testing.T, mode, store string) (output string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -47,7 +47,7 @@ func TestThreadProcess(t *testing.T) {
 	case "":
 		t.Skip("is run by other tests in a process of its own")
 	case "code locks":
-		e := openApart(t, store)
+		e := openInProcess(t, store)
 		e.Start(threads(t, goruntime.LockOSThread))
 		enginetest.Output[int](e, keyOf(e, "locks"))
 	case "activity locks":
@@ -59,7 +59,7 @@ func TestThreadProcess(t *testing.T) {
 	}
 }
 
-func openApart(t *testing.T, path string) *enginetest.Engine {
+func openInProcess(t *testing.T, path string) *enginetest.Engine {
 	t.Helper()
 	store, err := sqlite.Open(path)
 	if err != nil {
@@ -102,7 +102,7 @@ func threads(t *testing.T, lock func()) *runtime.Registry {
 // callerIsLocked does from a locked goroutine all that a service may do with an engine.
 func callerIsLocked(t *testing.T, path string) {
 	t.Helper()
-	e := openApart(t, path)
+	e := openInProcess(t, path)
 	for _, opts := range []runtime.Options{{}, {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		reg := threads(t, func() {})
 		enginetest.Orchestration(t, reg, "waits", func(ctx *octx, _ none) (none, error) { return none{}, ctx.Sleep(time.Hour) })
@@ -130,7 +130,7 @@ func callerIsLocked(t *testing.T, path string) {
 // start, at a wait, or when a stopping node evicts parked code.
 func TestHazard10_CallersThreadDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	out, err := apart(t, "caller is locked", filepath.Join(t.TempDir(), "store.db"))
+	out, err := inProcess(t, "caller is locked", filepath.Join(t.TempDir(), "store.db"))
 	if err != nil {
 		t.Errorf("the process ended with %v:\n%s", err, out)
 	}
@@ -140,7 +140,7 @@ func TestHazard10_CallersThreadDoesNotMatter(t *testing.T) {
 // each result continues at once with the turn.
 func activityLocks(t *testing.T, path string) {
 	t.Helper()
-	e := openApart(t, path)
+	e := openInProcess(t, path)
 	reg := threads(t, func() {})
 	enginetest.Orchestration(t, reg, "chain", func(ctx *octx, n int) (int, error) {
 		for range 3 {
@@ -169,7 +169,7 @@ func activityLocks(t *testing.T, path string) {
 // An activity may keep its thread: the goroutine that ran it makes no turns, which would kill the process.
 func TestHazard10_ActivityMayKeepItsThread(t *testing.T) {
 	t.Parallel()
-	out, err := apart(t, "activity locks", filepath.Join(t.TempDir(), "store.db"))
+	out, err := inProcess(t, "activity locks", filepath.Join(t.TempDir(), "store.db"))
 	if err != nil {
 		t.Errorf("the process ended with %v:\n%s", err, out)
 	}
@@ -180,10 +180,10 @@ func TestHazard10_ActivityMayKeepItsThread(t *testing.T) {
 func TestHazard10_CodeThatLocksItsThreadIsCounted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
-	e := openApart(t, path)
+	e := openInProcess(t, path)
 	key := e.Create("locks", "locks", 1)
 	for kills := int64(1); kills <= 2; kills++ {
-		out, err := apart(t, "code locks", path)
+		out, err := inProcess(t, "code locks", path)
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.Contains(out, "thread locking") {
 			t.Fatalf("the process ended with %v:\n%s", err, out)
 		}

@@ -154,7 +154,7 @@ func (f *fleet) waits(keys []provider.UUID) {
 			f.T.Errorf("%s, level %d: it must wait", i.Status, i.EngineLevel)
 		}
 	}
-	s, err := upgrade.Look(f.T.Context(), f.Store)
+	s, err := upgrade.ReadStatus(f.T.Context(), f.Store)
 	if err != nil || s.Above(replay.LowestLevel) != int64(len(keys)) || s.Allowed != upgrade.Unrecorded {
 		f.T.Errorf("%+v, %v: %d instances must be above the old node", s, err, len(keys))
 	}

@@ -68,8 +68,8 @@ func (rt *Runtime) observeStore(cfg *dispatcher.Config, started <-chan struct{})
 		return
 	}
 	f := &figures{rt: rt, full: provider.FullOf(rt.store), to: w, token: provider.UUID(uuid.New())}
-	before := cfg.Alongside
-	cfg.Alongside = func(working context.Context, node control.Controls) {
+	before := cfg.Background
+	cfg.Background = func(working context.Context, node control.Controls) {
 		var both sync.WaitGroup
 		defer both.Wait()
 		both.Go(func() {
@@ -116,26 +116,26 @@ func (f *figures) refresh(working context.Context) {
 		Action: provider.LeaseAcquire, Name: storeLeaseName, Owner: f.rt.owner, Token: f.token, Duration: storeLease,
 	})
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		f.tell(nil)
+		f.publish(nil)
 		return
 	}
 	f.held = err == nil
 	s, err := f.rt.storeFigures(ctx, f.full)
 	if err != nil { // the figures of before would look as if nothing changed
-		f.tell(nil)
+		f.publish(nil)
 		return
 	}
-	f.tell(s)
+	f.publish(s)
 }
 
-func (f *figures) tell(s *observe.Store) {
+func (f *figures) publish(s *observe.Store) {
 	defer func() { _ = recover() }() // an Observer's panic must not end the node
 	f.to.Store(s)
 }
 
 // release lets another node read the store at once.
 func (f *figures) release(working context.Context) {
-	f.tell(nil)
+	f.publish(nil)
 	if !f.held {
 		return
 	}

@@ -24,7 +24,7 @@ type benchServer struct {
 	keep    bool
 	conn    *pgx.Conn
 	process int // of the server, on this machine; 0 if unknown
-	made    string
+	created string
 }
 
 func newBenchServer(ctx context.Context, s server, o benchOptions) (*benchServer, error) {
@@ -97,12 +97,12 @@ func (b *benchServer) begin(context.Context) (database, error) {
 	if b.keep {
 		return b.server, nil
 	}
-	b.made = "perdure_bench_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	b.created = "perdure_bench_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	parameter := "?"
 	if strings.Contains(b.server.given, "?") {
 		parameter = "&"
 	}
-	return newServer(b.server.given + parameter + schemaParameter + "=" + url.QueryEscape(b.made))
+	return newServer(b.server.given + parameter + schemaParameter + "=" + url.QueryEscape(b.created))
 }
 
 func (b *benchServer) open(ctx context.Context, db database, logger *slog.Logger) (provider.Provider, error) {
@@ -127,11 +127,11 @@ func (b *benchServer) read(ctx context.Context) (r placeReading, err error) {
 }
 
 func (b *benchServer) end(ctx context.Context) error {
-	if b.made == "" {
+	if b.created == "" {
 		return nil
 	}
-	_, err := b.conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{b.made}.Sanitize()+" CASCADE")
-	b.made = ""
+	_, err := b.conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{b.created}.Sanitize()+" CASCADE")
+	b.created = ""
 	return b.failed("dropping the schema", err)
 }
 

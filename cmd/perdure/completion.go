@@ -79,7 +79,7 @@ func (a *app) argumentCompleters() map[string]completer {
 		"OWNER":          a.complete(owners),
 		"JOB":            a.complete(jobs),
 		"ACT":            fixed(actWords()...),
-		"LETTER":         a.complete(letters),
+		"LETTER":         a.complete(deadLetterIDs),
 		"activity EVENT": a.completeBehind(pendingEvents),
 		"FILE":           cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
@@ -234,8 +234,8 @@ func jobs(ctx context.Context, c *client.Client, begun string) (found []offer, e
 	return found, err
 }
 
-// letters returns the numbers of the oldest dead letters that begin so.
-func letters(ctx context.Context, c *client.Client, begun string) (found []offer, err error) {
+// deadLetterIDs returns the numbers of the oldest dead letters that begin so.
+func deadLetterIDs(ctx context.Context, c *client.Client, begun string) (found []offer, err error) {
 	read := 0
 	for l, err := range c.DeadLetters(ctx, "") {
 		if err != nil || read == completionCount {

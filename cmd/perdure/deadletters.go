@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/internal/amount"
 )
 
-// lettersListed is the output of dead-letters list.
-type lettersListed struct {
+// deadLettersListed is the output of dead-letters list.
+type deadLettersListed struct {
 	Letters []client.DeadLetter `json:"deadLetters"`
 	More    bool                `json:"more"` // the limit cut the list
 }
 
-// lettersDone is the output of dead-letters redrive and drop.
-type lettersDone struct {
+// deadLetterChanged is the output of dead-letters redrive and drop.
+type deadLetterChanged struct {
 	ID     int64  `json:"id"`
 	Action string `json:"action"`
 }
@@ -64,7 +64,7 @@ func newDeadLettersList(a *app) *cobra.Command {
 				return badUsage("flag --instance is empty: give an ID, or leave the flag out for all")
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				out := lettersListed{Letters: []client.DeadLetter{}}
+				out := deadLettersListed{Letters: []client.DeadLetter{}}
 				for l, err := range c.DeadLetters(ctx, instance) {
 					if err != nil {
 						return err
@@ -77,7 +77,7 @@ func newDeadLettersList(a *app) *cobra.Command {
 				if out.More && a.output != outputJSON {
 					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %s: raise --limit for more\n", amount.Of(limit, "letter"))
 				}
-				return a.showLines(cmd, out, each(out.Letters), func(w *grid) { lettersTable(w, out.Letters) })
+				return a.showLines(cmd, out, each(out.Letters), func(w *grid) { deadLettersTable(w, out.Letters) })
 			})
 		},
 	}
@@ -86,7 +86,7 @@ func newDeadLettersList(a *app) *cobra.Command {
 	return cmd
 }
 
-func lettersTable(w *grid, letters []client.DeadLetter) {
+func deadLettersTable(w *grid, letters []client.DeadLetter) {
 	row(w, "LETTER", "INSTANCE", "KIND", "NAME", "SINCE", "REASON", "PAYLOAD")
 	for i := range letters {
 		l := &letters[i]
@@ -112,7 +112,7 @@ func newDeadLetterAction(
 			if err := act(c, ctx, id); err != nil {
 				return err
 			}
-			return a.show(cmd, lettersDone{ID: id, Action: action}, func(w *grid) { fmt.Fprintf(w, done, id) })
+			return a.show(cmd, deadLetterChanged{ID: id, Action: action}, func(w *grid) { fmt.Fprintf(w, done, id) })
 		})
 	}
 	return cmd

@@ -31,7 +31,7 @@ func TestDeadLetters(t *testing.T) {
 
 func checkDeadLetters(t *testing.T, db string) {
 	t.Helper()
-	buryEvents(t, db)
+	moveToDeadLetters(t, db)
 	said := func(want exitCode, text string, args ...string) string {
 		t.Helper()
 		code, stdout, stderr := perdure(t, "", append(args, "--db", db)...)
@@ -42,7 +42,7 @@ func checkDeadLetters(t *testing.T, db string) {
 	}
 	list := func(args ...string) (letters []client.DeadLetter) {
 		t.Helper()
-		var out lettersListed
+		var out deadLettersListed
 		if err := json.Unmarshal([]byte(said(exitOK, "", append([]string{"dead-letters", "list", "-o", "json"}, args...)...)), &out); err != nil {
 			t.Fatal(err)
 		}
@@ -83,9 +83,9 @@ func checkDeadLetters(t *testing.T, db string) {
 	said(exitUsage, `unknown command "bury"`, "dead-letters", "bury")
 }
 
-// buryEvents makes an ended and a reopened instance, each with a start and 25 events as dead letters. It also makes one
+// moveToDeadLetters makes an ended and a reopened instance, each with a start and 25 events as dead letters. It also makes one
 // without dead letters.
-func buryEvents(t *testing.T, name string) {
+func moveToDeadLetters(t *testing.T, name string) {
 	t.Helper()
 	db, err := databaseOf(name)
 	if err != nil {

@@ -87,7 +87,7 @@ func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	d, err := newPlay(a, cmd, db, cmp.Or(db.ledger(), filepath.Join(dir, "ledger")), o, lease)
+	d, err := newDemoRun(a, cmd, db, cmp.Or(db.ledger(), filepath.Join(dir, "ledger")), o, lease)
 	if err != nil {
 		return err
 	}

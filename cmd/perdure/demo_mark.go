@@ -58,8 +58,8 @@ func (a *app) admitDemo(ctx context.Context, db database) (err error) {
 	if err != nil {
 		return err
 	}
-	made, err := madeByDemo(ctx, c)
-	if err != nil || made {
+	marked, err := hasDemoMark(ctx, c)
+	if err != nil || marked {
 		return err
 	}
 	for _, err := range c.All(ctx, client.Filter{}) {
@@ -71,8 +71,8 @@ func (a *app) admitDemo(ctx context.Context, db database) (err error) {
 	return nil
 }
 
-// madeByDemo reports whether a database has the demo's mark.
-func madeByDemo(ctx context.Context, c *client.Client) (bool, error) {
+// hasDemoMark reports whether a database has the demo's mark.
+func hasDemoMark(ctx context.Context, c *client.Client) (bool, error) {
 	name, _, err := bind.OrchestrationName(mark)
 	if err != nil {
 		return false, err

@@ -77,7 +77,7 @@ func newDoctor(a *app) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&options.Quiet, "quiet", false, "no process uses the database: report leases that are still valid, too")
+	cmd.Flags().BoolVar(&options.Idle, "quiet", false, "no process uses the database: report leases that are still valid, too")
 	cmd.Flags().BoolVar(&repair, "repair", false, "give instances that have lost the name of their orchestration that name back")
 	return cmd
 }

@@ -20,12 +20,12 @@ type events struct {
 
 // historyFlags are the flags of history.
 type historyFlags struct {
-	asked   client.HistoryRange
-	last    int
-	follow  bool
-	across  bool
-	compact bool
-	export  string
+	historyRange client.HistoryRange
+	last         int
+	follow       bool
+	across       bool
+	compact      bool
+	export       string
 }
 
 func newHistory(a *app) *cobra.Command {
@@ -53,7 +53,7 @@ func newHistory(a *app) *cobra.Command {
 			case err != nil:
 				return err
 			case f.export != "":
-				return a.exportHistory(ctx, cmd, h, f.asked.Execution, f.export)
+				return a.exportHistory(ctx, cmd, h, f.historyRange.Execution, f.export)
 			case f.follow:
 				return a.followHistory(ctx, cmd, h, &f)
 			}
@@ -65,12 +65,12 @@ func newHistory(a *app) *cobra.Command {
 		})
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&f.asked.Execution, "execution", 0, "number of the execution, from 1 (default: the current one)")
-	flags.Int64Var(&f.asked.From, "from", 1, "first event")
-	flags.Int64Var(&f.asked.To, "to", 0, "last event (default: the end)")
+	flags.Int64Var(&f.historyRange.Execution, "execution", 0, "number of the execution, from 1 (default: the current one)")
+	flags.Int64Var(&f.historyRange.From, "from", 1, "first event")
+	flags.Int64Var(&f.historyRange.To, "to", 0, "last event (default: the end)")
 	flags.IntVar(&f.last, "last", 0, "only so many events, the last ones (default: all)")
-	flags.StringSliceVar(&f.asked.Kinds, "kind", nil, "only events of this kind, such as ActivityFailed; repeatable")
-	flags.BoolVar(&f.asked.Failed, "failed", false, "only events that hold a failure")
+	flags.StringSliceVar(&f.historyRange.Kinds, "kind", nil, "only events of this kind, such as ActivityFailed; repeatable")
+	flags.BoolVar(&f.historyRange.Failed, "failed", false, "only events that hold a failure")
 	flags.BoolVar(&f.compact, "compact", false, "print an activity, timer, child or update and its end as one line")
 	flags.BoolVar(&f.follow, "follow", false, "go on with each event as it is stored, until the execution is over")
 	flags.BoolVar(&f.across, "across", false, "with --follow: go on with the next execution, until the instance has ended")
@@ -82,7 +82,7 @@ func newHistory(a *app) *cobra.Command {
 func (f *historyFlags) check(cmd *cobra.Command, output string) error {
 	changed := cmd.Flags().Changed
 	part := changed("last") || changed("to") || f.compact
-	for flag, length := range map[string]int{"export": len(f.export), "kind": len(f.asked.Kinds)} {
+	for flag, length := range map[string]int{"export": len(f.export), "kind": len(f.historyRange.Kinds)} {
 		if err := notEmpty(cmd, flag, length); err != nil {
 			return err
 		}
@@ -90,9 +90,9 @@ func (f *historyFlags) check(cmd *cobra.Command, output string) error {
 	switch {
 	case changed("last") && f.last < 1:
 		return badUsage("flag --last is %d: it must be 1 or more", f.last)
-	case f.asked.From < 1:
-		return badUsage("flag --from is %d: it must be 1 or more", f.asked.From)
-	case f.export != "" && (part || f.follow || f.asked.Failed || changed("kind") || changed("from")):
+	case f.historyRange.From < 1:
+		return badUsage("flag --from is %d: it must be 1 or more", f.historyRange.From)
+	case f.export != "" && (part || f.follow || f.historyRange.Failed || changed("kind") || changed("from")):
 		return badUsage("flag --export writes the whole history: leave out the flags that choose events")
 	}
 	return f.checkFollow(output, part)
@@ -114,7 +114,7 @@ func (f *historyFlags) checkFollow(output string, part bool) error {
 // read reads the events that the flags choose, in order.
 func (f *historyFlags) read(ctx context.Context, h client.Handle[json.RawMessage]) ([]client.HistoryEvent, error) {
 	const page = 1_000
-	list, asked := []client.HistoryEvent{}, f.asked
+	list, asked := []client.HistoryEvent{}, f.historyRange
 	asked.Newest = f.last > 0
 	for {
 		if asked.Max = page; asked.Newest {
@@ -161,8 +161,8 @@ func (a *app) showHistory(
 
 // followHistory prints events as they are stored. Columns have fixed widths, since no table can wait for its last row.
 func (a *app) followHistory(ctx context.Context, cmd *cobra.Command, h client.Handle[json.RawMessage], f *historyFlags) error {
-	asked := client.HistoryFollow{Execution: f.asked.Execution, From: f.asked.From, Kinds: f.asked.Kinds, Failed: f.asked.Failed, Across: f.across}
-	say, execution := newNarrator(eventLimit), int64(0)
+	asked := client.HistoryFollow{Execution: f.historyRange.Execution, From: f.historyRange.From, Kinds: f.historyRange.Kinds, Failed: f.historyRange.Failed, Across: f.across}
+	say, execution := newEventDescriber(eventLimit), int64(0)
 	for e, err := range h.FollowHistory(ctx, asked) {
 		if err != nil {
 			return err
@@ -174,7 +174,7 @@ func (a *app) followHistory(ctx context.Context, cmd *cobra.Command, h client.Ha
 			continue
 		}
 		if execution != 0 && e.Execution != execution {
-			say = newNarrator(eventLimit)
+			say = newEventDescriber(eventLimit)
 			fmt.Fprintf(cmd.OutOrStdout(), "execution %d\n", e.Execution)
 		}
 		execution = e.Execution

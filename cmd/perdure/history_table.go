@@ -11,7 +11,7 @@ import (
 func historyTable(w *grid, events []client.HistoryEvent) {
 	row(w, "EVENT", "TIME", "KIND", "DETAIL")
 	start := time.Time{}
-	say := newNarrator(eventLimit)
+	say := newEventDescriber(eventLimit)
 	for i := range events {
 		e := &events[i]
 		at := fmt.Sprintf("+%.3fs", e.Time.Sub(start).Seconds())
@@ -30,7 +30,7 @@ func historyTable(w *grid, events []client.HistoryEvent) {
 func compactTable(w *grid, steps []client.HistoryStep) {
 	row(w, "EVENT", "END", "TIME", "TOOK", "STEP", "DETAIL")
 	start := time.Time{}
-	say := newNarrator(eventLimit)
+	say := newEventDescriber(eventLimit)
 	for i := range steps {
 		s := &steps[i]
 		at := fmt.Sprintf("+%.3fs", s.Time.Sub(start).Seconds())

@@ -28,7 +28,7 @@ func (k *killing) checkInvariants(ctx context.Context, o invariant.Options) {
 		k.t.Errorf("the store is broken: %v", f)
 	}
 	for _, s := range report.Skipped {
-		if o.Quiet {
+		if o.Idle {
 			k.t.Errorf("not checked: %s", s)
 		} else {
 			k.t.Logf("not checked: %s", s)

@@ -267,7 +267,7 @@ func (j *jobbing) exact(ctx context.Context, s client.Schedule) {
 // sound checks the whole store.
 func (j *jobbing) sound(ctx context.Context) {
 	j.t.Helper()
-	report, err := invariant.Check(ctx, provider.FullOf(j.store), invariant.Options{Quiet: true})
+	report, err := invariant.Check(ctx, provider.FullOf(j.store), invariant.Options{Idle: true})
 	j.must(err)
 	for _, f := range report.Findings {
 		j.t.Errorf("the store is broken: %v", f)

@@ -32,7 +32,7 @@ var (
 
 // killing is one run of the kill test.
 type killing struct {
-	*crowd
+	*testClients
 	*fleet
 
 	t       *testing.T
@@ -74,7 +74,7 @@ func (k *killing) run(workers, kills, plans int) {
 	}
 	k.checkOutcomes()
 	k.dismiss()
-	k.checkInvariants(k.t.Context(), invariant.Options{Quiet: true, Expect: k.expected})
+	k.checkInvariants(k.t.Context(), invariant.Options{Idle: true, Expect: k.expected})
 	k.checkResults(k.t.Context())
 	k.checkUpdates(k.t.Context())
 	k.t.Logf("%d kills, %d of them with work of the killed worker in flight; %d while it opened the store; %d pauses; %d orchestrations",
@@ -103,7 +103,7 @@ func newKilling(t *testing.T, db database) *killing {
 			t.Logf("standard error of the workers:\n%s", k.stderr)
 		}
 	})
-	// The crowd starts before the first worker, which would leave the store at the level of older ones.
+	// The clients start before the first worker, which would leave the store at the level of older ones.
 	if _, _, err := upgrade.Finish(t.Context(), provider.FullOf(k.store), replay.EngineLevel, false); err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +112,12 @@ func newKilling(t *testing.T, db database) *killing {
 		t.Fatal(err)
 	}
 	c := clienttest.New(t, k.store, client.Options{Errors: reg.Errors(), Logger: quiet})
-	k.crowd = &crowd{client: c, random: rand.New(rand.NewPCG(seed, 1))}
+	k.testClients = &testClients{client: c, random: rand.New(rand.NewPCG(seed, 1))}
 	k.fleet = newFleet(t, db.name(), ledger, k.stderr)
 	return k
 }
 
-// strike lets the crowd do a part of its work and kills a worker at a random moment meanwhile. Every eighth time it
+// strike lets the clients do a part of their work and kills a worker at a random moment meanwhile. Every eighth time it
 // first suspends another worker until its leases expire or nearly do. Every tenth time it also kills the successor
 // while that opens the store. Every fifth time it restarts the server. The random moment is only the stimulus;
 // nothing waits for it.
@@ -181,7 +181,7 @@ func (k *killing) checkOutcomes() {
 			k.t.Error(err)
 		}
 		if ctx.Err() != nil {
-			k.tellUnended(k.t.Context())
+			k.reportUnended(k.t.Context())
 			return
 		}
 	}
@@ -209,8 +209,8 @@ func (k *killing) running(ctx context.Context) iter.Seq[client.Description] {
 	}
 }
 
-// tellUnended reports the instances that have not ended in time.
-func (k *killing) tellUnended(ctx context.Context) {
+// reportUnended reports the instances that have not ended in time.
+func (k *killing) reportUnended(ctx context.Context) {
 	k.t.Helper()
 	count := 0
 	for d := range k.running(ctx) {

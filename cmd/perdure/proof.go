@@ -26,7 +26,7 @@ type observed struct {
 }
 
 // conclude prints how the order ended and checks what the demo promises.
-func (p *play) conclude(ctx context.Context, receipt order.Receipt) error {
+func (p *demoRun) conclude(ctx context.Context, receipt order.Receipt) error {
 	p.printReceipt(receipt)
 	var events []client.HistoryEvent
 	for e, err := range p.handle.History(ctx, 0) {
@@ -47,7 +47,7 @@ func (p *play) conclude(ctx context.Context, receipt order.Receipt) error {
 	return p.judge(receipt, events, rows)
 }
 
-func (p *play) printReceipt(r order.Receipt) {
+func (p *demoRun) printReceipt(r order.Receipt) {
 	fmt.Fprintf(p.out, "\nThe order was %s", r.Status)
 	for _, part := range []struct{ name, value string }{
 		{"", r.Reason}, {"payment ", r.Payment}, {"tracking ", r.Tracking}, {"undone: ", strings.Join(r.Undone, ", then ")},
@@ -93,7 +93,7 @@ func observe(events []client.HistoryEvent, entries []order.Entry) []*observed {
 	return rows
 }
 
-func (p *play) printProof(rows []*observed) error {
+func (p *demoRun) printProof(rows []*observed) error {
 	fmt.Fprint(p.out, "\nOutcomes that the orchestration observed, and effects of the activities:\n\n")
 	return writeTable(p.out, func(w *grid) {
 		row(w, "EVENT", "ACTIVITY", "OUTCOMES", "RUNS STARTED", "EFFECTS TRIED", "EFFECTS APPLIED")
@@ -104,7 +104,7 @@ func (p *play) printProof(rows []*observed) error {
 }
 
 // drainProgress finds when the second worker resumed packing.
-func (p *play) drainProgress() {
+func (p *demoRun) drainProgress() {
 	for {
 		select {
 		case n := <-p.progress:
@@ -118,7 +118,7 @@ func (p *play) drainProgress() {
 }
 
 // judge returns an error that lists every broken promise.
-func (p *play) judge(receipt order.Receipt, events []client.HistoryEvent, rows []*observed) error {
+func (p *demoRun) judge(receipt order.Receipt, events []client.HistoryEvent, rows []*observed) error {
 	faults := append(judgeHistory(events, rows), p.judgeRestart(events)...)
 	if receipt.Status == order.Refused != (p.order.Decline || p.order.Total() >= order.ApprovalLimit) {
 		faults = append(faults, fmt.Errorf("the order was %s, which is the wrong outcome", receipt.Status))
@@ -153,7 +153,7 @@ func judgeHistory(events []client.HistoryEvent, rows []*observed) (faults []erro
 
 // judgeRestart checks where the second worker resumed packing, and prints how soon. A slow restart is not a fault,
 // since the machine may be busy.
-func (p *play) judgeRestart(events []client.HistoryEvent) (faults []error) {
+func (p *demoRun) judgeRestart(events []client.HistoryEvent) (faults []error) {
 	limit := p.lease + slack
 	if int64(len(events)) <= p.killed || p.taken.IsZero() {
 		return []error{errors.New("the second worker ran no turn or did not resume packing")}

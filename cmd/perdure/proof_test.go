@@ -30,49 +30,49 @@ func TestProofFindsFaults(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		spoil func(p *play, events []client.HistoryEvent, entries []order.Entry) []client.HistoryEvent
+		spoil func(p *demoRun, events []client.HistoryEvent, entries []order.Entry) []client.HistoryEvent
 		says  string // "": no fault
 	}{
-		{"nothing", func(_ *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent { return e }, ""},
-		{"a lost outcome", func(_ *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"nothing", func(_ *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent { return e }, ""},
+		{"a lost outcome", func(_ *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			e[2].Kind = "TimerFired"
 			return e
 		}, "Shop.Ship (event 2) has 0 outcomes"},
-		{"a doubled outcome", func(_ *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"a doubled outcome", func(_ *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			return append(e, client.HistoryEvent{ID: 4, Kind: "ActivityFailed", Ref: 2})
 		}, "Shop.Ship (event 2) has 2 outcomes"},
-		{"a gap", func(_ *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"a gap", func(_ *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			e[2].ID = 4
 			return e
 		}, "event 3 of the history has the ID 4"},
-		{"a doubled effect", func(_ *play, e []client.HistoryEvent, entries []order.Entry) []client.HistoryEvent {
+		{"a doubled effect", func(_ *demoRun, e []client.HistoryEvent, entries []order.Entry) []client.HistoryEvent {
 			entries[3].What = order.EntryEffect
 			return e
 		}, "applied k 2 times"},
-		{"a late turn", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"a late turn", func(p *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			e[2].Time = begun.Add(3100 * time.Millisecond)
 			return e
 		}, ""},
-		{"a late activity", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"a late activity", func(p *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			p.taken = begun.Add(3100 * time.Millisecond)
 			return e
 		}, ""},
-		{"a lost heartbeat", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"a lost heartbeat", func(p *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			p.resumedAt = 0
 			return e
 		}, "packing resumed after step 0"},
-		{"no turn", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"no turn", func(p *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			p.killed = 3
 			return e
 		}, "ran no turn"},
-		{"the wrong end", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
+		{"the wrong end", func(p *demoRun, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			p.order.Decline = true
 			return e
 		}, "the order was shipped, which is the wrong outcome"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			p := &play{out: &out, lease: 2 * time.Second, restarted: begun, taken: begun.Add(time.Second), resumedAt: 3, killed: 2}
+			p := &demoRun{out: &out, lease: 2 * time.Second, restarted: begun, taken: begun.Add(time.Second), resumedAt: 3, killed: 2}
 			events, entries := good()
 			events = c.spoil(p, events, entries)
 			err := p.judge(order.Receipt{Status: order.Shipped}, events, observe(events, entries))

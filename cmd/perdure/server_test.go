@@ -238,7 +238,7 @@ func TestWorkersCommandLineHidesPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newPlay(a, newDemo(a), db, filepath.Join(t.TempDir(), "ledger"), order.Order{}, time.Second)
+	d, err := newDemoRun(a, newDemo(a), db, filepath.Join(t.TempDir(), "ledger"), order.Order{}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ type timeline struct {
 	lines   []timelineLine      // not yet printed
 	noticed map[int64]time.Time // time of the last notice from the activity of an event
 	last    time.Time           // latest line of the history
-	say     *narrator
+	say     *eventDescriber
 }
 
 type timelineLine struct {
@@ -45,7 +45,7 @@ type timelineLine struct {
 }
 
 func newTimeline(out io.Writer) *timeline {
-	return &timeline{out: out, begun: time.Now(), noticed: make(map[int64]time.Time), say: newNarrator(timelineLimit)}
+	return &timeline{out: out, begun: time.Now(), noticed: make(map[int64]time.Time), say: newEventDescriber(timelineLimit)}
 }
 
 // addf adds a line.

@@ -17,15 +17,15 @@ import (
 
 // upgradeStatus is the output of upgrade status.
 type upgradeStatus struct {
-	Level    int64          `json:"level"`    // that new executions may use
-	Recorded bool           `json:"recorded"` // false: the store has no record, so it counts as one of the releases before
-	Binary   int64          `json:"binary"`   // the level of this program
-	Release  string         `json:"release"`  // of this program
-	Nodes    []nodeStatus   `json:"nodes"`
-	Unknown  []string       `json:"unknown,omitempty"`  // lease owners that are not in the list
-	Unlooked string         `json:"unlooked,omitempty"` // why there may be more of them
-	Running  []runningLevel `json:"running"`
-	Cut      bool           `json:"cut,omitempty"` // there are more running instances than were counted
+	Level     int64          `json:"level"`    // that new executions may use
+	Recorded  bool           `json:"recorded"` // false: the store has no record, so it counts as one of the releases before
+	Binary    int64          `json:"binary"`   // the level of this program
+	Release   string         `json:"release"`  // of this program
+	Nodes     []nodeStatus   `json:"nodes"`
+	Unknown   []string       `json:"unknown,omitempty"`  // lease owners that are not in the list
+	Unchecked string         `json:"unlooked,omitempty"` // why there may be more of them
+	Running   []runningLevel `json:"running"`
+	Cut       bool           `json:"cut,omitempty"` // there are more running instances than were counted
 }
 
 type nodeStatus struct {
@@ -90,7 +90,7 @@ func newUpgrade(a *app) *cobra.Command {
 
 func (a *app) upgradeStatus(cmd *cobra.Command) error {
 	return a.withStore(cmd.Context(), database.read, func(ctx context.Context, store provider.Provider) error {
-		s, err := upgrade.Look(ctx, provider.FullOf(store))
+		s, err := upgrade.ReadStatus(ctx, provider.FullOf(store))
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (a *app) finishUpgrade(cmd *cobra.Command, force bool) error {
 func upgradeStatusOf(s *upgrade.Status) upgradeStatus {
 	out := upgradeStatus{
 		Level: s.Allowed, Recorded: s.Recorded, Binary: replay.EngineLevel, Release: upgrade.Release(),
-		Nodes: []nodeStatus{}, Unknown: s.Unknown, Unlooked: s.Unlooked, Running: []runningLevel{}, Cut: s.Cut,
+		Nodes: []nodeStatus{}, Unknown: s.Unknown, Unchecked: s.Unchecked, Running: []runningLevel{}, Cut: s.Cut,
 	}
 	for _, n := range s.Nodes {
 		out.Nodes = append(out.Nodes, nodeStatus{
@@ -143,8 +143,8 @@ func upgradeTable(w *grid, s *upgradeStatus) {
 	for _, owner := range s.Unknown {
 		row(w, "not listed", owner+" holds a lease: a node of an older release, or one that was killed")
 	}
-	if s.Unlooked != "" {
-		row(w, "not listed", "there may be more: "+s.Unlooked)
+	if s.Unchecked != "" {
+		row(w, "not listed", "there may be more: "+s.Unchecked)
 	}
 	if len(s.Nodes) == 0 {
 		row(w, "nodes", "none is listed")

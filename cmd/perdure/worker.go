@@ -110,7 +110,7 @@ func (o workerOptions) work(ctx context.Context, code workerCode, in io.Reader, 
 		_, _ = io.Copy(io.Discard, in)
 		cancel()
 	}()
-	notices.tell(notice{Ready: true, Owner: rt.Owner()})
+	notices.notify(notice{Ready: true, Owner: rt.Owner()})
 	<-ctx.Done()
 	ended = forceExit(cmp.Or(o.ExitAfter, exitAfter), errs)
 	// A phased shutdown waits, so it must not see the cancelled context.
@@ -118,7 +118,7 @@ func (o workerOptions) work(ctx context.Context, code workerCode, in io.Reader, 
 	err = rt.Shutdown(ctx)
 	if o.Workload == workloadBench && err == nil {
 		used := readTotals(store)
-		notices.tell(notice{Totals: &used})
+		notices.notify(notice{Totals: &used})
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (o workerOptions) admit(ctx context.Context, db database, store provider.Pr
 	if err != nil {
 		return err
 	}
-	made, err := madeByDemo(ctx, c)
+	made, err := hasDemoMark(ctx, c)
 	if err == nil && !made {
 		err = refusal(db)
 	}
@@ -155,7 +155,7 @@ func productCode(o workerOptions, notices *notifier) (*runtime.Registry, error) 
 	}
 	shop := &order.Shop{
 		Ledger: ledger, StepTime: o.Lease / stepsPerLease,
-		Watch: func(p order.Progress) { notices.tell(notice{Progress: &p}) },
+		Watch: func(p order.Progress) { notices.notify(notice{Progress: &p}) },
 	}
 	return reg, errors.Join(runtime.AddOrchestration(reg, mark), order.Register(reg, shop))
 }
@@ -166,7 +166,7 @@ type notifier struct {
 	w  io.Writer
 }
 
-func (n *notifier) tell(line notice) {
+func (n *notifier) notify(line notice) {
 	line.At, line.PID = time.Now().UTC(), os.Getpid()
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -21,14 +21,14 @@ type Query struct {
 }
 
 const (
-	// MaxLook is how many records List looks at in one call.
-	MaxLook = 1_000
+	// MaxScan is how many records List looks at in one call.
+	MaxScan = 1_000
 	// maxSkew is by how much a record may stand away from its time. Releases before ordered records by the clocks of those who acted.
 	maxSkew = 24 * time.Hour
 )
 
 // List returns at most limit entries that match, newest first. It continues after a cursor, which is "" at the beginning and after
-// the last entry. A call looks at MaxLook records at most, so it may return few entries, or none, and a cursor.
+// the last entry. A call looks at MaxScan records at most, so it may return few entries, or none, and a cursor.
 func List(ctx context.Context, store provider.Keeper, q *Query, cursor string, limit int) (entries []Entry, next string, err error) {
 	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Key: cursor, Max: min(limit, provider.MaxPage)}
 	if cursor == "" && q.To != 0 {
@@ -38,7 +38,7 @@ func List(ctx context.Context, store provider.Keeper, q *Query, cursor string, l
 	if q.From != 0 {
 		end = before(q.From.Add(-maxSkew) - 1)
 	}
-	for looked := 0; looked < MaxLook; {
+	for scanned := 0; scanned < MaxScan; {
 		res, err := store.Record(ctx, scan)
 		if err != nil {
 			return nil, "", fmt.Errorf("reading the audit records: %w", err)
@@ -58,7 +58,7 @@ func List(ctx context.Context, store provider.Keeper, q *Query, cursor string, l
 				return entries, scan.Key, nil
 			}
 		}
-		if looked += len(res.Records); len(res.Records) < scan.Max {
+		if scanned += len(res.Records); len(res.Records) < scan.Max {
 			return entries, "", nil
 		}
 	}

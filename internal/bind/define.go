@@ -47,23 +47,23 @@ func nameOf(fn any, given *Definition) (name string, defined bool, err error) {
 	return given.Name, true, nil
 }
 
-// askKey is the key of the question in the context of an activity.
-type askKey struct{}
+// definitionKey is the key of the question in the context of an activity.
+type definitionKey struct{}
 
-// AskedActivity returns the Definition to fill in if Define's function is not to be run but only asked, else nil.
-func AskedActivity(ctx context.Context) *Definition {
-	given, _ := ctx.Value(askKey{}).(*Definition)
+// ActivityDefinition returns the Definition to fill in if Define's function is not to be run but only asked, else nil.
+func ActivityDefinition(ctx context.Context) *Definition {
+	given, _ := ctx.Value(definitionKey{}).(*Definition)
 	return given
 }
 
-// askActivity returns the arguments of Define; nil if fn was not made by it.
-func askActivity[In, Out any](fn func(context.Context, In) (Out, error)) *Definition {
+// definitionOfActivity returns the arguments of Define; nil if fn was not made by it.
+func definitionOfActivity[In, Out any](fn func(context.Context, In) (Out, error)) *Definition {
 	if !isDefined(reflect.ValueOf(fn).Pointer(), definedActivities) {
 		return nil
 	}
 	var given Definition
 	var none In
-	asking := context.WithValue(context.Background(), askKey{}, &given) //nolint:forbidigo // only carries the question to Define's closure
+	asking := context.WithValue(context.Background(), definitionKey{}, &given) //nolint:forbidigo // only carries the question to Define's closure
 	_, _ = fn(asking, none)
 	return &given
 }
@@ -72,37 +72,37 @@ func askActivity[In, Out any](fn func(context.Context, In) (Out, error)) *Defini
 // (defined is then true) or the function's bare name. Closures and generic instances
 // without a name are an error.
 func ActivityName[In, Out any](fn func(context.Context, In) (Out, error)) (name string, defined bool, err error) {
-	return nameOf(fn, askActivity(fn))
+	return nameOf(fn, definitionOfActivity(fn))
 }
 
 // ActivityCode identifies the code of an activity function, behind Define if it was defined. Method
 // values of two receivers share their code.
 func ActivityCode[In, Out any](fn func(context.Context, In) (Out, error)) uintptr {
-	if given := askActivity(fn); given != nil {
+	if given := definitionOfActivity(fn); given != nil {
 		return given.Code
 	}
 	return reflect.ValueOf(fn).Pointer()
 }
 
-// AskedOrchestration is AskedActivity for an orchestration function.
-func AskedOrchestration(c *Context) *Definition { return c.asked }
+// OrchestrationDefinition is ActivityDefinition for an orchestration function.
+func OrchestrationDefinition(c *Context) *Definition { return c.definition }
 
-// askOrchestration is askActivity for an orchestration function.
-func askOrchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) *Definition {
+// definitionOfOrchestration is definitionOfActivity for an orchestration function.
+func definitionOfOrchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) *Definition {
 	if !isDefined(reflect.ValueOf(fn).Pointer(), definedOrchestrations) {
 		return nil
 	}
 	var given Definition
 	var none In
 	ctx := P(new(C))
-	ctx.held().asked = &given
+	ctx.held().definition = &given
 	_, _ = fn(ctx, none)
 	return &given
 }
 
 // OrchestrationName is ActivityName for an orchestration function.
 func OrchestrationName[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) (name string, defined bool, err error) {
-	return nameOf(fn, askOrchestration[C](fn))
+	return nameOf(fn, definitionOfOrchestration[C](fn))
 }
 
 // Reference is what is stored of an orchestration function.
@@ -114,7 +114,7 @@ type Reference struct {
 
 // OrchestrationOf is OrchestrationName with the version.
 func OrchestrationOf[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) (ref Reference, err error) {
-	given := askOrchestration[C](fn)
+	given := definitionOfOrchestration[C](fn)
 	ref.Name, ref.Defined, err = nameOf(fn, given)
 	if given != nil {
 		ref.Version, err = given.Version, cmp.Or(err, given.Err)
@@ -124,7 +124,7 @@ func OrchestrationOf[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error
 
 // OrchestrationCode is ActivityCode for an orchestration function.
 func OrchestrationCode[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) uintptr {
-	if given := askOrchestration[C](fn); given != nil {
+	if given := definitionOfOrchestration[C](fn); given != nil {
 		return given.Code
 	}
 	return reflect.ValueOf(fn).Pointer()

@@ -22,7 +22,7 @@ type Starter interface {
 
 // Asker answers a question to an instance from memory. If ok is false, it could not, and the caller asks through the store.
 type Asker interface {
-	AskHere(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool)
+	AskCached(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool)
 }
 
 // Node is embedded in client.Node.

@@ -12,8 +12,8 @@ import (
 
 // Context is embedded in orchestration.Context.
 type Context struct {
-	scope *replay.Scope
-	asked *Definition // set only while a function is asked for its Definition
+	scope      *replay.Scope
+	definition *Definition // set only while a function is asked for its Definition
 }
 
 func (c *Context) held() *Context { return c }

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// Look is how often a node reads the orders.
-	Look = 4 * time.Second
+	// ReadInterval is how often a node reads the orders.
+	ReadInterval = 4 * time.Second
 	// retry is how often a node tries to read them that has never read them.
 	retry = 250 * time.Millisecond
-	// Quick is how often a node writes what runs on it at most.
-	Quick = 15 * time.Second
-	// Slow is how often a node writes its record at least.
-	Slow = time.Minute
+	// MinReportInterval is how often a node writes what runs on it at most.
+	MinReportInterval = 15 * time.Second
+	// MaxReportInterval is how often a node writes its record at least.
+	MaxReportInterval = time.Minute
 	// patience bounds one call of the storage.
 	patience = 2 * time.Second
 )
@@ -43,14 +43,14 @@ type Watch struct {
 	owner  string
 	logger *slog.Logger
 
-	orders  Orders        // that the node obeys
-	written time.Time     // when the record was written last
-	said    upgrade.State // in the record, as the next
-	load    upgrade.Load
-	seen    int64
-	failing bool
-	unread  bool // the orders have never been read
-	absent  bool // the store keeps no records
+	orders          Orders        // that the node carries out
+	reportedAt      time.Time     // when the record was written last
+	reportedState   upgrade.State // in the record, as the next
+	reportedLoad    upgrade.Load
+	reportedVersion int64
+	failing         bool
+	unread          bool // the orders have never been read
+	absent          bool // the store keeps no records
 }
 
 // NewWatch returns the watch of a node that has not started. It reads the orders, so that the node obeys them from its first fetch. A fault
@@ -60,13 +60,13 @@ func NewWatch(ctx context.Context, store provider.Keeper, owner string, logger *
 	if err := w.read(ctx); err != nil && !provider.Retryable(err) {
 		return nil, err
 	}
-	w.seen = w.orders.Version
+	w.reportedVersion = w.orders.Version
 	return w, nil
 }
 
 // Describe sets in the first record of the node that it obeys orders.
 func (w *Watch) Describe(n *upgrade.Node) {
-	n.Every, n.Seen = int64(Slow/time.Second), w.orders.Version
+	n.Every, n.Seen = int64(MaxReportInterval/time.Second), w.orders.Version
 }
 
 // Paused returns the queues that were paused when the orders were read last, and all the given ones if they never were.
@@ -100,8 +100,8 @@ func (w *Watch) read(ctx context.Context) error {
 
 // Run obeys the orders until ctx is done. member writes the record.
 func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membership) {
-	w.member, w.written = member, time.Now()
-	tick := time.NewTicker(Look)
+	w.member, w.reportedAt = member, time.Now()
+	tick := time.NewTicker(ReadInterval)
 	defer tick.Stop()
 	if w.unread {
 		tick.Reset(retry)
@@ -111,17 +111,17 @@ func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membersh
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if w.obey(ctx, node) {
-				tick.Reset(Look)
+			if w.applyOrders(ctx, node) {
+				tick.Reset(ReadInterval)
 			}
 			w.report(ctx, node)
 		}
 	}
 }
 
-// obey reads the orders and carries them out. While they cannot be read, the last ones hold. It reports whether it has read the first
+// applyOrders reads the orders and carries them out. While they cannot be read, the last ones hold. It reports whether it has read the first
 // ones.
-func (w *Watch) obey(ctx context.Context, node Controls) (first bool) {
+func (w *Watch) applyOrders(ctx context.Context, node Controls) (first bool) {
 	before, unread := w.orders, w.unread
 	err := w.read(ctx)
 	if err != nil && ctx.Err() == nil && !w.failing {
@@ -152,9 +152,9 @@ func (w *Watch) obey(ctx context.Context, node Controls) (first bool) {
 
 // report writes the record if orders or state have changed, if the load has changed and the record has an age, or if the record is old.
 func (w *Watch) report(ctx context.Context, node Controls) {
-	state, load, age := node.State(), node.Load(), time.Since(w.written)
-	news := state != w.said || w.orders.Version != w.seen
-	if !news && age < Slow-Look/2 && (age < Quick || equal(&load, &w.load)) {
+	state, load, age := node.State(), node.Load(), time.Since(w.reportedAt)
+	news := state != w.reportedState || w.orders.Version != w.reportedVersion
+	if !news && age < MaxReportInterval-ReadInterval/2 && (age < MinReportInterval || equal(&load, &w.reportedLoad)) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -165,7 +165,7 @@ func (w *Watch) report(ctx context.Context, node Controls) {
 	if err != nil || !stored {
 		return
 	}
-	w.written, w.said, w.load, w.seen = time.Now(), state, load, w.orders.Version
+	w.reportedAt, w.reportedState, w.reportedLoad, w.reportedVersion = time.Now(), state, load, w.orders.Version
 }
 
 func equal(a, b *upgrade.Load) bool {

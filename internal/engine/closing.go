@@ -46,14 +46,14 @@ func (c Closing) Hold() Closing {
 	return c
 }
 
-// Separate says that the code gets waiting messages one by one.
-func (c Closing) Separate() Closing {
+// SetOneByOne says that the code gets waiting messages one by one.
+func (c Closing) SetOneByOne() Closing {
 	c.OneByOne = true
 	return c
 }
 
-// Went returns what remains when the code goes on after a turn. If it was given all messages, they need not come one by one any more.
-func (c Closing) Went(all bool) Closing {
+// AfterTurn returns what remains when the code goes on after a turn. If it was given all messages, they need not come one by one any more.
+func (c Closing) AfterTurn(all bool) Closing {
 	if !c.OneByOne || all {
 		return Closing{}
 	}

@@ -173,7 +173,7 @@ func (d *decider) startChild(event int64, b *history.ChildStarted) provider.Star
 
 // cancelOwn asks a child to stop that is not one of the origin of a fork.
 func (d *decider) cancelOwn(event int64, key provider.UUID) {
-	if !d.x.Foreign(event) {
+	if !d.x.OfOtherInstance(event) {
 		d.Request.Sends = append(d.Request.Sends, d.cancelChild(event, key))
 	}
 }

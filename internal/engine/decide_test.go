@@ -68,7 +68,7 @@ func TestDecideIsPure(t *testing.T) {
 		s.Activity(call("a"))
 		s.Activity(call("given up")).Cancel(failure.ErrCancelled)
 		s.Child(&history.ChildStarted{ID: "child", Name: "c"})
-		s.StartDetached(&history.DetachedStarted{ID: "other", Name: "c", Tell: "ended"})
+		s.StartDetached(&history.DetachedStarted{ID: "other", Name: "c", EndEvent: "ended"})
 		s.SendEvent(&history.EventSent{ID: "other", Name: "e"})
 		s.SetStatus([]byte(`"busy"`), nil)
 		return forever(s)

@@ -76,7 +76,7 @@ func (in *Intake) Take(x *replay.Execution, fetched Fetched) error {
 	in.held, in.collects = x.Held(), in.Closing.Rounds > 0
 	x.PanickedUpdates(in.Closing.Panicked)
 	for i := range in.Messages {
-		if x.Crowded() {
+		if x.TurnFull() {
 			in.seen = i
 			return nil
 		}

@@ -159,8 +159,8 @@ func TestRefusedEndsHoldTheCode(t *testing.T) {
 	if c = c.Refused().Refused(); !c.Repeated() {
 		t.Errorf("after three refused ends: %+v", c)
 	}
-	if c = c.Separate(); !c.OneByOne || !c.Went(false).OneByOne || !c.Went(true).None() {
-		t.Errorf("one by one: %+v, %+v, %+v", c, c.Went(false), c.Went(true))
+	if c = c.SetOneByOne(); !c.OneByOne || !c.AfterTurn(false).OneByOne || !c.AfterTurn(true).None() {
+		t.Errorf("one by one: %+v, %+v, %+v", c, c.AfterTurn(false), c.AfterTurn(true))
 	}
 	before := c
 	if c, _ = c.Panic("a", "bad"); c.Panicked["a"] != "bad" || before.Panicked != nil {

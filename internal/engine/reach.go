@@ -25,7 +25,7 @@ func (d *decider) startDetached(event int64, b *history.DetachedStarted) provide
 	id := cmp.Or(b.RequestID, provider.UUID(b.Key).String())
 	started := &history.ExecutionStarted{
 		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: d.policy.Settings, RequestID: id,
-		Header: d.added.header(), Told: b.Tell != "",
+		Header: d.added.header(), HasListener: b.EndEvent != "",
 	}
 	start := provider.Start{
 		Create: provider.CreateRequest{
@@ -35,10 +35,10 @@ func (d *decider) startDetached(event int64, b *history.DetachedStarted) provide
 		Refused:  reply(event, b.Key, history.ReplyExists),
 		Accepted: new(reply(event, b.Key, history.ReplyAccepted)),
 	}
-	if b.Tell != "" {
+	if b.EndEvent != "" {
 		// Without a request ID it counts each time: an instance may end again after a reset.
 		start.Create.Listener = &provider.Listener{Key: d.info.Key, Message: Message(&history.EventReceived{
-			Name: b.Tell, Payload: history.EncodeEnded(history.Ended{ID: b.ID, Key: provider.UUID(b.Key).String(), RequestID: b.RequestID}),
+			Name: b.EndEvent, Payload: history.EncodeEnded(history.Ended{ID: b.ID, Key: provider.UUID(b.Key).String(), RequestID: b.RequestID}),
 		}, 0, 0)}
 	}
 	return start

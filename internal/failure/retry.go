@@ -25,10 +25,10 @@ func RetryAfter(err error, delay time.Duration) error {
 // RetryDelay returns the delay given to RetryAfter, the first in the tree of err; ok is false if there is none.
 func RetryDelay(err error) (delay time.Duration, ok bool) {
 	budget := maxVisits
-	return askedDelay(err, &budget)
+	return requestedDelay(err, &budget)
 }
 
-func askedDelay(err error, budget *int) (time.Duration, bool) {
+func requestedDelay(err error, budget *int) (time.Duration, bool) {
 	if err == nil || *budget == 0 {
 		return 0, false
 	}
@@ -37,7 +37,7 @@ func askedDelay(err error, budget *int) (time.Duration, bool) {
 		return r.delay, true
 	}
 	for _, cause := range unwrap(err) {
-		if delay, ok := askedDelay(cause, budget); ok {
+		if delay, ok := requestedDelay(cause, budget); ok {
 			return delay, true
 		}
 	}

@@ -53,7 +53,7 @@ type ExecutionStarted struct {
 	Seed   []byte // of random numbers up to the ForkPoint, 32 bytes; nil: that of the key and the execution
 
 	// Releases before level 9 do not write it.
-	Told bool // another instance is told of the end: see provider.Listener
+	HasListener bool // another instance is told of the end: see provider.Listener
 }
 
 // Root names an instance that no other one started as a child.
@@ -82,7 +82,7 @@ func (e *ExecutionStarted) fields(c *codec) {
 	c.integer(10, &e.Delay)
 	c.payload(16, &e.Updates)
 	c.payload(17, &e.Seed)
-	c.boolean(18, &e.Told)
+	c.boolean(18, &e.HasListener)
 	c.nested(headerField-2, &e.Root)
 	c.integer(headerField-1, &e.Began)
 	c.payload(headerField, &e.Header)

@@ -3,15 +3,15 @@ package history
 // ForkPoint ends the prefix with which a reset or fork has opened an execution. The events before it were copied from the
 // origin. A ForkPoint has the form of a message, and code does not see it.
 type ForkPoint struct {
-	Seed      []byte   // of random numbers from here on, 32 bytes
-	Key       [16]byte // of the origin
-	ID        string   // of the origin
-	Execution int64    // of the origin
-	Event     int64    // of the origin: the first one that was not copied
-	Reason    string   // for people
-	RequestID string   // of the reset or fork
-	Foreign   int64    // events up to this one were made by another instance, to which their children belong
-	Updates   []byte   // hashes of the IDs of updates that the instance has received and that do not count any more, 16 bytes each
+	Seed          []byte   // of random numbers from here on, 32 bytes
+	Key           [16]byte // of the origin
+	ID            string   // of the origin
+	Execution     int64    // of the origin
+	Event         int64    // of the origin: the first one that was not copied
+	Reason        string   // for people
+	RequestID     string   // of the reset or fork
+	OtherInstance int64    // events up to this one were made by another instance, to which their children belong
+	Updates       []byte   // hashes of the IDs of updates that the instance has received and that do not count any more, 16 bytes each
 
 	Seen *Identity // what the code sees as its own identity before this event; nil: that of the execution
 }
@@ -44,7 +44,7 @@ func (e *ForkPoint) fields(c *codec) {
 	c.integer(6, &e.Event)
 	c.text(7, &e.Reason)
 	c.text(8, &e.RequestID)
-	c.integer(9, &e.Foreign)
+	c.integer(9, &e.OtherInstance)
 	c.payload(10, &e.Updates)
 	optional(c, 11, &e.Seen)
 }

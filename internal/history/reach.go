@@ -11,7 +11,7 @@ type DetachedStarted struct {
 	Explicit    bool // the code chose the ID
 	Input       []byte
 	RequestID   string // that the code chose; "": one is made of the key
-	Tell        string // the event with which this instance is told of the end; "": it is not
+	EndEvent    string // the event with which this instance is told of the end; "": it is not
 }
 
 // Kind implements Body.
@@ -25,7 +25,7 @@ func (e *DetachedStarted) fields(c *codec) {
 	c.boolean(6, &e.Explicit)
 	c.payload(7, &e.Input)
 	c.text(8, &e.RequestID)
-	c.text(9, &e.Tell)
+	c.text(9, &e.EndEvent)
 }
 
 // EventSent sends an event to another instance, which Key names, or ID if that is zero.

@@ -32,7 +32,7 @@ var samples = []Event{
 		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3", Delay: 60_000_000,
 		Updates: []byte("0123456789abcdef"),
 		Root:    Root{Key: [16]byte{3, 15: 4}, ID: "root"}, Began: 1767322800000000, Header: EncodeHeader(map[string]string{"tenant": "t", "id": "r"}),
-		Seed: []byte("0123456789abcdef0123456789abcdef"), Told: true,
+		Seed: []byte("0123456789abcdef0123456789abcdef"), HasListener: true,
 	}},
 	{At: 1767322800000002, Body: &ExecutionOpened{}},
 	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3, Attempts: sampleAttempts}},
@@ -48,7 +48,7 @@ var samples = []Event{
 	{At: 1767322800000014, Body: &ReplyReceived{Command: 12, Message: [16]byte{2, 15: 3}, Outcome: ReplyEnded}},
 	{At: 1767322800000013, Body: &ForkPoint{
 		Seed: []byte("fedcba9876543210fedcba9876543210"), Key: [16]byte{1, 15: 2}, ID: "order-1", Execution: 3, Event: 17, Reason: "wrong price",
-		RequestID: "r-6", Foreign: 16, Updates: []byte("0123456789abcdef"),
+		RequestID: "r-6", OtherInstance: 16, Updates: []byte("0123456789abcdef"),
 		Seen: &Identity{
 			Key: [16]byte{1, 15: 2}, ID: "order-1", Execution: 3, Parent: Parent{Key: [16]byte{3, 15: 4}, ID: "shop", Execution: 1, EventID: 2},
 			Root: Root{Key: [16]byte{5, 15: 6}, ID: "top"},
@@ -66,7 +66,7 @@ var samples = []Event{
 	{Body: &ChildStarted{Name: "Ship", CodeVersion: "v1", ID: "ship-1", Key: [16]byte{16, 15: 1}, Explicit: true, Input: []byte("7")}},
 	{Body: &ChildCancelRequested{Started: 10, Key: [16]byte{16, 15: 1}}},
 	{Body: &DetachedStarted{
-		Name: "Ship", CodeVersion: "v1", ID: "ship-2", Key: [16]byte{17, 15: 1}, Explicit: true, Input: []byte("7"), RequestID: "r-7", Tell: "shipped",
+		Name: "Ship", CodeVersion: "v1", ID: "ship-2", Key: [16]byte{17, 15: 1}, Explicit: true, Input: []byte("7"), RequestID: "r-7", EndEvent: "shipped",
 	}},
 	{Body: &EventSent{ID: "ship-2", Key: [16]byte{17, 15: 1}, Name: "approval", Payload: []byte(`{"by":"ann"}`), Message: [16]byte{2, 15: 3}}},
 	{Body: &CancelSent{ID: "ship-2", Key: [16]byte{17, 15: 1}, Reason: "customer left", Message: [16]byte{2, 15: 4}}},

@@ -51,7 +51,7 @@ func Size(b Body) int64 {
 func reachSize(b Body) int64 {
 	switch b := b.(type) {
 	case *DetachedStarted:
-		return int64(len(b.Name) + len(b.CodeVersion) + len(b.ID) + len(b.Input) + len(b.RequestID) + len(b.Tell))
+		return int64(len(b.Name) + len(b.CodeVersion) + len(b.ID) + len(b.Input) + len(b.RequestID) + len(b.EndEvent))
 	case *EventSent:
 		return int64(len(b.ID) + len(b.Name) + len(b.Payload))
 	case *CancelSent:

@@ -20,8 +20,8 @@ type Store interface {
 
 // Options add conditions to a check.
 type Options struct {
-	// Quiet: no process works on the store. Then no lease may be held.
-	Quiet bool
+	// Idle: no process works on the store. Then no lease may be held.
+	Idle bool
 	// Expect returns what is wrong with the outcome of an instance, nil for nothing. The outcome of one that has not
 	// ended is empty.
 	Expect func(provider.Instance, history.Outcome) error
@@ -53,7 +53,7 @@ func Check(ctx context.Context, store Store, o Options) (Report, error) {
 	if err == nil {
 		err = c.lateLeases(ctx)
 	}
-	if err == nil && o.Quiet {
+	if err == nil && o.Idle {
 		err = c.questions(ctx)
 	}
 	return c.report, err
@@ -76,12 +76,12 @@ type checker struct {
 // them.
 func (c *checker) inspected(ctx context.Context) error {
 	fault := func(f provider.RowFault) { c.faults = append(c.faults, f) }
-	rows := c.newTapes(provider.UUID{}, fault, func(key provider.UUID) {
+	rows := c.newRowReaders(provider.UUID{}, fault, func(key provider.UUID) {
 		if n := len(c.strays); n == 0 || c.strays[n-1] != key {
 			c.strays = append(c.strays, key)
 		}
 	})
-	instances := newTape(c, provider.InspectInstances, provider.UUID{}, fault,
+	instances := newRowReader(c, provider.InspectInstances, provider.UUID{}, fault,
 		func(r *provider.InspectResult) []provider.Instance { return r.Instances },
 		func(r *provider.Instance) provider.UUID { return r.Key })
 	for {
@@ -92,7 +92,7 @@ func (c *checker) inspected(ctx context.Context) error {
 		if in == nil {
 			break
 		}
-		found, err := c.first(ctx, *in, rows)
+		found, err := c.firstCheck(ctx, *in, rows)
 		if err == nil {
 			err = c.suspects(ctx)
 		}
@@ -123,7 +123,7 @@ func (c *checker) listed(ctx context.Context) error {
 			return fmt.Errorf("listing instances: %w", err)
 		}
 		for i := range page.Instances {
-			found, err := c.first(ctx, page.Instances[i], nil)
+			found, err := c.firstCheck(ctx, page.Instances[i], nil)
 			if err == nil {
 				err = c.confirm(ctx, page.Instances[i].Key, found)
 			}
@@ -137,9 +137,9 @@ func (c *checker) listed(ctx context.Context) error {
 	}
 }
 
-// first looks at an instance for the first time, and counts.
-func (c *checker) first(ctx context.Context, in provider.Instance, rows *tapes) ([]Finding, error) {
-	l := look{c: c, in: in}
+// firstCheck looks at an instance for the first time, and counts.
+func (c *checker) firstCheck(ctx context.Context, in provider.Instance, rows *rowReaders) ([]Finding, error) {
+	l := instanceCheck{c: c, in: in}
 	err := l.examine(ctx, rows)
 	c.report.Instances++
 	c.report.Executions += in.Execution

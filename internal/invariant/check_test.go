@@ -53,7 +53,7 @@ func populated(t *testing.T) *enginetest.Engine {
 }
 
 func TestReportCounts(t *testing.T) {
-	r := check(t, populated(t).Store, invariant.Options{Quiet: true})
+	r := check(t, populated(t).Store, invariant.Options{Idle: true})
 	want(t, r)
 	// waits 7, child 1, again 2+2, done 4 and its child 4, failed 2, new 0
 	if r.Instances != 7 || r.Executions != 8 || r.Events != 22 || len(r.Skipped) != 0 {
@@ -64,7 +64,7 @@ func TestReportCounts(t *testing.T) {
 func TestExpectedOutcomes(t *testing.T) {
 	e := populated(t)
 	seen := map[string]bool{}
-	r := check(t, e.Store, invariant.Options{Quiet: true, Expect: func(i provider.Instance, out history.Outcome) error {
+	r := check(t, e.Store, invariant.Options{Idle: true, Expect: func(i provider.Instance, out history.Outcome) error {
 		seen[i.ID] = true
 		switch {
 		case i.ID == "done" && string(out.Output) != "41", i.ID == "failed" && out.Failure == nil, i.ID == "new" && !i.Status.Ended():
@@ -84,14 +84,14 @@ func TestFamilyInMemory(t *testing.T) {
 	e.Unchecked("it is broken on purpose")
 	store := e.Store
 	terminate(t, store, "child")
-	want(t, check(t, store, invariant.Options{Quiet: true}), "parent-child waits 4")
+	want(t, check(t, store, invariant.Options{Idle: true}), "parent-child waits 4")
 }
 
 func TestParentEndedInSilenceInMemory(t *testing.T) {
 	e := populated(t)
 	e.Unchecked("it is broken on purpose")
 	terminate(t, e.Store, "waits")
-	want(t, check(t, e.Store, invariant.Options{Quiet: true}), "parent-child child 0")
+	want(t, check(t, e.Store, invariant.Options{Idle: true}), "parent-child child 0")
 }
 
 // A fork that no node has run yet is ready, without a message.
@@ -128,9 +128,9 @@ func TestResetInstance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want(t, check(t, e.Store, invariant.Options{Quiet: true}))
+			want(t, check(t, e.Store, invariant.Options{Idle: true}))
 			terminate(t, e.Store, "again")
-			want(t, check(t, e.Store, invariant.Options{Quiet: true}))
+			want(t, check(t, e.Store, invariant.Options{Idle: true}))
 		})
 	}
 }
@@ -170,11 +170,11 @@ func TestLostRowsInMemory(t *testing.T) {
 		}},
 		{provider.InspectExecutions, []string{"event-gap again 0"}},
 	} {
-		want(t, check(t, crooked{store, hides(c.hidden)}, invariant.Options{Quiet: true}), c.want...)
+		want(t, check(t, crooked{store, hides(c.hidden)}, invariant.Options{Idle: true}), c.want...)
 	}
 }
 
-// Findings of only the first look come from pages read at different moments.
+// Findings of only the first check come from pages read at different moments.
 func TestOnlyTheSecondLookCounts(t *testing.T) {
 	store := populated(t).Store
 	for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
@@ -183,11 +183,11 @@ func TestOnlyTheSecondLookCounts(t *testing.T) {
 				hides(kind)(req, res)
 			}
 		}}
-		want(t, check(t, late, invariant.Options{Quiet: true}))
+		want(t, check(t, late, invariant.Options{Idle: true}))
 	}
 }
 
-// Findings of only the second look may have arisen since the first.
+// Findings of only the second check may have arisen since the first.
 func TestBothLooksMustAgree(t *testing.T) {
 	store := populated(t).Store
 	fickle := crooked{store, func(req provider.InspectRequest, res *provider.InspectResult) {
@@ -197,10 +197,10 @@ func TestBothLooksMustAgree(t *testing.T) {
 			hides(provider.InspectMessages)(req, res)
 		}
 	}}
-	want(t, check(t, fickle, invariant.Options{Quiet: true}))
+	want(t, check(t, fickle, invariant.Options{Idle: true}))
 }
 
-// An instance that changes during each second look is never caught at one moment: nothing is
+// An instance that changes during each second check is never caught at one moment: nothing is
 // said about it but that.
 func TestRestlessInstanceIsSkipped(t *testing.T) {
 	e := populated(t)
@@ -214,7 +214,7 @@ func TestRestlessInstanceIsSkipped(t *testing.T) {
 			e.Raise(req.Key, "go", 1)
 		}
 	}}
-	r := check(t, restless, invariant.Options{Quiet: true})
+	r := check(t, restless, invariant.Options{Idle: true})
 	want(t, r)
 	if len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0], `"waits"`) {
 		t.Errorf("skipped %q, want the instance", r.Skipped)
@@ -231,7 +231,7 @@ func TestInstanceCreatedMeanwhile(t *testing.T) {
 			e.Create("meanwhile", "Listen", none{})
 		}
 	}}
-	want(t, check(t, store, invariant.Options{Quiet: true}))
+	want(t, check(t, store, invariant.Options{Idle: true}))
 }
 
 // dead gives all leases an owner that is known to be dead, for so many inspections.
@@ -269,7 +269,7 @@ func TestDeadLeaseWhileOthersWork(t *testing.T) {
 		}
 	}}
 	want(t, check(t, miscounted, live), "dead-lease new 0", "ready-time new 0") // each once
-	want(t, check(t, e.Store, invariant.Options{Quiet: true}), "dead-lease new 0")
+	want(t, check(t, e.Store, invariant.Options{Idle: true}), "dead-lease new 0")
 }
 
 // plain hides the optional feature Inspector.
@@ -368,7 +368,7 @@ func TestTrimmedExecutions(t *testing.T) {
 	if res, err := trimmer.Trim(t.Context(), provider.TrimRequest{Keep: 2}); err != nil || res.Executions != 2 {
 		t.Fatalf("%+v %v, want 2 executions trimmed", res, err)
 	}
-	want(t, check(t, e.Store, invariant.Options{Quiet: true}))
+	want(t, check(t, e.Store, invariant.Options{Idle: true}))
 	want(t, check(t, plain{e.Store}, invariant.Options{}))
 }
 

@@ -5,12 +5,12 @@
 //
 // # A store in use
 //
-// Check may run while workers run. It reads pages at different moments, so the first look may
+// Check may run while workers run. It reads pages at different moments, so the first check may
 // not fit together: a message is missing, or an event is there already. Every finding is
 // therefore looked at again, for one instance alone. Check reads its row, the rows that depend
 // on it, those of its parent and children, and its row again. If Version, status, counters and
 // ready time of the row are still the same, the rows read in between are one state of the store.
-// Any turn, steering or message would have changed the row. Only findings of both looks are
+// Any turn, steering or message would have changed the row. Only findings of both checks are
 // reported. An instance that does not stand still for that long is named under Skipped.
 //
 // Two rules take more. Rows of a deleted key are reported if they were seen both before and

@@ -10,7 +10,7 @@ import (
 )
 
 // awaitsChild checks a child whose outcome has not come.
-func (l *look) awaitsChild(ctx context.Context, event int64, key provider.UUID) error {
+func (l *instanceCheck) awaitsChild(ctx context.Context, event int64, key provider.UUID) error {
 	n := l.in.Execution
 	child, fault, err := l.c.instance(ctx, key)
 	switch {
@@ -29,7 +29,7 @@ func (l *look) awaitsChild(ctx context.Context, event int64, key provider.UUID) 
 }
 
 // orphan reports an instance whose parent is gone. If only the execution that started it is gone, it was trimmed.
-func (l *look) orphan(ctx context.Context, p provider.Parent) error {
+func (l *instanceCheck) orphan(ctx context.Context, p provider.Parent) error {
 	parent, fault, err := l.c.instance(ctx, p.Key)
 	if err != nil || fault != nil || parent != nil && parent.Execution > p.Execution {
 		return err
@@ -39,7 +39,7 @@ func (l *look) orphan(ctx context.Context, p provider.Parent) error {
 }
 
 // parent compares a child with the record of its parent.
-func (l *look) parent(ctx context.Context) error {
+func (l *instanceCheck) parent(ctx context.Context) error {
 	p := l.in.Parent
 	if p.Key.IsZero() {
 		return nil
@@ -68,7 +68,7 @@ func (l *look) parent(ctx context.Context) error {
 	// A reset of the parent leaves its children alone.
 	left := page.Status.Ended() && page.Status != provider.StatusReset
 	runsOn := left && p.Close == provider.CloseCancel && !l.in.Status.Ended() && l.rows && !l.unread
-	if runsOn && !l.asked && !l.has(history.KindCancelRequested) {
+	if runsOn && !l.cancelRequested && !l.has(history.KindCancelRequested) {
 		l.addf(ParentChild, 0, 0, "it runs on, its parent %q (execution %d) is %s, and nobody has asked it to stop", p.ID, p.Execution, page.Status)
 	}
 	return nil

@@ -81,7 +81,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// same reports whether two looks found the same thing.
+// same reports whether two checks found the same thing.
 func (f Finding) same(o Finding) bool {
 	return f.Rule == o.Rule && f.Key == o.Key && f.Execution == o.Execution && f.EventID == o.EventID
 }
@@ -119,7 +119,7 @@ func (r *Report) skip(what string) {
 	}
 }
 
-func (l *look) addf(rule Rule, execution, event int64, format string, args ...any) {
+func (l *instanceCheck) addf(rule Rule, execution, event int64, format string, args ...any) {
 	if len(l.found) < maxPerInstance {
 		l.found = append(l.found, Finding{
 			Rule: rule, InstanceID: l.in.ID, Key: l.in.Key, Execution: execution, EventID: event, Detail: fmt.Sprintf(format, args...),
@@ -127,4 +127,4 @@ func (l *look) addf(rule Rule, execution, event int64, format string, args ...an
 	}
 }
 
-func (l *look) fault(f provider.RowFault) { l.addf(UnreadableRow, 0, 0, "%s", f.Reason) }
+func (l *instanceCheck) fault(f provider.RowFault) { l.addf(UnreadableRow, 0, 0, "%s", f.Reason) }

@@ -56,7 +56,7 @@ func TestFirstTurn(t *testing.T) {
 			if name == "memory" && !begun {
 				t.Error("the store has ignored the first turn")
 			}
-			want(t, check(t, e.Store, invariant.Options{Quiet: true}))
+			want(t, check(t, e.Store, invariant.Options{Idle: true}))
 		})
 	}
 }
@@ -71,6 +71,6 @@ func TestForgetfulFirstTurn(t *testing.T) {
 		e := enginetest.Memory(t, runtime.Options{})
 		e.Unchecked("it is broken on purpose")
 		begin(e, forget)
-		want(t, check(t, e.Store, invariant.Options{Quiet: true}), finding)
+		want(t, check(t, e.Store, invariant.Options{Idle: true}), finding)
 	}
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // inbox compares the counters of the row with the inbox.
-func (l *look) inbox() {
-	count := int64(len(l.hang.messages))
+func (l *instanceCheck) inbox() {
+	count := int64(len(l.dependent.messages))
 	var first provider.Time
 	if count > 0 {
-		first = l.hang.messages[0].VisibleAt
+		first = l.dependent.messages[0].VisibleAt
 	}
 	ready := l.in.ReadyAt == first
 	if l.in.ReadyAt != 0 && (first == 0 || l.in.ReadyAt < first) {
@@ -24,8 +24,8 @@ func (l *look) inbox() {
 	}
 }
 
-func (l *look) has(kind history.Kind) bool {
-	return slices.ContainsFunc(l.hang.messages, func(m provider.MessageRow) bool { return history.Kind(m.Kind) == kind })
+func (l *instanceCheck) has(kind history.Kind) bool {
+	return slices.ContainsFunc(l.dependent.messages, func(m provider.MessageRow) bool { return history.Kind(m.Kind) == kind })
 }
 
 func at(t provider.Time) string {
@@ -36,25 +36,25 @@ func at(t provider.Time) string {
 }
 
 // wasReset reports whether a reset opened the current execution: it is ready at once, without a message.
-func (l *look) wasReset() bool {
+func (l *instanceCheck) wasReset() bool {
 	if l.in.Execution == 1 || l.in.Status.Ended() {
 		return false
 	}
-	i := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == l.in.Execution-1 })
-	return i >= 0 && l.hang.executions[i].Status != provider.StatusContinuedAsNew
+	i := slices.IndexFunc(l.dependent.executions, func(x provider.ExecutionRow) bool { return x.Execution == l.in.Execution-1 })
+	return i >= 0 && l.dependent.executions[i].Status != provider.StatusContinuedAsNew
 }
 
 // wasForked reports whether a fork opened the current execution, whose code has not run yet: it is ready as after a reset.
-func (l *look) wasForked() bool {
-	return l.now != nil && l.now.last == history.KindForkPoint && !l.in.Status.Ended()
+func (l *instanceCheck) wasForked() bool {
+	return l.current != nil && l.current.last == history.KindForkPoint && !l.in.Status.Ended()
 }
 
 // leftovers reports tasks, timers and messages that nothing awaits any more. A result that is not awaited is no
 // leftover while the instance runs: its next turn drops it.
-func (l *look) leftovers() {
+func (l *instanceCheck) leftovers() {
 	ended := l.in.Status.Ended()
-	for _, t := range l.hang.tasks {
-		switch c := l.now.calls[t.EventID]; {
+	for _, t := range l.dependent.tasks {
+		switch c := l.current.calls[t.EventID]; {
 		case ended:
 			l.addf(Leftover, t.Execution, t.EventID, "an activity task, and the instance is %s", l.in.Status)
 		case t.Execution != l.in.Execution:
@@ -67,9 +67,9 @@ func (l *look) leftovers() {
 			l.addf(Leftover, t.Execution, t.EventID, "an activity task that was given up, and was not asked to stop")
 		}
 	}
-	for _, m := range l.hang.messages {
+	for _, m := range l.dependent.messages {
 		kind := history.Kind(m.Kind)
-		switch c := l.now.calls[m.EventID]; {
+		switch c := l.current.calls[m.EventID]; {
 		case ended:
 			l.addf(Leftover, m.Execution, m.EventID, "a message (%s), and the instance is %s", kind, l.in.Status)
 		case !m.Timer:

@@ -10,22 +10,22 @@ import (
 )
 
 // stuck reports operations that the instance awaits in vain. A blocked instance waits for its code, or a person.
-func (l *look) stuck(ctx context.Context) error {
+func (l *instanceCheck) stuck(ctx context.Context) error {
 	if l.in.Status.Ended() || l.in.Blocked != nil {
 		return nil
 	}
 	n := l.in.Execution
 	switch {
-	case l.now.endedAs() != 0:
+	case l.current.endedAs() != 0:
 		return nil // a missing outcome
-	case l.now.length == 0 && len(l.hang.messages) == 0 && l.in.ReadyAt == 0:
+	case l.current.length == 0 && len(l.dependent.messages) == 0 && l.in.ReadyAt == 0:
 		l.addf(Stuck, n, 0, "it has not started, and its start message is gone")
-	case l.now.continued && !l.now.opened && !l.has(history.KindExecutionOpened) && l.in.ReadyAt == 0:
+	case l.current.continued && !l.current.opened && !l.has(history.KindExecutionOpened) && l.in.ReadyAt == 0:
 		l.addf(Stuck, n, 0, "its code has not begun, and the message that lets it begin is gone")
 	}
 	coming := l.coming()
-	for _, id := range slices.Sorted(maps.Keys(l.now.calls)) {
-		c := l.now.calls[id]
+	for _, id := range slices.Sorted(maps.Keys(l.current.calls)) {
+		c := l.current.calls[id]
 		if c.state != pending || coming[id] {
 			continue
 		}
@@ -46,14 +46,14 @@ func (l *look) stuck(ctx context.Context) error {
 }
 
 // coming returns the calls of the current execution that have a task, an outcome, or a reminder to look for them.
-func (l *look) coming() map[int64]bool {
-	set := make(map[int64]bool, len(l.hang.messages)+len(l.hang.tasks))
-	for _, m := range l.hang.messages {
+func (l *instanceCheck) coming() map[int64]bool {
+	set := make(map[int64]bool, len(l.dependent.messages)+len(l.dependent.tasks))
+	for _, m := range l.dependent.messages {
 		if (m.Execution == l.in.Execution || history.Kind(m.Kind) == history.KindReplyReceived) && settles(m) {
 			set[m.EventID] = true
 		}
 	}
-	for _, t := range l.hang.tasks {
+	for _, t := range l.dependent.tasks {
 		if t.Execution == l.in.Execution {
 			set[t.EventID] = true
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// suspects examines the rows that the tapes could not place: rows without an instance, and rows that cannot be read.
+// suspects examines the rows that the readers could not place: rows without an instance, and rows that cannot be read.
 func (c *checker) suspects(ctx context.Context) error {
 	strays, faults := c.strays, c.faults
 	c.strays, c.faults = nil, nil
@@ -67,17 +67,17 @@ func (c *checker) confirm(ctx context.Context, key provider.UUID, first []Findin
 	if len(first) == 0 {
 		return nil
 	}
-	if !c.options.Quiet {
+	if !c.options.Idle {
 		if slices.ContainsFunc(first, func(f Finding) bool { return f.Rule == DeadLease }) {
 			c.late = append(c.late, key)
 		}
 	}
-	second, err := c.second(ctx, key)
+	second, err := c.secondCheck(ctx, key)
 	if err != nil {
 		return err
 	}
 	for _, f := range second {
-		if f.Rule == DeadLease && !c.options.Quiet {
+		if f.Rule == DeadLease && !c.options.Idle {
 			continue
 		}
 		if slices.ContainsFunc(first, f.same) {
@@ -87,8 +87,8 @@ func (c *checker) confirm(ctx context.Context, key provider.UUID, first []Findin
 	return nil
 }
 
-// second looks at one instance while it stands still.
-func (c *checker) second(ctx context.Context, key provider.UUID) ([]Finding, error) {
+// secondCheck looks at one instance while it stands still.
+func (c *checker) secondCheck(ctx context.Context, key provider.UUID) ([]Finding, error) {
 	id := ""
 	for range tries {
 		before, fault, err := c.instance(ctx, key)
@@ -99,10 +99,10 @@ func (c *checker) second(ctx context.Context, key provider.UUID) ([]Finding, err
 			return []Finding{{Rule: UnreadableRow, Key: key, Detail: fault.Reason}}, nil
 		}
 		id = before.ID
-		l := look{c: c, in: *before}
-		var rows *tapes
+		l := instanceCheck{c: c, in: *before}
+		var rows *rowReaders
 		if c.inspector != nil {
-			rows = c.newTapes(key, l.fault, func(provider.UUID) {})
+			rows = c.newRowReaders(key, l.fault, func(provider.UUID) {})
 		}
 		if err := l.examine(ctx, rows); err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (c *checker) second(ctx context.Context, key provider.UUID) ([]Finding, err
 	return nil, nil
 }
 
-// still reports whether nothing happened to an instance between two looks. Every change of its history, inbox or
+// still reports whether nothing happened to an instance between two checks. Every change of its history, inbox or
 // tasks changes one of these.
 func still(a, b *provider.Instance) bool {
 	return a.Version == b.Version && a.Status == b.Status && a.Deleting == b.Deleting && a.Execution == b.Execution &&
@@ -159,7 +159,7 @@ func (c *checker) lateLeases(ctx context.Context) error {
 		return ctx.Err()
 	}
 	for _, key := range c.late {
-		found, err := c.second(ctx, key)
+		found, err := c.secondCheck(ctx, key)
 		if err != nil {
 			return err
 		}

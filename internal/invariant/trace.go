@@ -12,16 +12,16 @@ import (
 
 // A trace is the state that the events of one execution imply.
 type trace struct {
-	length    int64
-	bytes     int64
-	continued bool // it begins with events from an earlier execution
-	opened    bool // its code has begun
-	asked     bool // to be cancelled
-	last      history.Kind
-	calls     map[int64]*call
-	seen      map[string]struct{}
-	order     []string           // of seen
-	locals    map[int64]struct{} // calls of local activities that have ended
+	length          int64
+	bytes           int64
+	continued       bool // it begins with events from an earlier execution
+	opened          bool // its code has begun
+	cancelRequested bool // to be cancelled
+	last            history.Kind
+	calls           map[int64]*call
+	seen            map[string]struct{}
+	order           []string           // of seen
+	locals          map[int64]struct{} // calls of local activities that have ended
 }
 
 // A call is an event that awaits an outcome.
@@ -46,7 +46,7 @@ const maxSeen = 10_000
 
 // read reads the events 1 to length of an execution; -1: all. It returns nil, after a finding, if some cannot be
 // read.
-func (l *look) read(ctx context.Context, n, length int64) (*trace, error) {
+func (l *instanceCheck) read(ctx context.Context, n, length int64) (*trace, error) {
 	t := &trace{calls: make(map[int64]*call), seen: make(map[string]struct{}), locals: make(map[int64]struct{})}
 	single := false // a page could not be read: find out from which event on
 	for t.length < length || length < 0 {
@@ -82,7 +82,7 @@ func (l *look) read(ctx context.Context, n, length int64) (*trace, error) {
 }
 
 // take follows the events of a page; false: one cannot be read.
-func (l *look) take(t *trace, n int64, events []provider.Event) bool {
+func (l *instanceCheck) take(t *trace, n int64, events []provider.Event) bool {
 	for _, stored := range events {
 		e, err := history.Decode(stored.ID, stored.Data)
 		if err != nil {
@@ -109,10 +109,10 @@ func (t *trace) apply(e history.Event) (wrong string) {
 	case *history.ExecutionStarted:
 		t.continued, t.opened = b.Continued, !b.Continued
 		for _, id := range b.Seen {
-			t.remember(string(id))
+			t.addRequest(string(id))
 		}
 		for hash := range slices.Chunk(b.Updates, 16) {
-			t.remember(updateID([16]byte(hash)))
+			t.addRequest(updateID([16]byte(hash)))
 		}
 	case *history.ExecutionOpened:
 		t.opened = true
@@ -133,12 +133,12 @@ func (t *trace) apply(e history.Event) (wrong string) {
 	case *history.ChildFailed:
 		return t.answer(b.Started, history.KindChildStarted)
 	case *history.EventReceived:
-		return t.remember(b.RequestID)
+		return t.addRequest(b.RequestID)
 	case *history.UpdateReceived:
-		return t.remember(updateID(history.UpdateHash(b.ID)))
+		return t.addRequest(updateID(history.UpdateHash(b.ID)))
 	case *history.CancelRequested:
-		t.asked = true
-		return t.remember(b.RequestID)
+		t.cancelRequested = true
+		return t.addRequest(b.RequestID)
 	default:
 		t.applyCommand(e)
 	}
@@ -204,7 +204,7 @@ func (t *trace) answerLocal(number int64) (wrong string) {
 	return ""
 }
 
-func (t *trace) remember(id string) (wrong string) {
+func (t *trace) addRequest(id string) (wrong string) {
 	if id == "" {
 		return ""
 	}

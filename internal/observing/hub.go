@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/observe"
 )
 
-// gather is how long the goroutine lets events gather, so that it need not be woken for each.
-const gather = 10 * time.Millisecond
+// batchDelay is how long the goroutine waits for further events, so that it need not be woken for each.
+const batchDelay = 10 * time.Millisecond
 
 // maxQueue is how many events wait for a slow Observer. Further ones are dropped.
 const maxQueue = 8_192
@@ -29,12 +29,12 @@ type Hub struct {
 	warned  atomic.Bool // of a dropped event
 	failed  atomic.Bool // a panic was logged
 
-	mu      sync.Mutex
-	waiting batch
-	spare   batch // the storage of the batch before
-	running bool
-	idle    chan struct{} // closed when the goroutine has ended; nil: nobody waits
-	hurry   chan struct{} // capacity 1: somebody waits
+	mu         sync.Mutex
+	waiting    batch
+	emptyBatch batch // the storage of the last batch, for the next one
+	running    bool
+	idle       chan struct{} // closed when the goroutine has ended; nil: nobody waits
+	flushNow   chan struct{} // capacity 1: somebody waits
 }
 
 // batch is what waits for the Observer. Calls of the store stand in a list of their own, since they are many and have a fifth of the
@@ -65,7 +65,7 @@ func New(o observe.Observer, logger *slog.Logger) *Hub {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	h := &Hub{to: o, logger: logger, hurry: make(chan struct{}, 1)}
+	h := &Hub{to: o, logger: logger, flushNow: make(chan struct{}, 1)}
 	h.tracer, _ = o.(observe.Tracer)
 	return h
 }
@@ -92,8 +92,8 @@ func (h *Hub) Dropped() int64 {
 	return h.dropped.Load()
 }
 
-// Tell reports an event.
-func (h *Hub) Tell(e observe.Event) { h.End(e, nil) }
+// Report reports an event.
+func (h *Hub) Report(e observe.Event) { h.End(e, nil) }
 
 // End reports an event, and then ends a span with it; nil: none. It never waits for the Observer.
 func (h *Hub) End(e observe.Event, end func(observe.Event)) {
@@ -144,14 +144,14 @@ func (h *Hub) drop() {
 
 // run passes on what waits, and ends when nothing does.
 func (h *Hub) run() {
-	timer := time.NewTimer(gather)
+	timer := time.NewTimer(batchDelay)
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
-		case <-h.hurry:
+		case <-h.flushNow:
 		}
-		timer.Reset(gather)
+		timer.Reset(batchDelay)
 		h.mu.Lock()
 		next := h.waiting
 		if len(next.reports)+len(next.calls) == 0 {
@@ -161,17 +161,17 @@ func (h *Hub) run() {
 				h.idle = nil
 			}
 			select {
-			case <-h.hurry: // of those who waited for this end
+			case <-h.flushNow: // of those who waited for this end
 			default:
 			}
 			h.mu.Unlock()
 			return
 		}
-		h.waiting, h.spare = h.spare, batch{}
+		h.waiting, h.emptyBatch = h.emptyBatch, batch{}
 		h.mu.Unlock()
 		h.passAll(&next)
 		h.mu.Lock()
-		h.spare = next
+		h.emptyBatch = next
 		if h.idle != nil {
 			h.wake()
 		}
@@ -188,11 +188,11 @@ func (h *Hub) passAll(b *batch) {
 	for i := range b.reports {
 		h.pass(&b.reports[i])
 	}
-	b.calls, b.reports = emptied(b.calls), emptied(b.reports)
+	b.calls, b.reports = reset(b.calls), reset(b.reports)
 }
 
-// emptied returns the storage of a list for the next one, unless a burst is over.
-func emptied[T any](list []T) []T {
+// reset returns the storage of a list for the next one, unless a burst is over.
+func reset[T any](list []T) []T {
 	if cap(list) > 8*len(list)+1_024 {
 		return nil
 	}
@@ -222,10 +222,10 @@ func (h *Hub) recovered() {
 	}
 }
 
-// wake ends the gathering. It needs mu.
+// wake ends the delay of a batch. It needs mu.
 func (h *Hub) wake() {
 	select {
-	case h.hurry <- struct{}{}:
+	case h.flushNow <- struct{}{}:
 	default:
 	}
 }

@@ -34,7 +34,7 @@ func TestNoObserver(t *testing.T) {
 		if h != nil {
 			t.Fatalf("%s: there is a hub", name)
 		}
-		h.Tell(observe.Event{Kind: observe.Turn})
+		h.Report(observe.Event{Kind: observe.Turn})
 		if h.On() || h.Traces() || h.Dropped() != 0 || !h.Flush(0) || h.Observer() != nil {
 			t.Errorf("%s: the hub does something", name)
 		}
@@ -48,7 +48,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	h := observing.New(observerFunc(func(e observe.Event) { got = append(got, e.Count) }), nil)
 	const n = 5_000
 	for i := range int64(n) {
-		h.Tell(observe.Event{Kind: observe.Turn, Count: i})
+		h.Report(observe.Event{Kind: observe.Turn, Count: i})
 	}
 	if !h.Flush(time.Minute) || len(got) != n {
 		t.Fatalf("%d events, want %d", len(got), n)
@@ -67,12 +67,12 @@ func TestHazard90_SlowObserverIsDropped(t *testing.T) {
 		var log strings.Builder
 		release, seen := make(chan struct{}), 0
 		h := observing.New(observerFunc(func(observe.Event) { <-release; seen++ }), slog.New(slog.NewTextHandler(&log, nil)))
-		h.Tell(observe.Event{Kind: observe.Turn})
+		h.Report(observe.Event{Kind: observe.Turn})
 		time.Sleep(time.Second) //nolint:forbidigo // in a bubble: it hangs in the first one
 		synctest.Wait()
 		const more = 10_000
 		for range more {
-			h.Tell(observe.Event{Kind: observe.Turn})
+			h.Report(observe.Event{Kind: observe.Turn})
 		}
 		if got := h.Dropped(); got != more-8_192 {
 			t.Errorf("%d events were dropped, want %d", got, more-8_192)
@@ -102,7 +102,7 @@ func TestHazard90_ObserverPanics(t *testing.T) {
 		seen++
 	}), slog.New(slog.NewTextHandler(&log, nil)))
 	for i := range int64(10) {
-		h.Tell(observe.Event{Kind: observe.Turn, Count: i})
+		h.Report(observe.Event{Kind: observe.Turn, Count: i})
 	}
 	if !h.Flush(time.Minute) || seen != 5 || h.Dropped() != 5 || strings.Count(log.String(), "boom") != 1 {
 		t.Errorf("%d seen, %d dropped, log:\n%s", seen, h.Dropped(), &log)
@@ -118,7 +118,7 @@ func TestManyReport(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 500 {
-				h.Tell(observe.Event{Kind: observe.Turn})
+				h.Report(observe.Event{Kind: observe.Turn})
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func BenchmarkTell(b *testing.B) {
 			e := observe.Event{Kind: observe.Turn, At: time.Now(), Orchestration: "main"}
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
-				if h.Tell(e); n%4_096 == 0 {
+				if h.Report(e); n%4_096 == 0 {
 					h.Flush(time.Minute)
 				}
 			}

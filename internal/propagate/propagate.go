@@ -40,7 +40,7 @@ func Check(h header.Map) error {
 
 // Inject returns a header, as it is stored, with what was given and what the propagators add. It calls tell for each
 // propagator whose part is left out. The given entries have passed Check.
-func Inject(ctx context.Context, all []header.Propagator, given header.Map, tell func(error)) []byte {
+func Inject(ctx context.Context, all []header.Propagator, given header.Map, report func(error)) []byte {
 	if len(all) == 0 {
 		return history.EncodeHeader(given)
 	}
@@ -53,7 +53,7 @@ func Inject(ctx context.Context, all []header.Propagator, given header.Map, tell
 			err = Check(own)
 		}
 		if err != nil {
-			tell(fmt.Errorf("propagator %T: its part of the header is left out: %w", p, err))
+			report(fmt.Errorf("propagator %T: its part of the header is left out: %w", p, err))
 			continue
 		}
 		h = own
@@ -76,11 +76,11 @@ func Add(stored []byte, more header.Map) []byte {
 
 // Extract returns the context of an activity with what the propagators take from a stored header. It calls tell for each
 // propagator that is left out.
-func Extract(ctx context.Context, all []header.Propagator, stored []byte, tell func(error)) context.Context {
+func Extract(ctx context.Context, all []header.Propagator, stored []byte, report func(error)) context.Context {
 	for _, p := range all {
 		with, err := extract(ctx, p, stored)
 		if err != nil {
-			tell(fmt.Errorf("propagator %T: the header is not extracted: %w", p, err))
+			report(fmt.Errorf("propagator %T: the header is not extracted: %w", p, err))
 			continue
 		}
 		ctx = with //nolint:fatcontext // each propagator adds its part
@@ -98,12 +98,12 @@ func extract(ctx context.Context, p header.Propagator, stored []byte) (with cont
 	defer recovered(&err)
 	with = p.Extract(ctx, h)
 	if bind.AttemptOf(with) != bind.AttemptOf(ctx) {
-		return nil, errForeign
+		return nil, errNotDerived
 	}
 	return with, nil
 }
 
-var errForeign = errors.New("it returned no context that is derived from the one it was given")
+var errNotDerived = errors.New("it returned no context that is derived from the one it was given")
 
 func inject(ctx context.Context, p header.Propagator, h header.Map) (err error) {
 	defer recovered(&err)

@@ -23,7 +23,7 @@ func (s *Scope) admit(size int, what string) error {
 func (s *Scope) admitEvent(size int) error {
 	x := s.x
 	if x.events.burst.full(size) {
-		x.events.apart()
+		x.events.demandOneByOne()
 		return x.env.Errors.New(failure.ErrTooLarge, "%d operations with %d bytes begun without waiting; wait for some of them in between",
 			x.events.burst.events, x.events.burst.bytes)
 	}
@@ -36,7 +36,7 @@ func (s *Scope) admitValue(size int) error {
 		return s.tooLarge(size, "value of a side effect")
 	}
 	if s.x.events.burst.full(size) {
-		s.x.events.apart()
+		s.x.events.demandOneByOne()
 		return s.tooLarge(size, "value of a side effect")
 	}
 	return s.admitLength(size)
@@ -73,7 +73,7 @@ func (s *Scope) AdmitPayload(size int, what string) error {
 // that were not read.
 func (s *Scope) AdmitSuccessor(size int) error {
 	x := s.x
-	x.sched.look()
+	x.sched.checkCaller()
 	if err := s.AdmitPayload(size, "input of the next execution"); err != nil {
 		return err
 	}

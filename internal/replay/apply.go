@@ -10,7 +10,7 @@ import (
 )
 
 // Replay applies a whole stored history to a new execution. After an error - a *NonDeterminismError, *PanicError or
-// *ForeignCallError - the execution cannot be used any more. Replay resumes code: see the package comment.
+// *WrongGoroutineError - the execution cannot be used any more. Replay resumes code: see the package comment.
 func (x *Execution) Replay(events []history.Event) error {
 	x.events.replay(events)
 	for x.sched.fault == nil {
@@ -146,7 +146,7 @@ func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
 	x.events.begin(e)
 	x.state.begin()
-	x.hear(&e)
+	x.noteMessage(&e)
 	if e.Anchor != "" {
 		x.events.headers.bytes += len(e.Anchor)
 		x.takeAnchor(e.Anchor, e.At)
@@ -178,14 +178,14 @@ func (x *Execution) absorb(e history.Event) {
 		x.queueLocal(b)
 	case *history.EventReceived:
 		x.takeHeader(&b.Header, e.At)
-		x.requests.remember(b.RequestID)
+		x.requests.add(b.RequestID)
 		x.takeEvent(e, b)
 	case *history.UpdateReceived:
 		x.takeHeader(&b.Header, e.At)
 		x.receiveUpdate(e, b)
 	case *history.CancelRequested:
 		x.takeHeader(&b.Header, e.At)
-		x.requests.remember(b.RequestID)
+		x.requests.add(b.RequestID)
 		x.cancelled = &e
 		reason := x.env.Errors.New(failure.ErrCancelled, "cancelled: %s", b.Reason)
 		x.root.cancel(reason)
@@ -215,10 +215,10 @@ func (x *Execution) begin(b *history.ExecutionStarted, at int64) {
 		x.identify()
 	}
 	for _, id := range b.Seen {
-		x.requests.remember(string(id))
+		x.requests.add(string(id))
 	}
 	if len(b.Updates) > 0 {
-		x.wantUpdates().known.rememberAll(b.Updates)
+		x.wantUpdates().known.addAll(b.Updates)
 	}
 	if !b.Continued {
 		x.open()

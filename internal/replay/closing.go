@@ -41,9 +41,9 @@ func (x *Execution) finish(r Result) {
 	if r.Continue == nil {
 		x.job.taking = 0
 		x.openDoor(x.job.shut)
-		x.letFreshRun(x.sched.current.Load())
+		x.yieldToFreshRuns(x.sched.current.Load())
 	} else {
-		x.leaveFresh()
+		x.carryFreshRuns()
 		if x.job.shut > 0 {
 			x.carryQueues()
 		}

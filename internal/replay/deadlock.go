@@ -23,7 +23,7 @@ func (x *Execution) checkDeadlock() {
 		return
 	}
 	for _, co := range x.sched.coroutines {
-		if !co.deaf {
+		if !co.futuresOnly {
 			return
 		}
 	}

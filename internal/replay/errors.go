@@ -39,19 +39,19 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("orchestration code panicked: %s\n%s", e.Value, e.Stack)
 }
 
-// ForeignCallError says that a goroutine other than its execution's code used a Context.
-type ForeignCallError struct {
+// WrongGoroutineError says that a goroutine other than its execution's code used a Context.
+type WrongGoroutineError struct {
 	When   string
 	Source string
 }
 
 // Error implements error.
-func (e *ForeignCallError) Error() string {
+func (e *WrongGoroutineError) Error() string {
 	return fmt.Sprintf("orchestration context used from a foreign goroutine %s at %s: use ctx.Go instead of the go statement", e.When, e.Source)
 }
 
-// ErrApart fails a turn whose code asked for too much after several messages. The turn must be made again, with a
+// ErrOneByOne fails a turn whose code asked for too much after several messages. The turn must be made again, with a
 // Continue after each message.
-var ErrApart = errors.New("the code asks for too much in reaction to the messages of one turn")
+var ErrOneByOne = errors.New("the code asks for too much in reaction to the messages of one turn")
 
 var errGoexit = errors.New("orchestration code called runtime.Goexit")

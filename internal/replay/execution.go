@@ -19,16 +19,16 @@ type Result struct {
 type Execution struct {
 	core
 
-	main      Body
-	started   bool
-	opened    bool
-	begun     bool           // its main function has
-	blocked   bool           // its main function has begun, and all code has blocked since
-	warned    bool           // that the history gets long
-	held      bool           // code has not continued since the last message
-	heard     bool           // a message came after those that open the execution
-	cancelled *history.Event // the first cancel request
-	end       *End
+	main       Body
+	started    bool
+	opened     bool
+	begun      bool           // its main function has
+	blocked    bool           // its main function has begun, and all code has blocked since
+	warned     bool           // that the history gets long
+	held       bool           // code has not continued since the last message
+	gotMessage bool           // a message came after those that open the execution
+	cancelled  *history.Event // the first cancel request
+	end        *End
 }
 
 // New makes an execution that has applied nothing yet.
@@ -66,9 +66,9 @@ func (x *Execution) Activities() int { return x.pending.activities }
 // Awaits reports whether the execution has not ended and waits for the outcome of the event.
 func (x *Execution) Awaits(id int64) bool { return x.end == nil && x.pending.futures[id] != nil }
 
-// Crowded reports whether the turn has so much to store already that further messages should wait for the next one.
-func (x *Execution) Crowded() bool {
-	return x.events.crowded() || x.state.crowded() || x.updates.crowded()
+// TurnFull reports whether the turn has so much to store already that further messages should wait for the next one.
+func (x *Execution) TurnFull() bool {
+	return x.events.turnFull() || x.state.turnFull() || x.updates.turnFull()
 }
 
 // Ended reports whether the execution has ended.

@@ -8,23 +8,23 @@ import (
 
 // Future is the result of an operation that may still be going on. It is settled once.
 type Future struct {
-	x       *core
-	waiting waitList
-	settled bool
-	at      int64 // the last message when it was settled, by event ID
-	output  []byte
-	unread  int              // bytes of a result that code has not read
-	failure *history.Failure // of a remote operation
-	err     error            // of the engine
-	scope   *Scope
-	element *list.Element // in scope.open
-	abandon func()        // records that code gives the operation up; nil if there is nothing to record
-	ask     func()        // instead of abandon: asks the operation to end, and code waits for its end
-	asked   bool
-	read    bool     // code has had the result
-	then    func()   // runs when it is settled
-	child   [16]byte // the key of a child instance, else zero
-	reply   *awaited // that settles it; nil: none does
+	x          *core
+	waiting    waitList
+	settled    bool
+	at         int64 // the last message when it was settled, by event ID
+	output     []byte
+	unread     int              // bytes of a result that code has not read
+	failure    *history.Failure // of a remote operation
+	err        error            // of the engine
+	scope      *Scope
+	element    *list.Element // in scope.open
+	abandon    func()        // records that code gives the operation up; nil if there is nothing to record
+	askToEnd   func()        // instead of abandon: asks the operation to end, and code waits for its end
+	askedToEnd bool
+	read       bool     // code has had the result
+	then       func()   // runs when it is settled
+	child      [16]byte // the key of a child instance, else zero
+	reply      *awaited // that settles it; nil: none does
 }
 
 // Ready implements Source.
@@ -37,7 +37,7 @@ func (f *Future) list() *waitList { return &f.waiting }
 // Result returns the output, or an error that is decoded for each reader. Code must have
 // waited for the future before.
 func (f *Future) Result() ([]byte, error) {
-	f.x.sched.look()
+	f.x.sched.checkCaller()
 	f.x.retained -= f.unread
 	f.unread = 0
 	f.read = true
@@ -62,8 +62,8 @@ func (f *Future) cancel(err error) {
 	if f.settled {
 		return
 	}
-	if f.ask != nil {
-		f.askOnce()
+	if f.askToEnd != nil {
+		f.askToEndOnce()
 		return
 	}
 	if f.abandon != nil {
@@ -113,7 +113,7 @@ func (s *Scope) newFuture() *Future {
 
 // Failed returns a settled future: code that waits for it gets err.
 func (s *Scope) Failed(err error) *Future {
-	s.x.sched.look()
+	s.x.sched.checkCaller()
 	return s.failed(err)
 }
 
@@ -126,7 +126,7 @@ func (s *Scope) failed(err error) *Future {
 func (f *Future) cancelling(id, how int64) {
 	request := func() { f.x.events.emit(&history.ActivityCancelRequested{Scheduled: id, How: how}) }
 	if how == history.CancelWait {
-		f.ask = request
+		f.askToEnd = request
 		return
 	}
 	f.abandon = func() {
@@ -138,25 +138,25 @@ func (f *Future) cancelling(id, how int64) {
 	}
 }
 
-// askOnce asks the operation to end. The future stays open until it has.
-func (f *Future) askOnce() {
-	if f.asked {
+// askToEndOnce asks the operation to end. The future stays open until it has.
+func (f *Future) askToEndOnce() {
+	if f.askedToEnd {
 		return
 	}
-	f.asked = true
+	f.askedToEnd = true
 	f.close()
-	f.ask()
+	f.askToEnd()
 }
 
 // Ending reports whether the operation was asked to end and has not ended yet. A coroutine that waits only for it
 // keeps waiting, also in a scope that is over.
-func (f *Future) Ending() bool { return f.asked && !f.settled }
+func (f *Future) Ending() bool { return f.askedToEnd && !f.settled }
 
-// asked reports whether code waits for one future alone and that future was asked to end.
-func asked(sources []Source) bool {
+// awaitsEndOnly reports whether code waits for one future alone and that future was asked to end.
+func awaitsEndOnly(sources []Source) bool {
 	if len(sources) != 1 {
 		return false
 	}
 	f, ok := sources[0].(*Future)
-	return ok && f.asked
+	return ok && f.askedToEnd
 }

@@ -18,8 +18,8 @@ type eventHandler struct {
 }
 
 // HandleEvent registers the handler of the events of a name. It leaves no event. Each event begins a run of body, those
-// that came before in their order. At most maxRuns go on at a time. A name has one handler or a mailbox, else the turn fails. A run with abandon does not
-// hold the end of the execution.
+// that came before in their order. At most maxRuns go on at a time. A name has one handler or a mailbox, else the turn fails. A run with
+// abandon does not hold the end of the execution.
 func (s *Scope) HandleEvent(name string, abandon bool, body func(s *Scope, payload []byte) error) {
 	x := s.x
 	x.sched.enter()
@@ -27,7 +27,7 @@ func (s *Scope) HandleEvent(name string, abandon bool, body func(s *Scope, paylo
 	switch {
 	case x.job.events[name] != nil:
 		x.sched.abort(fmt.Errorf("the events %q have two handlers, the second from %s: register one only", name, callerOutside()))
-	case box != nil && box.asked:
+	case box != nil && box.used:
 		x.sched.abort(fmt.Errorf("%s handles events %q, which the code reads as a mailbox: use the handler or the mailbox of a name, not both",
 			callerOutside(), name))
 	}
@@ -86,7 +86,7 @@ func (x *core) handleEvent(h *eventHandler, began int64, b *history.EventReceive
 // eventHandled logs and counts the error of a run. There is nobody else to tell.
 func (x *core) eventHandled(r *handlerRun, err error) {
 	if err == nil && x.inputTaken() {
-		x.tellLate(r)
+		x.logLate(r)
 	}
 	if err == nil || r.abandon && errors.Is(err, errAbandoned) {
 		return

@@ -360,7 +360,7 @@ func TestHazard53_NothingNewIsAccepted(t *testing.T) {
 	if got := strings.Join(seen, " "); !x.Ended() || got != "1 1" {
 		t.Errorf("ended %v, saw %s", x.Ended(), got)
 	}
-	left := x.Left()
+	left := x.Leftovers()
 	if left == nil || strings.Join(left.Unread, " ") != "stop add more" {
 		t.Errorf("left %+v", left)
 	}

@@ -123,7 +123,7 @@ type Facts struct {
 // Facts returns what the code may know of its execution at this point.
 func (s *Scope) Facts() Facts {
 	x := s.x
-	x.sched.read()
+	x.sched.checkReader()
 	root, as := x.startEvent.Root, s.Info()
 	if x.as != nil {
 		root = x.as.Root

@@ -102,9 +102,9 @@ func (x *core) abandonRuns() {
 	}
 }
 
-// leaveFresh leaves to the next execution what no handler has begun with. The input of that execution was made before, so it
+// carryFreshRuns leaves to the next execution what no handler has begun with. The input of that execution was made before, so it
 // knows nothing of what these handlers would do.
-func (x *core) leaveFresh() {
+func (x *core) carryFreshRuns() {
 	var left []*handlerRun
 	for e := x.job.runs.Front(); e != nil; e = e.Next() {
 		if r := e.Value.(*handlerRun); r.fresh {
@@ -138,8 +138,8 @@ func (x *core) inputTaken() bool {
 	return x.job.taking > 0 || x.closing != nil && x.closing.record.Next != nil
 }
 
-// tellLate logs and counts a run that has ended too late for the next execution.
-func (x *core) tellLate(r *handlerRun) {
+// logLate logs and counts a run that has ended too late for the next execution.
+func (x *core) logLate(r *handlerRun) {
 	if !x.events.replaying.Load() {
 		x.job.late++
 	}

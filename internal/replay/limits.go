@@ -87,7 +87,7 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
-		case b.Told:
+		case b.HasListener:
 			return LevelOfReach
 		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0, len(b.Header) > 0, b.Root.ID != "", b.Began != 0, b.Seed != nil:
 			return LevelOfHandlers

@@ -20,13 +20,13 @@ type LocalCall struct {
 // localCalls are the local activities that code waits for.
 type localCalls struct {
 	open  []*LocalCall // in the order in which code asked
-	asked int64        // so far, which numbers them
+	count int64        // so far, which numbers them
 }
 
 // number gives a call its number.
 func (l *localCalls) number(call *history.ActivityScheduled) {
-	l.asked++
-	call.Local = l.asked
+	l.count++
+	call.Local = l.count
 }
 
 // find returns the open call with a number, nil if there is none.
@@ -66,7 +66,7 @@ func (s *Scope) Local(call *history.ActivityScheduled) *Future {
 // any more.
 func (f *Future) cancellingLocal(local *LocalCall) {
 	if local.Call.Cancellation == history.CancelWait {
-		f.ask = func() { local.Cancelled = true }
+		f.askToEnd = func() { local.Cancelled = true }
 		return
 	}
 	f.abandon = func() { f.x.locals.drop(local) }
@@ -122,6 +122,6 @@ func (x *Execution) queueLocal(b *history.LocalQueued) {
 	}
 	f := local.future
 	x.pending.addActivity(id, f)
-	f.ask, f.abandon = nil, nil
+	f.askToEnd, f.abandon = nil, nil
 	f.cancelling(id, x.events.recorded(&call).(*history.ActivityScheduled).Cancellation)
 }

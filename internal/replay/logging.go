@@ -61,7 +61,7 @@ func (x *Execution) Speculate() { x.log.held.Store(&heldLines{}) }
 // Logger returns a logger that writes only when code runs for the first time: nothing on replay and nothing
 // while code is unwound.
 func (s *Scope) Logger() *slog.Logger {
-	s.x.sched.read()
+	s.x.sched.checkReader()
 	return s.x.logger()
 }
 

@@ -32,10 +32,10 @@ func (x *core) unread() (events []history.Event) {
 }
 
 // Mailbox is the queue of external events of one name, first in, first out. It keeps events
-// that came before code asked for them.
+// that came before code used the mailbox.
 type Mailbox struct {
 	x       *core
-	asked   bool // by code
+	used    bool // by code
 	waiting waitList
 	unread  []history.Event
 }
@@ -47,7 +47,7 @@ func (s *Scope) Mailbox(name string) *Mailbox {
 		s.x.sched.abort(fmt.Errorf("%s reads events %q, which have a handler: use the handler or the mailbox of a name, not both", callerOutside(), name))
 	}
 	m := s.x.mailbox(name)
-	m.asked = true
+	m.used = true
 	return m
 }
 
@@ -71,7 +71,7 @@ func (m *Mailbox) list() *waitList { return &m.waiting }
 
 // Take removes and returns the oldest event; ok is false if there is none.
 func (m *Mailbox) Take() (payload []byte, ok bool) {
-	m.x.letFreshRun(m.x.sched.enter())
+	m.x.yieldToFreshRuns(m.x.sched.enter())
 	if len(m.unread) == 0 {
 		return nil, false
 	}

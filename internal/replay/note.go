@@ -14,7 +14,7 @@ type Note struct {
 // Note tells the Observer of something when the turn is stored. Equal notes of a turn are added up. Those beyond the limit are lost.
 func (s *Scope) Note(n Note) {
 	x := s.x
-	x.sched.look()
+	x.sched.checkCaller()
 	if x.events.replaying.Load() {
 		return
 	}

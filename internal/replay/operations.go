@@ -136,7 +136,7 @@ func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error)
 
 // Now returns the time of the event last applied, microseconds UTC.
 func (s *Scope) Now() int64 {
-	s.x.sched.read()
+	s.x.sched.checkReader()
 	return s.x.now
 }
 

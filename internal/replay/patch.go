@@ -9,7 +9,7 @@ import "github.com/perdure/perdure/internal/history"
 func (s *Scope) Patched(id string) bool {
 	s.x.sched.enter()
 	p := s.x.events.patches.of(id)
-	p.asked = true
+	p.known = true
 	if !p.answered {
 		p.answer = s.x.events.marked(id, p) || s.mark(id, p)
 		p.answered = true
@@ -21,7 +21,7 @@ func (s *Scope) Patched(id string) bool {
 func (s *Scope) DeprecatePatch(id string) {
 	s.x.sched.enter()
 	p := s.x.events.patches.of(id)
-	p.asked = true
+	p.known = true
 	// A marker behind an answer that was false could turn that answer on replay.
 	if !s.x.events.marked(id, p) && !p.answered {
 		s.mark(id, p)

@@ -6,7 +6,7 @@ type patches map[string]*patch
 // patch is what an execution knows of one patch.
 type patch struct {
 	event    int64 // its marker, if that was found, written or passed; 0: none
-	asked    bool  // the code knows the patch
+	known    bool  // the code knows the patch
 	answered bool  // by Patched, for the rest of the execution
 	answer   bool
 }
@@ -28,7 +28,7 @@ func (ps *patches) of(id string) *patch {
 func (ps *patches) unknown() (id string) {
 	last := int64(0)
 	for name, p := range *ps {
-		if p.event > last && !p.asked {
+		if p.event > last && !p.known {
 			id, last = name, p.event
 		}
 	}

@@ -58,7 +58,7 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	if b.New.Key != b.Origin.Key {
 		// Code sees the bytes of its history, so the texts stay as long as they were. Nobody asks for this request ID: the row has that of the fork.
 		started.RequestID += started.Parent.ID
-		started.Parent, started.Root, started.Told = history.Parent{}, history.Root{}, false
+		started.Parent, started.Root, started.HasListener = history.Parent{}, history.Root{}, false
 	}
 	if b.Opening.NewInput {
 		started.Input = b.Opening.Input
@@ -76,14 +76,14 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 		}
 		prefix = prefix[:n]
 	}
-	foreign := int64(len(prefix))
+	others := int64(len(prefix))
 	if b.New.Key == b.Origin.Key {
-		foreign = min(foreign, Foreign(events))
+		others = min(others, LastOfOtherInstance(events))
 	}
 	seed := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("fork"), b.New.Key[:]...), uint64(b.New.Execution)))
 	point := history.Event{ID: int64(len(prefix)) + 1, Body: &history.ForkPoint{
 		Seed: seed[:], Key: b.Origin.Key, ID: b.Origin.ID, Execution: b.Origin.Execution, Event: b.Event,
-		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID, Foreign: foreign, Updates: updates, Seen: seen,
+		Reason: b.Opening.Reason, RequestID: b.Opening.RequestID, OtherInstance: others, Updates: updates, Seen: seen,
 	}}
 	for _, e := range prefix {
 		if e.Body.Kind().IsMessage() { // code that was held stays so
@@ -93,19 +93,21 @@ func (b *Branch) Prefix(events []history.Event) []history.Event {
 	return append(prefix, point)
 }
 
-// Foreign returns the last event of a history that another instance has made: the origin of a fork. The children up to there are not
+// LastOfOtherInstance returns the last event of a history that another instance has made: the origin of a fork. The children up to there are not
 // those of the instance. 0: there is none.
-func Foreign(events []history.Event) int64 {
+func LastOfOtherInstance(events []history.Event) int64 {
 	for _, e := range slices.Backward(events) {
 		if point, ok := e.Body.(*history.ForkPoint); ok {
-			return point.Foreign
+			return point.OtherInstance
 		}
 	}
 	return 0
 }
 
-// Foreign reports whether another instance has made an event of the execution. The instance must leave the child that it started alone.
-func (x *Execution) Foreign(event int64) bool { return x.fork != nil && event <= x.fork.Foreign }
+// OfOtherInstance reports whether another instance has made an event of the execution. The instance must leave the child that it started alone.
+func (x *Execution) OfOtherInstance(event int64) bool {
+	return x.fork != nil && event <= x.fork.OtherInstance
+}
 
 // identify finds the identity that the code sees up to the next ForkPoint of the stored history that names one.
 func (x *core) identify() {
@@ -123,7 +125,7 @@ func (x *core) branch(b *history.ForkPoint) {
 	x.fork = b
 	x.identify()
 	if len(b.Updates) > 0 {
-		x.wantUpdates().known.rememberAll(b.Updates)
+		x.wantUpdates().known.addAll(b.Updates)
 	}
 	if x.random != nil {
 		x.random.reseed(x.seed())
@@ -156,7 +158,7 @@ type Awaited struct {
 func (x *Execution) Awaited() []Awaited {
 	all := make([]Awaited, 0, len(x.pending.futures))
 	for id, f := range x.pending.futures {
-		all = append(all, Awaited{EventID: id, Ending: f.asked})
+		all = append(all, Awaited{EventID: id, Ending: f.askedToEnd})
 	}
 	slices.SortFunc(all, func(a, b Awaited) int { return int(a.EventID - b.EventID) })
 	return all

@@ -99,7 +99,7 @@ func (q *Query) answer(v any) {
 // handle runs the handler of a query.
 func (x *Execution) handle(q *Query, handler QueryHandler) {
 	a, returned := &answering{}, false
-	a.home.settle()
+	a.goroutine.setCurrent()
 	x.sched.answering.Store(a)
 	q.Spoiled = true
 	defer func() {

@@ -77,15 +77,15 @@ func (s *Scope) SendCancel(call *history.CancelSent) *Future {
 // awaited is the reply that a future waits for.
 type awaited struct {
 	message [16]byte
-	doing   string // for errors
+	action  string // for errors
 }
 
 // is reports whether b is that reply.
 func (a *awaited) is(b *history.ReplyReceived) bool { return a != nil && a.message == b.Message }
 
-func (s *Scope) awaitReply(id int64, message [16]byte, doing string) *Future {
+func (s *Scope) awaitReply(id int64, message [16]byte, action string) *Future {
 	f := s.newFuture()
-	f.reply = &awaited{message, doing}
+	f.reply = &awaited{message, action}
 	s.x.pending.futures[id] = f
 	return f
 }
@@ -98,13 +98,13 @@ func (x *Execution) takeReply(b *history.ReplyReceived) {
 		return
 	}
 	if !f.settled {
-		f.err = x.replyError(f.reply.doing, b)
+		f.err = x.replyError(f.reply.action, b)
 		f.settle()
 	}
 }
 
 // replyError returns the error of a reply, nil if the instance was started or has the message.
-func (x *core) replyError(doing string, b *history.ReplyReceived) error {
+func (x *core) replyError(action string, b *history.ReplyReceived) error {
 	var kind error
 	var why string
 	switch b.Outcome {
@@ -123,5 +123,5 @@ func (x *core) replyError(doing string, b *history.ReplyReceived) error {
 	default:
 		kind, why = failure.ErrOutcomeUnknown, "the reply was lost with the end that a reset took back: ask the instance"
 	}
-	return x.env.Errors.New(kind, "%s: %s", doing, why)
+	return x.env.Errors.New(kind, "%s: %s", action, why)
 }

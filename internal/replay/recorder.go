@@ -65,7 +65,7 @@ func (r *recorder) receive(message history.Event) history.Event {
 	message.ID = r.length
 	r.last = len(r.fresh)
 	r.fresh = append(r.fresh, message)
-	r.freshBytes += r.burst.bytes + made(message.Body)
+	r.freshBytes += r.burst.bytes + messageBytes(message.Body)
 	return message
 }
 
@@ -141,10 +141,10 @@ func (r *recorder) peek() history.Body {
 	return nil
 }
 
-// apart fails a live turn that asks for too much if its code ran after several messages. It may get them one by one.
-func (r *recorder) apart() {
+// demandOneByOne fails a live turn that asks for too much if its code ran after several messages. It may get them one by one.
+func (r *recorder) demandOneByOne() {
 	if r.together > 1 && !r.replaying.Load() {
-		r.sched.abort(ErrApart)
+		r.sched.abort(ErrOneByOne)
 	}
 }
 
@@ -153,8 +153,8 @@ func (r *recorder) confirm() {
 	r.fresh, r.last, r.freshBytes, r.burst, r.headers.leftOut = nil, 0, 0, burst{}, 0
 }
 
-// crowded reports whether a turn with the events that are not confirmed should take no further message.
-func (r *recorder) crowded() bool {
+// turnFull reports whether a turn with the events that are not confirmed should take no further message.
+func (r *recorder) turnFull() bool {
 	return len(r.fresh) >= maxTurn || r.freshBytes+r.burst.bytes >= maxTurnBytes
 }
 
@@ -175,23 +175,23 @@ func (b *burst) reset() { *b = burst{events: 1} }
 
 func (b *burst) add(body history.Body) {
 	b.events++
-	b.bytes += weight(body)
+	b.bytes += commandBytes(body)
 }
 
 // full reports whether a command with a payload of size bytes would be too much.
 func (b *burst) full(size int) bool { return b.events >= maxBurst || b.bytes+2*size > maxBurstBytes }
 
-// made returns the bytes that a message adds to a commit. Most messages are stored before.
-func made(message history.Body) int {
+// messageBytes returns the bytes that a message adds to a commit. Most messages are stored before.
+func messageBytes(message history.Body) int {
 	if b, ok := message.(*history.LocalEnded); ok {
 		return len(b.Output)
 	}
 	return 0
 }
 
-// weight returns roughly the bytes that the payload of a command adds to a commit. The payload of an activity or child
+// commandBytes returns roughly the bytes that the payload of a command adds to a commit. The payload of an activity or child
 // is stored in the history and sent.
-func weight(body history.Body) int {
+func commandBytes(body history.Body) int {
 	switch b := body.(type) {
 	case *history.ActivityScheduled:
 		return 2 * len(b.Input)

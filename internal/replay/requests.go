@@ -19,8 +19,8 @@ func (r *requestIDs) repeats(id string) bool {
 	return seen && id != ""
 }
 
-// remember keeps an ID, and forgets the oldest beyond maxSeen.
-func (r *requestIDs) remember(id string) {
+// add keeps an ID, and forgets the oldest beyond maxSeen.
+func (r *requestIDs) add(id string) {
 	if id == "" {
 		return
 	}

@@ -26,7 +26,7 @@ type scheduler struct {
 	closed    atomic.Bool               // calls from code end their goroutines
 	unwound   atomic.Bool
 	progress  atomic.Int64 // see Execution.Progress
-	violation atomic.Pointer[ForeignCallError]
+	violation atomic.Pointer[WrongGoroutineError]
 	answering atomic.Pointer[answering] // the query whose handler runs; nil: none
 
 	callers map[*coroutine][]uintptr // see NoteCallers; nil: not kept
@@ -124,7 +124,7 @@ func (s *scheduler) abort(err error) {
 
 // enter begins every call from code that leaves a trace. It returns the running coroutine.
 func (s *scheduler) enter() *coroutine {
-	co := s.look()
+	co := s.checkCaller()
 	if s.inEffect {
 		s.abort(fmt.Errorf("the function of a side effect uses the engine at %s: it is not run on replay, so call the engine outside of it",
 			callerOutside()))
@@ -147,9 +147,9 @@ func (s *scheduler) within(fn func()) {
 	s.current.Store(nil)
 }
 
-// look begins every call from code that leaves no trace. It returns the running coroutine. A call from a closed execution
-// or a foreign goroutine never returns. It must not touch the state, and a panic there could kill the process.
-func (s *scheduler) look() *coroutine {
+// checkCaller begins every call from code that leaves no trace. It returns the running coroutine. A call from a closed execution
+// or another goroutine never returns. It must not touch the state, and a panic there could kill the process.
+func (s *scheduler) checkCaller() *coroutine {
 	if s.closed.Load() {
 		runtime.Goexit()
 	}
@@ -158,7 +158,7 @@ func (s *scheduler) look() *coroutine {
 		s.refuse()
 		s.violate("while no code of it was running")
 	}
-	if !co.home.here() {
+	if !co.goroutine.isCurrent() {
 		s.refuse()
 		s.violate("while other code was running")
 	}
@@ -166,16 +166,16 @@ func (s *scheduler) look() *coroutine {
 	return co
 }
 
-// read begins every call that a handler of a query may make, too. It touches no state.
-func (s *scheduler) read() {
-	if a := s.answering.Load(); a != nil && a.home.here() && !s.closed.Load() {
+// checkReader begins every call that a handler of a query may make, too. It touches no state.
+func (s *scheduler) checkReader() {
+	if a := s.answering.Load(); a != nil && a.goroutine.isCurrent() && !s.closed.Load() {
 		return
 	}
-	s.look()
+	s.checkCaller()
 }
 
 func (s *scheduler) violate(when string) {
-	s.violation.CompareAndSwap(nil, &ForeignCallError{When: when, Source: callerOutside()})
+	s.violation.CompareAndSwap(nil, &WrongGoroutineError{When: when, Source: callerOutside()})
 	runtime.Goexit()
 }
 
@@ -231,7 +231,7 @@ func (s *scheduler) parked() bool {
 func (s *scheduler) goroutine() uint64 {
 	for _, co := range []*coroutine{s.current.Load(), s.unwinding.Load()} {
 		if co != nil {
-			return co.home.id.Load()
+			return co.goroutine.id.Load()
 		}
 	}
 	return 0
@@ -243,33 +243,33 @@ func (s *scheduler) stack() string {
 	if co == nil {
 		return ""
 	}
-	id := co.home.id.Load()
+	id := co.goroutine.id.Load()
 	return goroutine.Stacks(id)[id]
 }
 
 // coroutine is one thread of an execution's code. Between resumes it is parked in the switch of iter.Pull, which costs
 // about 100 ns and needs no running goroutine.
 type coroutine struct {
-	sched   *scheduler
-	next    func() (struct{}, bool)
-	discard func()
-	yield   func(struct{}) bool
-	home    home
-	started bool
-	done    bool
-	queued  bool        // in the ready queue
-	over    bool        // its main function has returned, so it never continues
-	run     *handlerRun // nil: of the main function
-	waits   []*wait
-	deaf    bool // it waits for futures only
-	index   int  // in scheduler.coroutines
+	sched       *scheduler
+	next        func() (struct{}, bool)
+	discard     func()
+	yield       func(struct{}) bool
+	goroutine   ownGoroutine
+	started     bool
+	done        bool
+	queued      bool        // in the ready queue
+	over        bool        // its main function has returned, so it never continues
+	run         *handlerRun // nil: of the main function
+	waits       []*wait
+	futuresOnly bool // it waits for futures only
+	index       int  // in scheduler.coroutines
 }
 
 func newCoroutine(s *scheduler, body func()) *coroutine {
 	co := &coroutine{sched: s}
 	co.next, co.discard = iter.Pull(func(yield func(struct{}) bool) {
 		co.started, co.yield = true, yield
-		co.home.settle()
+		co.goroutine.setCurrent()
 		s.progress.Add(1)
 		returned := false
 		defer func() { co.finish(returned, recover()) }()
@@ -338,11 +338,11 @@ func (co *coroutine) unwind() {
 	co.next()
 }
 
-// home is the goroutine of a coroutine, by its number.
-type home struct{ id atomic.Uint64 }
+// ownGoroutine is the goroutine of a coroutine, by its number.
+type ownGoroutine struct{ id atomic.Uint64 }
 
-// settle makes the calling goroutine the home.
-func (h *home) settle() { h.id.Store(goroutine.ID()) }
+// setCurrent makes the calling goroutine the own one.
+func (h *ownGoroutine) setCurrent() { h.id.Store(goroutine.ID()) }
 
-// here reports whether the caller is at home. It is cheap enough for every call from code.
-func (h *home) here() bool { return goroutine.ID() == h.id.Load() }
+// isCurrent reports whether the caller runs on it. That is cheap enough for every call from code.
+func (h *ownGoroutine) isCurrent() bool { return goroutine.ID() == h.id.Load() }

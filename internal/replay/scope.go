@@ -7,7 +7,7 @@ func (s *Scope) Env() *Env { return s.x.env }
 
 // Info returns what identifies the execution. Before a ForkPoint it may be what identified the origin.
 func (s *Scope) Info() Info {
-	s.x.sched.read()
+	s.x.sched.checkReader()
 	info := s.x.info
 	if as := s.x.as; as != nil {
 		info.ID, info.Key, info.Execution, info.Parent = as.ID, as.Key, as.Execution, as.Parent
@@ -20,13 +20,13 @@ func (s *Scope) Input() []byte { return s.x.startEvent.Input }
 
 // Err is nil until the scope is over, then the reason.
 func (s *Scope) Err() error {
-	s.x.sched.read()
+	s.x.sched.checkReader()
 	return s.over()
 }
 
 // Replaying reports whether the code runs on stored events.
 func (s *Scope) Replaying() bool {
-	s.x.sched.look()
+	s.x.sched.checkCaller()
 	return s.x.events.replaying.Load()
 }
 
@@ -42,7 +42,7 @@ func (s *Scope) WithCancel() (child *Scope, cancel func()) {
 
 // Detached makes a scope that no cancellation reaches, for cleaning up.
 func (s *Scope) Detached() *Scope {
-	s.x.sched.look()
+	s.x.sched.checkCaller()
 	return &Scope{x: s.x, run: s.run, detached: true}
 }
 
@@ -70,7 +70,7 @@ func (s *Scope) cancel(reason error) {
 // If several messages came while it blocked, the first one counts, as if the code had run after each.
 func (s *Scope) Wait(sources ...Source) (int, error) {
 	co := s.x.sched.enter()
-	s.x.letFreshRun(co)
+	s.x.yieldToFreshRuns(co)
 	for blocked := false; ; blocked = true {
 		first, since := -1, int64(0)
 		for i, src := range sources {
@@ -78,16 +78,16 @@ func (s *Scope) Wait(sources ...Source) (int, error) {
 				first, since = i, src.since()
 			}
 		}
-		if err := s.over(); err != nil && (s.err == nil || !asked(sources)) && (first < 0 || blocked && s.err != nil && s.at < since) {
+		if err := s.over(); err != nil && (s.err == nil || !awaitsEndOnly(sources)) && (first < 0 || blocked && s.err != nil && s.at < since) {
 			return -1, err
 		}
 		if first >= 0 {
 			return first, nil
 		}
-		co.deaf = len(sources) > 0
+		co.futuresOnly = len(sources) > 0
 		for _, src := range sources {
 			if _, ok := src.(*Future); !ok {
-				co.deaf = false
+				co.futuresOnly = false
 			}
 			co.waits = append(co.waits, src.list().add(co))
 		}

@@ -19,8 +19,8 @@ const (
 	maxValueBytes  = 64 << 10
 	maxValues      = 100
 	maxAttributes  = 100
-	// maxStrange bounds the calls in reaction to one message that add or delete a key-value. Each of them may be a row.
-	maxStrange = provider.MaxCommitRows / 4
+	// maxRowChanges bounds the calls in reaction to one message that add or delete a key-value. Each of them may be a row.
+	maxRowChanges = provider.MaxCommitRows / 4
 	// stateRoom is what a commit needs at most besides key-values and what the recorder counts: the outcome as an event, a
 	// result and a message to the parent, the last message, the status and the attributes. They need 8.2 MiB. Headers of
 	// messages, and what translation adds to tasks, children and requests, need less than 2.8 MiB.
@@ -29,8 +29,8 @@ const (
 	smallValue = 1 << 10
 	// maxEnded bounds the sessions that a turn ends.
 	maxEnded = provider.MaxBatch
-	// maxToldRefusals bounds the log lines of one turn about what could not be stored.
-	maxToldRefusals = 10
+	// maxLoggedRefusals bounds the log lines of one turn about what could not be stored.
+	maxLoggedRefusals = 10
 )
 
 // reserved begins the names of the engine's own key-values and attributes.
@@ -40,13 +40,13 @@ const reserved = "perdure."
 // must not depend on what is stored. A replay stores nothing. It does not know what is stored either: a release before
 // may have set something else, or nothing, and a value may be a marker because the commit had no room.
 type state struct {
-	stored  columns         // no deleted key-values; includes what a replay set
-	unsure  map[string]bool // of stored: set by a replay, so the next live call writes it even if it is equal
-	fresh   columns         // set since the last confirmed commit, and different from stored
-	keys    int             // key-values that exist, fresh ones included
-	strange int             // calls that added or deleted a key-value in reaction to the last message
-	ended   []string        // sessions that code has ended since the last confirmed commit
-	refused map[string]string
+	stored     columns         // no deleted key-values; includes what a replay set
+	replayed   map[string]bool // of stored: set by a replay, so the next live call writes it even if it is equal
+	fresh      columns         // set since the last confirmed commit, and different from stored
+	keys       int             // key-values that exist, fresh ones included
+	rowChanges int             // calls that added or deleted a key-value in reaction to the last message
+	ended      []string        // sessions that code has ended since the last confirmed commit
+	refused    map[string]string
 }
 
 // Columns that code can set, with the key or the name after them.
@@ -67,8 +67,8 @@ func (s *Scope) SetStatus(data []byte, err error) {
 	switch {
 	case replaying:
 		st.stored.status = data
-		st.unsure = with(st.unsure, columnStatus, true)
-	case st.stored.status != nil && !st.unsure[columnStatus] && bytes.Equal(data, st.stored.status):
+		st.replayed = with(st.replayed, columnStatus, true)
+	case st.stored.status != nil && !st.replayed[columnStatus] && bytes.Equal(data, st.stored.status):
 		st.fresh.status = nil
 		st.note(what, "")
 	default:
@@ -92,11 +92,11 @@ func (s *Scope) SetValue(key string, data []byte, err error) {
 	switch {
 	case replaying && data == nil:
 		delete(st.stored.values, key)
-		delete(st.unsure, columnValue+key)
+		delete(st.replayed, columnValue+key)
 	case replaying:
 		st.stored.values = with(st.stored.values, key, data)
-		st.unsure = with(st.unsure, columnValue+key, true)
-	case known && data != nil && !st.unsure[columnValue+key] && bytes.Equal(data, before):
+		st.replayed = with(st.replayed, columnValue+key, true)
+	case known && data != nil && !st.replayed[columnValue+key] && bytes.Equal(data, before):
 		delete(st.fresh.values, key)
 		st.note(what, "")
 	default:
@@ -117,8 +117,8 @@ func (st *state) admitValue(key string, data []byte) (bad string) {
 	if old != nil && data != nil {
 		return ""
 	}
-	if st.strange++; st.strange > maxStrange {
-		return fmt.Sprintf("more than %d keys set or deleted without waiting", maxStrange)
+	if st.rowChanges++; st.rowChanges > maxRowChanges {
+		return fmt.Sprintf("more than %d keys set or deleted without waiting", maxRowChanges)
 	}
 	switch {
 	case old != nil:
@@ -150,8 +150,8 @@ func (s *Scope) SetAttribute(a provider.Attribute, err error) {
 	switch {
 	case replaying:
 		st.stored.attributes = with(st.stored.attributes, a.Name, a)
-		st.unsure = with(st.unsure, columnAttribute+a.Name, true)
-	case known && before == a && !st.unsure[columnAttribute+a.Name]:
+		st.replayed = with(st.replayed, columnAttribute+a.Name, true)
+	case known && before == a && !st.replayed[columnAttribute+a.Name]:
 		delete(st.fresh.attributes, a.Name)
 		st.note(what, "")
 	default:
@@ -211,7 +211,7 @@ func (st *state) note(what, why string) {
 	switch {
 	case why == "":
 		delete(st.refused, what)
-	case len(st.refused) < maxStrange:
+	case len(st.refused) < maxRowChanges:
 		st.refused = with(st.refused, what, why)
 	}
 }
@@ -282,30 +282,30 @@ func (st *state) confirm() (refused map[string]string) {
 
 // settle notes that what a commit has stored is known.
 func (st *state) settle() {
-	if len(st.unsure) == 0 {
+	if len(st.replayed) == 0 {
 		return
 	}
 	if st.fresh.status != nil {
-		delete(st.unsure, columnStatus)
+		delete(st.replayed, columnStatus)
 	}
 	for key := range st.fresh.values {
-		delete(st.unsure, columnValue+key)
+		delete(st.replayed, columnValue+key)
 	}
 	for name := range st.fresh.attributes {
-		delete(st.unsure, columnAttribute+name)
+		delete(st.replayed, columnAttribute+name)
 	}
 }
 
 // begin begins what one message leads to.
 func (st *state) begin() {
 	if st != nil {
-		st.strange = 0
+		st.rowChanges = 0
 	}
 }
 
-// crowded reports whether the turn should take no further message.
-func (st *state) crowded() bool {
-	return st != nil && (len(st.fresh.values) >= maxStrange || len(st.refused) >= maxStrange)
+// turnFull reports whether the turn should take no further message.
+func (st *state) turnFull() bool {
+	return st != nil && (len(st.fresh.values) >= maxRowChanges || len(st.refused) >= maxRowChanges)
 }
 
 func (st *state) size() int {
@@ -326,10 +326,10 @@ func (x *Execution) State() State {
 	return *all.list()
 }
 
-// tellRefused logs what could not be stored.
-func (x *core) tellRefused(refused map[string]string) {
+// logRefused logs what could not be stored.
+func (x *core) logRefused(refused map[string]string) {
 	for i, what := range slices.Sorted(maps.Keys(refused)) {
-		if i == maxToldRefusals {
+		if i == maxLoggedRefusals {
 			write(func() { x.logger().Warn("more state could not be stored", "count", len(refused)-i) })
 			return
 		}

@@ -280,11 +280,11 @@ func TestStateBoundsItsRows(t *testing.T) {
 		}
 	}, func(*replay.Scope) {})
 	x := live(t, code)
-	if n := len(x.Turn().State.Values); n > provider.MaxCommitRows/2 || !x.Crowded() {
-		t.Errorf("%d rows, crowded %v", n, x.Crowded())
+	if n := len(x.Turn().State.Values); n > provider.MaxCommitRows/2 || !x.TurnFull() {
+		t.Errorf("%d rows, crowded %v", n, x.TurnFull())
 	}
 	x.Confirm()
-	if x.Crowded() {
+	if x.TurnFull() {
 		t.Error("crowded after the turn was stored")
 	}
 }

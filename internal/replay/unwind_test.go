@@ -182,7 +182,7 @@ func TestForeignCalls(t *testing.T) {
 		return nil
 	})
 	lose(func() { _, _ = x.Deliver(started()) })
-	foreign, ok := errors.AsType[*replay.ForeignCallError](x.Fault())
+	foreign, ok := errors.AsType[*replay.WrongGoroutineError](x.Fault())
 	if !ok || !strings.Contains(foreign.Source, "unwind_test.go:") || !strings.Contains(foreign.When, "other code") {
 		t.Errorf("fault %v", x.Fault())
 	}

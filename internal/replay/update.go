@@ -162,7 +162,7 @@ func panicFailure(text string) *history.Failure { return &history.Failure{Messag
 // else decide will.
 func (x *Execution) receiveUpdate(e history.Event, b *history.UpdateReceived) {
 	us := x.wantUpdates()
-	us.known.remember(history.UpdateHash(b.ID))
+	us.known.add(history.UpdateHash(b.ID))
 	u := &openUpdate{received: e.ID, body: b, at: e.At}
 	us.open = with(us.open, b.ID, u)
 	us.openBytes += int(history.Size(b))
@@ -357,12 +357,12 @@ func (x *core) updateEnded(r *handlerRun, u *openUpdate, err error) {
 		want.Outcome, want.Output = history.UpdateFailed, nil
 		want.Failure = new(x.env.Errors.Encode(x.root.tooLarge(len(u.output), "output of update "+u.body.Name)))
 	case x.events.burst.bytes+2*len(u.output) > maxBurstBytes:
-		x.events.apart()
+		x.events.demandOneByOne()
 		want.Outcome, want.Output = history.UpdateFailed, nil
 		want.Failure = x.refusal("output of update %s: the turn stores too much else", u.body.Name)
 	}
 	if f := want.Failure; f != nil && x.events.burst.bytes+2*failureBytes(f) > maxBurstBytes {
-		x.events.apart()
+		x.events.demandOneByOne()
 		want.Failure = x.refusal("error of update %s: the turn stores too much else", u.body.Name)
 	}
 	if want.Outcome == history.UpdateDone && x.inputTaken() {
@@ -374,7 +374,7 @@ func (x *core) updateEnded(r *handlerRun, u *openUpdate, err error) {
 	}
 	got := x.events.recorded(want).(*history.UpdateCompleted)
 	if got.Outcome == history.UpdateNotCarried {
-		x.tellLate(r)
+		x.logLate(r)
 	}
 	x.updates.end(u, x.now, got.Outcome, got.Output, got.Failure)
 }

@@ -102,8 +102,8 @@ func (us *updates) forget() {
 	}
 }
 
-// crowded reports whether the turn should take no further message.
-func (us *updates) crowded() bool {
+// turnFull reports whether the turn should take no further message.
+func (us *updates) turnFull() bool {
 	return us != nil && (len(us.changes)+len(us.repeats) >= maxUpdateChanges || us.fresh >= maxTurnBytes)
 }
 
@@ -167,8 +167,8 @@ func (k *updateIDs) has(id string) bool {
 	return seen
 }
 
-// remember keeps an ID, and forgets the oldest beyond maxKnownUpdates.
-func (k *updateIDs) remember(hash [hashBytes]byte) {
+// add keeps an ID, and forgets the oldest beyond maxKnownUpdates.
+func (k *updateIDs) add(hash [hashBytes]byte) {
 	if k.seen == nil {
 		k.seen = make(map[[hashBytes]byte]struct{})
 	}
@@ -183,11 +183,11 @@ func (k *updateIDs) remember(hash [hashBytes]byte) {
 	}
 }
 
-// rememberAll keeps the IDs that a start event has taken along.
-func (k *updateIDs) rememberAll(hashes []byte) {
+// addAll keeps the IDs that a start event has taken along.
+func (k *updateIDs) addAll(hashes []byte) {
 	for hash := range slices.Chunk(hashes, hashBytes) {
 		if len(hash) == hashBytes {
-			k.remember([hashBytes]byte(hash))
+			k.add([hashBytes]byte(hash))
 		}
 	}
 }

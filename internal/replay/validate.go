@@ -39,7 +39,7 @@ func (x *core) check(h *updateHandler, b *history.UpdateReceived) (why *history.
 					stack = debug.Stack()
 				}
 			}()
-			a.home.settle()
+			a.goroutine.setCurrent()
 			if err := h.Check(b.Input); err != nil {
 				why = new(x.env.Errors.Encode(err))
 			}

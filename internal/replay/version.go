@@ -5,7 +5,7 @@ import "github.com/perdure/perdure/internal/history"
 // nextVersion returns the version of the execution that continues this one. An execution that was given nothing keeps its
 // version, so that two changes never follow one another without a message in between.
 func (x *Execution) nextVersion(keep bool) string {
-	if keep || x.env.Newest == nil || x.info.Execution > 1 && !x.heard {
+	if keep || x.env.Newest == nil || x.info.Execution > 1 && !x.gotMessage {
 		return x.info.Runs
 	}
 	return x.env.Newest(x.info.Name, x.info.Runs)
@@ -18,8 +18,8 @@ func (x *Execution) noteNewer() bool {
 		x.env.Newest(x.info.Name, x.info.Runs) != x.info.Runs && x.env.MayNote()
 }
 
-// hear notes what a message that is applied says besides its body.
-func (x *Execution) hear(e *history.Event) {
+// noteMessage notes what a message that is applied says besides its body.
+func (x *Execution) noteMessage(e *history.Event) {
 	x.info.Newer = x.info.Newer || e.Newer
-	x.heard = x.heard || x.opened && e.Body.Kind() != history.KindExecutionOpened
+	x.gotMessage = x.gotMessage || x.opened && e.Body.Kind() != history.KindExecutionOpened
 }

@@ -31,13 +31,13 @@ type Change struct {
 	Principal *Principal `json:"principal,omitempty"` // who changes the action; nil: the service itself
 }
 
-// Look is the input of the activity that looks at the times and at the runs.
-type Look struct {
+// CheckRequest is the input of the activity that checks the times and the runs.
+type CheckRequest struct {
 	ID        string     `json:"id"`
 	Spec      Spec       `json:"spec"`
 	Action    Action     `json:"action"` // without the input
 	Principal *Principal `json:"principal,omitempty"`
-	After     time.Time  `json:"after"`              // zero at first: the look begins at the creation
+	After     time.Time  `json:"after"`              // zero at first: the check begins at the creation
 	Key       string     `json:"key,omitempty"`      // of the schedule, while After is zero
 	Jittered  *Progress  `json:"jittered,omitempty"` // see State
 	Now       time.Time  `json:"now"`
@@ -46,9 +46,9 @@ type Look struct {
 	Backfill  *Backfill  `json:"backfill,omitempty"`
 }
 
-// Seen is its output.
-type Seen struct {
-	Created  time.Time         `json:"created,omitzero"` // when the schedule was stored, if Look.Key asks for it
+// CheckResult is its output.
+type CheckResult struct {
+	Created  time.Time         `json:"created,omitzero"` // when the schedule was stored, if CheckRequest.Key asks for it
 	Plan     Plan              `json:"plan"`
 	Upcoming []Due             `json:"upcoming,omitempty"`
 	Runs     map[string]string `json:"runs,omitempty"` // by key: a status, "" if it is gone

@@ -71,7 +71,7 @@ type Counts struct {
 	InARow   int              `json:"failedInARow"`
 	Skipped  map[string]int64 `json:"skipped,omitempty"`  // by reason
 	OfLimit  int              `json:"ofLimit,omitempty"`  // starts that count towards the limit
-	Problems int64            `json:"problems,omitempty"` // looks that failed
+	Problems int64            `json:"problems,omitempty"` // checks that failed
 }
 
 // Pending is a start that waits for the end of the run before.
@@ -133,8 +133,8 @@ type View struct {
 	Looked   time.Time `json:"looked,omitzero"`   // when it last looked at its times
 }
 
-// As reports whether the schedule is as a change that names an action wants it.
-func (s *State) As(c *Change) bool {
+// Matches reports whether the schedule is as a change that names an action wants it.
+func (s *State) Matches(c *Change) bool {
 	if c.Action == nil || s.Action.Orchestration != c.Action.Orchestration || s.Action.Version != c.Action.Version || s.Action.Newest != c.Action.Newest ||
 		Sum(s.Action.Input) != Sum(c.Action.Input) {
 		return false

@@ -31,19 +31,19 @@ type Code struct {
 // New returns the code. Its activities use the client, which has all rights.
 func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
-	beat := beatOf(c)
-	act(code, bulkform.Step, bulk.Activities{Client: c, Beat: beat}.Step)
-	act(code, retentionform.Step, retention.Activities{Client: c, Beat: beat}.Step)
+	heartbeat := heartbeatOf(c)
+	act(code, bulkform.Step, bulk.Activities{Client: c, Heartbeat: heartbeat}.Step)
+	act(code, retentionform.Step, retention.Activities{Client: c, Heartbeat: heartbeat}.Step)
 	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, retention.V1())); err != nil {
 		return nil, err
 	}
 	s := schedule.Activities{Client: c, Newest: "1"}
-	act(code, schedule.Look, s.Look)
+	act(code, schedule.CheckName, s.Check)
 	return code, orchestrate(code, schedule.V1())
 }
 
-// beatOf returns the function by which an activity reports its progress. Progress that is not stored at once is stored from time to time.
-func beatOf(c *client.Client) func(ctx context.Context, done []byte, store bool) error {
+// heartbeatOf returns the function by which an activity reports its progress. Progress that is not stored at once is stored from time to time.
+func heartbeatOf(c *client.Client) func(ctx context.Context, done []byte, store bool) error {
 	return func(ctx context.Context, done []byte, store bool) error {
 		if store {
 			return client.HeartbeatActivity(ctx, c, activity.Token(ctx), json.RawMessage(done))

@@ -17,7 +17,7 @@ var ErrOlder = errors.New("a node of an older release may be at work")
 // lease owner that is not, may run a lower level only.
 func Finish(ctx context.Context, store *provider.Full, level int64, force bool) (before int64, changed bool, err error) {
 	for {
-		s, err := Look(ctx, store)
+		s, err := ReadStatus(ctx, store)
 		if err != nil {
 			return 0, false, err
 		}
@@ -44,8 +44,8 @@ func (s *Status) older(level int64) (found []string) {
 	for _, owner := range s.Unknown {
 		found = append(found, fmt.Sprintf("%q holds a lease and is not listed", owner))
 	}
-	if s.Unlooked != "" {
-		found = append(found, s.Unlooked)
+	if s.Unchecked != "" {
+		found = append(found, s.Unchecked)
 	}
 	return found
 }

@@ -67,8 +67,8 @@ func TestLookCountsByLevel(t *testing.T) {
 		}
 		begin(t, store)
 		stop := join(t, store, "node", 7)
-		s, err := upgrade.Look(t.Context(), full(store))
-		if err != nil || s.Recorded || s.Allowed != upgrade.Unrecorded || len(s.Nodes) != 1 || len(s.Unknown) != 0 || s.Unlooked != "" || s.Cut {
+		s, err := upgrade.ReadStatus(t.Context(), full(store))
+		if err != nil || s.Recorded || s.Allowed != upgrade.Unrecorded || len(s.Nodes) != 1 || len(s.Unknown) != 0 || s.Unchecked != "" || s.Cut {
 			t.Errorf("%+v, %v", s, err)
 		}
 		for level, want := range map[int64]int64{3: 4, 4: 2, 7: 1, 9: 0} {

@@ -193,13 +193,13 @@ func (m *Membership) Run(ctx context.Context) {
 	}
 	renew := time.NewTimer(next)
 	defer renew.Stop()
-	look := time.NewTicker(reread)
-	defer look.Stop()
+	levelTick := time.NewTicker(reread)
+	defer levelTick.Stop()
 	for !m.without() {
-		ticks := look.C
+		ticks := levelTick.C
 		if m.level.settled() {
 			ticks = nil
-			look.Stop()
+			levelTick.Stop()
 		}
 		select {
 		case <-ctx.Done():

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Bounds of what Look reads.
+// Bounds of what ReadStatus reads.
 const (
 	maxListPages  = 10    // of running instances
 	maxLeasePages = 1_000 // of each kind of row with leases
@@ -25,14 +25,14 @@ type Count struct {
 
 // Status is the state of an upgrade of a store.
 type Status struct {
-	Allowed  int64 // that new executions may use
-	Recorded bool  // the store has a record of it
-	Nodes    []Node
-	Unknown  []string // lease owners without a record, at most 100: nodes of a release that writes none, or killed ones
-	Unlooked string   // why there may be more lease owners; "": all were looked at
-	Running  []Count  // by level, the lowest first
-	Cut      bool     // there are more running instances than were counted
-	version  int64    // of the record
+	Allowed   int64 // that new executions may use
+	Recorded  bool  // the store has a record of it
+	Nodes     []Node
+	Unknown   []string // lease owners without a record, at most 100: nodes of a release that writes none, or killed ones
+	Unchecked string   // why there may be more lease owners; "": all were looked at
+	Running   []Count  // by level, the lowest first
+	Cut       bool     // there are more running instances than were counted
+	version   int64    // of the record
 }
 
 // Above returns how many of the counted instances a node of a level cannot run.
@@ -45,8 +45,8 @@ func (s *Status) Above(level int64) (n int64) {
 	return n
 }
 
-// Look reads the state of an upgrade. A store without records returns an error that wraps errors.ErrUnsupported.
-func Look(ctx context.Context, store *provider.Full) (s Status, err error) {
+// ReadStatus reads the state of an upgrade. A store without records returns an error that wraps errors.ErrUnsupported.
+func ReadStatus(ctx context.Context, store *provider.Full) (s Status, err error) {
 	switch r, err := find(ctx, store); {
 	case err == nil:
 		s.Allowed, s.Recorded, s.version = r.Level, true, r.version
@@ -94,7 +94,7 @@ func (s *Status) count(ctx context.Context, store provider.Lister) error {
 func (s *Status) owners(ctx context.Context, store provider.Provider) error {
 	inspector, ok := provider.As[provider.Inspector](store)
 	if !ok {
-		s.Unlooked = "the store does not show its leases"
+		s.Unchecked = "the store does not show its leases"
 		return nil
 	}
 	unknown := map[string]bool{}
@@ -105,7 +105,7 @@ func (s *Status) owners(ctx context.Context, store provider.Provider) error {
 	}
 	s.Unknown = slices.Sorted(maps.Keys(unknown))
 	if len(s.Unknown) > maxUnknown {
-		s.Unknown, s.Unlooked = s.Unknown[:maxUnknown], fmt.Sprintf("%d more are not named", len(s.Unknown)-maxUnknown)
+		s.Unknown, s.Unchecked = s.Unknown[:maxUnknown], fmt.Sprintf("%d more are not named", len(s.Unknown)-maxUnknown)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (s *Status) ownersOf(ctx context.Context, store provider.Inspector, kind pr
 			return nil
 		}
 	}
-	s.Unlooked = "the store has more tasks than were looked at"
+	s.Unchecked = "the store has more tasks than were looked at"
 	return nil
 }
 

@@ -13,8 +13,8 @@ const Patience = 10 * time.Second
 // Alarm says once that activities wait for something that does not come by itself: for a node that serves them, or for a place of their session.
 // It says so again only after they were served in between. The zero value is ready for use. It is for one goroutine.
 type Alarm struct {
-	said map[subject]bool
-	full map[subject]bool // at the last look, sessions waited for a place
+	warned map[subject]bool
+	full   map[subject]bool // at the last check, sessions waited for a place
 }
 
 // subject is what an Alarm tells of.
@@ -23,10 +23,10 @@ type subject struct {
 	reason      Reason
 }
 
-// Look compares what waits with the facts of the same moment.
-func (a *Alarm) Look(f *Facts, tasks []provider.WaitingTasks, logger *slog.Logger) {
-	if a.said == nil {
-		a.said = make(map[subject]bool)
+// Check compares what waits with the facts of the same moment.
+func (a *Alarm) Check(f *Facts, tasks []provider.WaitingTasks, logger *slog.Logger) {
+	if a.warned == nil {
+		a.warned = make(map[subject]bool)
 	}
 	full := make(map[subject]bool)
 	for i := range tasks {
@@ -47,23 +47,23 @@ func (a *Alarm) Look(f *Facts, tasks []provider.WaitingTasks, logger *slog.Logge
 			continue
 		}
 		full[of] = true
-		if a.full[of] { // at two looks in a row
+		if a.full[of] { // at two checks in a row
 			a.warn(of, "activities wait for a place of their session", why, w, w.InSession, f.Now, logger)
 		}
 	}
 	a.full = full
-	for of := range a.said {
+	for of := range a.warned {
 		if of.reason == NoNode && f.Served(of.queue, of.name) || of.reason == Session && !full[of] {
-			delete(a.said, of)
+			delete(a.warned, of)
 		}
 	}
 }
 
 // warn logs what was not said yet.
 func (a *Alarm) warn(of subject, message string, why Why, w *provider.WaitingTasks, count int64, now provider.Time, logger *slog.Logger) {
-	if a.said[of] {
+	if a.warned[of] {
 		return
 	}
-	a.said[of] = true
+	a.warned[of] = true
 	logger.Warn(message, "queue", w.Queue, "activity", w.Name, "waiting", count, "oldest", now.Sub(w.Oldest).Round(time.Second), "why", why.Text)
 }

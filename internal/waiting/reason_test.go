@@ -119,7 +119,7 @@ func TestAlarm(t *testing.T) {
 		for i := range f.Nodes {
 			f.Nodes[i].Renewed = at
 		}
-		alarm.Look(&f, tasks, logger)
+		alarm.Check(&f, tasks, logger)
 		return strings.Count(log.String(), "level=WARN")
 	}
 	waits := func(of Task, since time.Duration) provider.WaitingTasks {

@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// patience bounds one look.
+// patience bounds one check.
 const patience = 5 * time.Second
 
 // Watch looks at what waits, for the log of a node, until ctx is done. Of the nodes of one release only one looks at the work: the first by owner.
-// A store that lists no nodes, or measures nothing, is not watched. The node looks again after a fault.
+// A store that lists no nodes, or measures nothing, is not watched. The node checks again after a fault.
 func Watch(ctx context.Context, store *provider.Full, owner string, logger *slog.Logger) {
 	tick := time.NewTicker(Patience)
 	defer tick.Stop()
@@ -24,15 +24,15 @@ func Watch(ctx context.Context, store *provider.Full, owner string, logger *slog
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := look(ctx, store, owner, &alarm, logger); errors.Is(err, errors.ErrUnsupported) {
+			if err := checkOnce(ctx, store, owner, &alarm, logger); errors.Is(err, errors.ErrUnsupported) {
 				return
 			}
 		}
 	}
 }
 
-// look looks once, if this node is the one that does.
-func look(ctx context.Context, store *provider.Full, owner string, alarm *Alarm, logger *slog.Logger) error {
+// checkOnce checks once, if this node is the one that does.
+func checkOnce(ctx context.Context, store *provider.Full, owner string, alarm *Alarm, logger *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var f Facts
@@ -49,7 +49,7 @@ func look(ctx context.Context, store *provider.Full, owner string, alarm *Alarm,
 			return err
 		}
 	}
-	alarm.Look(&f, stats.Tasks, logger)
+	alarm.Check(&f, stats.Tasks, logger)
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// DefaultInterval is how often a blocked call looks again without a change, unless NewHub gets another interval.
+// DefaultInterval is how often a blocked call polls without a change, unless NewHub gets another interval.
 const DefaultInterval = 10 * time.Millisecond
 
 // Hub wakes calls that block. It is safe for concurrent use.
@@ -21,7 +21,7 @@ type Hub struct {
 	ended   bool
 }
 
-// NewHub returns a hub. A blocked call looks after each change, and each interval for what becomes due by time alone. An interval
+// NewHub returns a hub. A blocked call polls after each change, and each interval for what becomes due by time alone. An interval
 // of 0 or less means DefaultInterval.
 func NewHub(interval time.Duration) *Hub {
 	if interval <= 0 {
@@ -65,16 +65,16 @@ func (h *Hub) isClosed() bool {
 	}
 }
 
-// Block calls look until it has found something or failed, or until wait has passed, and returns its last result. It looks at least
+// Block calls poll until it has found something or failed, or until wait has passed, and returns its last result. It polls at least
 // once, and once more when wait has passed. A wait longer than [provider.MaxWait] is shortened. It returns the error of a done
-// context, and provider.ErrClosed after Close. It neither looks twice at once nor after it has returned.
-func Block[Res any](ctx context.Context, h *Hub, wait time.Duration, look func() (res Res, found bool, err error)) (res Res, err error) {
+// context, and provider.ErrClosed after Close. It neither polls twice at once nor after it has returned.
+func Block[Res any](ctx context.Context, h *Hub, wait time.Duration, poll func() (res Res, found bool, err error)) (res Res, err error) {
 	over := time.NewTimer(min(wait, provider.MaxWait))
 	defer over.Stop()
 	tick := time.NewTicker(h.interval)
 	defer tick.Stop()
 	for last := wait <= 0; ; {
-		changed := h.next() // before the look, so that no change is missed
+		changed := h.next() // before the poll, so that no change is missed
 		if err := ctx.Err(); err != nil {
 			return res, err
 		}
@@ -82,7 +82,7 @@ func Block[Res any](ctx context.Context, h *Hub, wait time.Duration, look func()
 			return res, provider.ErrClosed
 		}
 		var found bool
-		if res, found, err = look(); found || err != nil || last {
+		if res, found, err = poll(); found || err != nil || last {
 			return res, err
 		}
 		select {

@@ -26,10 +26,10 @@ type Find func(ctx context.Context, id string, key provider.UUID) (Asked, error)
 // crash. Each waiting Ask reads its instance after each change of the store's hub, to learn that it was deleted. It is safe for
 // concurrent use.
 type Questions struct {
-	store *Hub // of the store: its changes and its end
-	asked *Hub // changes with each question
-	now   func() provider.Time
-	find  Find
+	store   *Hub // of the store: its changes and its end
+	changes *Hub // changes with each question
+	now     func() provider.Time
+	find    Find
 
 	mu     sync.Mutex
 	open   map[provider.UUID]*question
@@ -37,22 +37,22 @@ type Questions struct {
 }
 
 type question struct {
-	id       provider.UUID
-	number   int64 // of all questions so far
-	key      provider.UUID
-	as       provider.Capability // zero: that of the instance
-	home     provider.Time       // left to the owner of the instance until then
-	payload  []byte
-	taken    provider.Time // hidden from other fetches until then
-	answer   []byte
-	answered chan struct{} // closed by the answer
+	id          provider.UUID
+	number      int64 // of all questions so far
+	key         provider.UUID
+	as          provider.Capability // zero: that of the instance
+	ownerOnly   provider.Time       // left to the owner of the instance until then
+	payload     []byte
+	hiddenUntil provider.Time // hidden from other fetches until then
+	answer      []byte
+	answered    chan struct{} // closed by the answer
 }
 
 // NewQuestions returns the questions of a store. now is the store's clock. The store closes the hub when it closes.
 func NewQuestions(store *Hub, now func() provider.Time, find Find) *Questions {
-	asked := NewHub(store.interval)
-	asked.closed = store.closed
-	return &Questions{store: store, asked: asked, now: now, find: find, open: map[provider.UUID]*question{}}
+	changes := NewHub(store.interval)
+	changes.closed = store.closed
+	return &Questions{store: store, changes: changes, now: now, find: find, open: map[provider.UUID]*question{}}
 }
 
 // Ask implements provider.Asker.
@@ -72,7 +72,7 @@ func (q *Questions) Ask(ctx context.Context, req provider.AskRequest) (res provi
 	over := time.NewTimer(min(req.Wait, provider.MaxWait))
 	defer over.Stop()
 	for {
-		changed := q.store.next() // before the look, so that no change is missed
+		changed := q.store.next() // before the poll, so that no change is missed
 		if _, err := q.find(ctx, "", one.key); err != nil {
 			return res, err
 		}
@@ -113,11 +113,11 @@ func (q *Questions) add(req *provider.AskRequest, key provider.UUID) (*question,
 	}
 	q.number++
 	one := &question{
-		id: req.AskID, number: q.number, key: key, as: req.As, home: q.now().Add(provider.AskHome), payload: slices.Clone(req.Payload),
+		id: req.AskID, number: q.number, key: key, as: req.As, ownerOnly: q.now().Add(provider.AskHome), payload: slices.Clone(req.Payload),
 		answered: make(chan struct{}),
 	}
 	q.open[one.id] = one
-	q.asked.Changed()
+	q.changes.Changed()
 	return one, nil
 }
 
@@ -132,7 +132,7 @@ func (q *Questions) FetchAsks(ctx context.Context, req provider.FetchAsksRequest
 	if err := q.enter(ctx, req.Validate()); err != nil {
 		return res, err
 	}
-	return Block(ctx, q.asked, req.Wait, func() (res provider.FetchAsksResult, found bool, err error) {
+	return Block(ctx, q.changes, req.Wait, func() (res provider.FetchAsksResult, found bool, err error) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		res.Now = q.now()
@@ -153,7 +153,7 @@ func (q *Questions) FetchAsks(ctx context.Context, req provider.FetchAsksRequest
 				return res, false, err
 			}
 			if one.fetchable(&req, &to, res.Now) {
-				one.taken = res.Now.Add(req.Lease)
+				one.hiddenUntil = res.Now.Add(req.Lease)
 				res.Asks = append(res.Asks, provider.OpenAsk{AskID: one.id, Instance: to.Instance, Payload: slices.Clone(one.payload)})
 			}
 		}
@@ -167,8 +167,8 @@ func (one *question) fetchable(req *provider.FetchAsksRequest, to *Asked, now pr
 	if wants == (provider.Capability{}) {
 		wants = provider.Capability{Name: to.Instance.Name, CodeVersion: to.Instance.CodeVersion}
 	}
-	atHome := req.Owner != "" && to.Owner != req.Owner && min(one.home, to.OwnerUntil) > now
-	return !one.isAnswered() && one.taken <= now && !atHome && to.Instance.EngineLevel <= req.EngineLevel && slices.Contains(req.Capabilities, wants)
+	heldForOwner := req.Owner != "" && to.Owner != req.Owner && min(one.ownerOnly, to.OwnerUntil) > now
+	return !one.isAnswered() && one.hiddenUntil <= now && !heldForOwner && to.Instance.EngineLevel <= req.EngineLevel && slices.Contains(req.Capabilities, wants)
 }
 
 // isAnswered reports whether the question was answered. Its call may not have returned yet.

@@ -14,36 +14,36 @@ type asks struct {
 
 	instances *instances
 	open      map[provider.UUID]*ask
-	asked     int64 // number of questions so far; they leave no gaps in other numbers
+	count     int64 // number of questions so far; they leave no gaps in other numbers
 }
 
 // An ask lives as long as the call that made it.
 type ask struct {
-	id       provider.UUID
-	sequence int64
-	key      provider.UUID
-	as       provider.Capability // zero: that of the instance
-	home     provider.Time       // left to the owner of the instance until then
-	payload  []byte
-	taken    provider.Time // hidden from other fetches until then
-	answered bool
-	answer   []byte
-	news     chan struct{} // has room for one
+	id          provider.UUID
+	sequence    int64
+	key         provider.UUID
+	as          provider.Capability // zero: that of the instance
+	ownerOnly   provider.Time       // left to the owner of the instance until then
+	payload     []byte
+	hiddenUntil provider.Time // hidden from other fetches until then
+	answered    bool
+	answer      []byte
+	changed     chan struct{} // has room for one
 }
 
-// tell wakes the call that asked.
-func (a *ask) tell() {
+// wake wakes the call that asked.
+func (a *ask) wake() {
 	select {
-	case a.news <- struct{}{}:
-	default: // it has not looked since the last time
+	case a.changed <- struct{}{}:
+	default: // it has not polled since the last time
 	}
 }
 
-// gone wakes the calls that asked an instance, which is removed.
-func (as *asks) gone(key provider.UUID) {
+// wakeAll wakes the calls that asked an instance, which is removed.
+func (as *asks) wakeAll(key provider.UUID) {
 	for _, a := range as.open {
 		if a.key == key {
-			a.tell()
+			a.wake()
 		}
 	}
 }
@@ -58,8 +58,8 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.
 			as.mu.Unlock()
 		}
 	}()
-	news := make(chan struct{}, 1)
-	err = as.waitFor(ctx, req, req.Wait, news, func(now provider.Time) (bool, provider.Time, error) {
+	changed := make(chan struct{}, 1)
+	err = as.waitFor(ctx, req, req.Wait, changed, func(now provider.Time) (bool, provider.Time, error) {
 		as.counts.AskLooks++
 		if mine == nil {
 			i, err := as.instances.find(req.ID, req.Key)
@@ -72,10 +72,10 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.
 			if as.open[req.AskID] != nil {
 				return false, 0, provider.ErrExists
 			}
-			as.asked++
+			as.count++
 			mine = &ask{
-				id: req.AskID, sequence: as.asked, key: i.row.Key, as: req.As, home: now.Add(provider.AskHome),
-				payload: slices.Clone(req.Payload), news: news,
+				id: req.AskID, sequence: as.count, key: i.row.Key, as: req.As, ownerOnly: now.Add(provider.AskHome),
+				payload: slices.Clone(req.Payload), changed: changed,
 			}
 			as.open[req.AskID] = mine
 			as.write()
@@ -103,12 +103,12 @@ func (a *ask) wants(i *instance) provider.Capability {
 	return provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}
 }
 
-// homeFor returns until when a fetch of owner must leave the question alone.
-func (a *ask) homeFor(i *instance, owner string) provider.Time {
+// ownerOnlyFor returns until when a fetch of owner must leave the question alone.
+func (a *ask) ownerOnlyFor(i *instance, owner string) provider.Time {
 	if owner == "" || i.owner == owner {
 		return 0
 	}
-	return min(a.home, i.ownerUntil)
+	return min(a.ownerOnly, i.ownerUntil)
 }
 
 // FetchAsks implements provider.Asker.
@@ -122,7 +122,7 @@ func (as *asks) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (r
 			if a.answered || i == nil || i.row.EngineLevel > req.EngineLevel || !able[a.wants(i)] {
 				continue
 			}
-			if free := max(a.taken, a.homeFor(i, req.Owner)); free <= now {
+			if free := max(a.hiddenUntil, a.ownerOnlyFor(i, req.Owner)); free <= now {
 				open = append(open, a)
 			} else {
 				again = sooner(again, free)
@@ -131,7 +131,7 @@ func (as *asks) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (r
 		slices.SortFunc(open, func(a, b *ask) int { return cmp.Compare(a.sequence, b.sequence) })
 		res = provider.FetchAsksResult{Now: now}
 		for _, a := range open[:min(len(open), req.Max)] {
-			a.taken = now.Add(req.Lease)
+			a.hiddenUntil = now.Add(req.Lease)
 			res.Asks = append(res.Asks, provider.OpenAsk{
 				AskID: a.id, Instance: as.instances.byKey[a.key].view(), Payload: slices.Clone(a.payload),
 			})
@@ -149,7 +149,7 @@ func (as *asks) Answer(ctx context.Context, req provider.AnswerRequest) error {
 			return provider.ErrNotFound
 		}
 		a.answered, a.answer = true, slices.Clone(req.Payload)
-		a.tell()
+		a.wake()
 		as.counts.Commits++ // it concerns no other call
 		return nil
 	})

@@ -13,12 +13,12 @@ import (
 type cleaner struct {
 	*store
 
-	instances *instances
-	inboxes   *inboxes
-	letters   *letters
-	tasks     *tasks
-	turns     *turns
-	asks      *asks
+	instances   *instances
+	inboxes     *inboxes
+	deadLetters *deadLetters
+	tasks       *tasks
+	turns       *turns
+	asks        *asks
 }
 
 // Delete implements provider.Cleaner. Under the mutex no caller sees a marked instance.
@@ -51,7 +51,7 @@ func (cl *cleaner) erase(i *instance, now provider.Time) int64 {
 	cl.remove(i)
 	delete(cl.instances.children, i.row.Key)
 	if !i.row.Status.Ended() && !i.row.Deleting {
-		cl.turns.tellListener(i, now)
+		cl.turns.notifyListener(i, now)
 	}
 	cl.write()
 	return n
@@ -63,7 +63,7 @@ func (cl *cleaner) remove(i *instance) {
 	key := i.row.Key
 	cl.tasks.leaveSessions(key)
 	delete(cl.instances.byKey, key)
-	cl.asks.gone(key)
+	cl.asks.wakeAll(key)
 	delete(cl.instances.live, key)
 	if cl.instances.current[i.row.ID] == i {
 		delete(cl.instances.current, i.row.ID)
@@ -71,7 +71,7 @@ func (cl *cleaner) remove(i *instance) {
 	if parent := i.row.Parent.Key; len(cl.instances.children[parent]) > 0 {
 		cl.instances.children[parent] = slices.DeleteFunc(cl.instances.children[parent], func(c *instance) bool { return c == i })
 	}
-	cl.letters.list = slices.DeleteFunc(cl.letters.list, func(l *letter) bool { return l.Key == key })
+	cl.deadLetters.list = slices.DeleteFunc(cl.deadLetters.list, func(l *deadLetter) bool { return l.Key == key })
 }
 
 // Prune implements provider.Cleaner. Max counts trees, and the result counts instances. A tree with a running instance stays.
@@ -158,7 +158,7 @@ func chosen(req *provider.PruneRequest, row *provider.Instance) bool {
 func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
 	err = cl.do(ctx, req, func(now provider.Time) error {
 		if req.Action == provider.DeadLettersList {
-			for _, l := range cl.letters.list {
+			for _, l := range cl.deadLetters.list {
 				if l.ID > req.Cursor && (req.Key.IsZero() || l.Key == req.Key) && len(res.Letters) < cmp.Or(req.Max, provider.MaxPage) {
 					dead := l.DeadLetter
 					dead.Payload = slices.Clone(dead.Payload)
@@ -168,9 +168,9 @@ func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 			return nil
 		}
 		for _, id := range req.IDs {
-			n := slices.IndexFunc(cl.letters.list, func(l *letter) bool { return l.ID == id })
-			if n >= 0 && (req.Action == provider.DeadLettersDiscard || cl.redrive(cl.letters.list[n], now)) {
-				cl.letters.list = slices.Delete(cl.letters.list, n, n+1)
+			n := slices.IndexFunc(cl.deadLetters.list, func(l *deadLetter) bool { return l.ID == id })
+			if n >= 0 && (req.Action == provider.DeadLettersDiscard || cl.redrive(cl.deadLetters.list[n], now)) {
+				cl.deadLetters.list = slices.Delete(cl.deadLetters.list, n, n+1)
 				res.Done++
 				cl.write()
 			}
@@ -181,7 +181,7 @@ func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 }
 
 // redrive puts the item back and reports whether it could. The receiver, and the execution of a task, must still run.
-func (cl *cleaner) redrive(l *letter, now provider.Time) bool {
+func (cl *cleaner) redrive(l *deadLetter, now provider.Time) bool {
 	i := cl.instances.live[l.Key]
 	if i == nil {
 		return false

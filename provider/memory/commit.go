@@ -204,17 +204,17 @@ func (tn *turns) end(i *instance, status provider.Status, result []byte, reason 
 	tn.dropWork(i)
 	tn.tasks.leaveSessions(i.row.Key)
 	for _, m := range tn.inboxes.remove(i, func(provider.Message) bool { return true }) {
-		tn.letters.bury(letterOf(i, m), reason, now)
+		tn.deadLetters.add(deadLetterOf(i, m), reason, now)
 	}
 	i.row.Status, i.row.Result, i.row.EndedAt = status, slices.Clone(result), now
 	i.row.Blocked, i.row.Deliveries = nil, 0
 	i.lease, i.leaseUntil, i.wokenAt = provider.UUID{}, 0, 0
 	delete(tn.instances.live, i.row.Key)
-	tn.tellListener(i, now)
+	tn.notifyListener(i, now)
 }
 
-// tellListener delivers the message about the end of i.
-func (tn *turns) tellListener(i *instance, now provider.Time) {
+// notifyListener delivers the message about the end of i.
+func (tn *turns) notifyListener(i *instance, now provider.Time) {
 	if i.listener == nil {
 		return
 	}

@@ -77,7 +77,7 @@ func (mv *mover) items(i *instance) (list []func(*provider.Parcel)) {
 			p.Values = append(p.Values, provider.KeyValue{Key: name, Value: bytes.Clone(i.values[name])})
 		})
 	}
-	for _, l := range mv.letters.list {
+	for _, l := range mv.deadLetters.list {
 		if l.Key == i.row.Key {
 			list = append(list, func(p *provider.Parcel) { p.Letters = append(p.Letters, l.moved()) })
 		}
@@ -124,7 +124,7 @@ func (t *task) moved() provider.MovedTask {
 	return m
 }
 
-func (l *letter) moved() provider.MovedLetter {
+func (l *deadLetter) moved() provider.MovedLetter {
 	m := provider.MovedLetter{
 		DeadLetter: l.DeadLetter, Timer: l.timer, Priority: l.task.Priority, FairnessKey: l.task.FairnessKey, Session: l.task.Session,
 		LimitKey: l.task.LimitKey,

@@ -133,7 +133,7 @@ func (mv *mover) add(i *instance, req *provider.ImportRequest) {
 	i.setValues(p.Values)
 	for n := range p.Letters {
 		m := &p.Letters[n]
-		l := &letter{DeadLetter: m.DeadLetter, timer: m.Timer}
+		l := &deadLetter{DeadLetter: m.DeadLetter, timer: m.Timer}
 		l.ID, l.Payload = mv.next(), bytes.Clone(m.Payload)
 		if m.Task {
 			l.task = provider.NewTask{
@@ -141,7 +141,7 @@ func (mv *mover) add(i *instance, req *provider.ImportRequest) {
 				Session: m.Session, LimitKey: m.LimitKey,
 			}
 		}
-		mv.letters.list = append(mv.letters.list, l)
+		mv.deadLetters.list = append(mv.deadLetters.list, l)
 	}
 	i.seal.pages = req.Number + 1
 	if req.Last {

@@ -9,19 +9,19 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// spot is the position of a row in the order of Inspect.
-type spot struct {
+// position is the position of a row in the order of Inspect.
+type position struct {
 	key  provider.UUID
 	a, b int64
 }
 
-func (s spot) compare(o spot) int {
+func (s position) compare(o position) int {
 	return cmp.Or(slices.Compare(s.key[:], o.key[:]), cmp.Compare(s.a, o.a), cmp.Compare(s.b, o.b))
 }
 
 // shown is a row and how to add it to a page.
 type shown struct {
-	at    spot
+	at    position
 	bytes int
 	add   func(*provider.InspectResult)
 }
@@ -29,7 +29,7 @@ type shown struct {
 // Inspect implements provider.Inspector. Every row has an instance, since nothing outlives its key here.
 func (rd *reader) Inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {
-		after, err := readSpot(req.Cursor)
+		after, err := readPosition(req.Cursor)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (rd *reader) Inspect(ctx context.Context, req provider.InspectRequest) (res
 	return res, err
 }
 
-func readSpot(cursor string) (s spot, err error) {
+func readPosition(cursor string) (s position, err error) {
 	if cursor == "" {
 		return s, nil
 	}
@@ -83,7 +83,7 @@ func (rd *reader) rows(kind provider.InspectKind, now provider.Time) (rows []sho
 		rows = showKeys(keys)
 	case provider.InspectDeadLetters:
 		keys := map[provider.UUID]bool{}
-		for _, l := range rd.letters.list {
+		for _, l := range rd.deadLetters.list {
 			keys[l.Key] = true
 		}
 		rows = showKeys(keys)
@@ -96,7 +96,7 @@ func (rd *reader) rows(kind provider.InspectKind, now provider.Time) (rows []sho
 }
 
 func showKey(key provider.UUID) shown {
-	return shown{at: spot{key: key}, add: func(res *provider.InspectResult) { res.Keys = append(res.Keys, key) }}
+	return shown{at: position{key: key}, add: func(res *provider.InspectResult) { res.Keys = append(res.Keys, key) }}
 }
 
 func showKeys(keys map[provider.UUID]bool) (rows []shown) {
@@ -118,7 +118,7 @@ func (i *instance) show(kind provider.InspectKind, now provider.Time) []shown {
 	switch kind {
 	case provider.InspectInstances:
 		bytes := len(i.row.Result) + len(i.row.CustomStatus)
-		return []shown{{spot{key: key}, bytes, func(res *provider.InspectResult) {
+		return []shown{{position{key: key}, bytes, func(res *provider.InspectResult) {
 			row := i.view()
 			row.Attributes = nil
 			res.Instances = append(res.Instances, row)
@@ -131,7 +131,7 @@ func (i *instance) show(kind provider.InspectKind, now provider.Time) []shown {
 		if i.lease.IsZero() {
 			return nil
 		}
-		return []shown{{at: spot{key: key}, add: func(res *provider.InspectResult) {
+		return []shown{{at: position{key: key}, add: func(res *provider.InspectResult) {
 			res.TurnLeases = append(res.TurnLeases, provider.TurnLeaseRow{Key: key, Lease: leaseRow(i.leaseOwner, i.leaseUntil, now)})
 		}}}
 	case provider.InspectValues:
@@ -146,7 +146,7 @@ func (i *instance) show(kind provider.InspectKind, now provider.Time) []shown {
 func (i *instance) showExecutions(kind provider.InspectKind) (rows []shown) {
 	for n, x := range i.executions {
 		number, length := int64(n)+1, int64(len(x.events))
-		row := shown{at: spot{i.row.Key, number, 1}}
+		row := shown{at: position{i.row.Key, number, 1}}
 		switch {
 		case kind == provider.InspectHistory && length > 0:
 			row.add = func(res *provider.InspectResult) {
@@ -170,7 +170,7 @@ func (i *instance) showMessages() []shown {
 	rows := make([]shown, 0, len(i.inbox))
 	for _, m := range i.inbox {
 		m.Payload = nil
-		rows = append(rows, shown{at: spot{i.row.Key, int64(m.VisibleAt), m.ID}, add: func(res *provider.InspectResult) {
+		rows = append(rows, shown{at: position{i.row.Key, int64(m.VisibleAt), m.ID}, add: func(res *provider.InspectResult) {
 			res.Messages = append(res.Messages, provider.MessageRow{Key: i.row.Key, Message: m})
 		}})
 	}
@@ -178,7 +178,7 @@ func (i *instance) showMessages() []shown {
 }
 
 func (t *task) show(now provider.Time) shown {
-	return shown{at: spot{t.Key, t.Execution, t.EventID}, add: func(res *provider.InspectResult) {
+	return shown{at: position{t.Key, t.Execution, t.EventID}, add: func(res *provider.InspectResult) {
 		row := provider.TaskRow{TaskRef: t.TaskRef, State: t.state, CancelRequested: t.cancel}
 		if t.state == provider.TaskLeased {
 			row.Lease = leaseRow(t.owner, t.leaseUntil, now)

@@ -10,15 +10,15 @@ type Options struct {
 // Provider keeps everything in memory. It implements provider.Provider, provider.Notifier, provider.Inspector and
 // provider.Transactor. Each part has the methods that belong to it.
 type Provider struct {
-	*store   // Notify, Close
-	*turns   // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer, Reset, Fork
-	*tasks   // FetchTasks, ReportTasks, RenewTasks, SteerTask
-	*asks    // Ask, FetchAsks, Answer
-	*reader  // Get, ReadHistory, List, Count, Stats, Inspect
-	*cleaner // Delete, Prune, Trim, DeadLetters
-	*shared  // Lease, Record
-	*guests  // CreateIn, SendIn, CompleteIn
-	*mover   // Seal, Export, Import, Seals
+	*store              // Notify, Close
+	*turns              // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer, Reset, Fork
+	*tasks              // FetchTasks, ReportTasks, RenewTasks, SteerTask
+	*asks               // Ask, FetchAsks, Answer
+	*reader             // Get, ReadHistory, List, Count, Stats, Inspect
+	*cleaner            // Delete, Prune, Trim, DeadLetters
+	*shared             // Lease, Record
+	*callerTransactions // CreateIn, SendIn, CompleteIn
+	*mover              // Seal, Export, Import, Seals
 }
 
 var (
@@ -50,21 +50,21 @@ func New(options Options) *Provider {
 		store: s, byKey: map[provider.UUID]*instance{}, current: map[string]*instance{}, live: map[provider.UUID]*instance{},
 		children: map[provider.UUID][]*instance{},
 	}
-	in, ls := &inboxes{store: s}, &letters{store: s}
+	in, ls := &inboxes{store: s}, &deadLetters{store: s}
 	ts := &tasks{
-		store: s, instances: all, inboxes: in, letters: ls,
+		store: s, instances: all, inboxes: in, deadLetters: ls,
 		byRef: map[provider.TaskRef]*task{}, sessions: map[string]*session{},
 	}
-	tn := &turns{store: s, instances: all, inboxes: in, letters: ls, tasks: ts}
+	tn := &turns{store: s, instances: all, inboxes: in, deadLetters: ls, tasks: ts}
 	as := &asks{store: s, instances: all, open: map[provider.UUID]*ask{}}
-	cl := &cleaner{store: s, instances: all, inboxes: in, letters: ls, tasks: ts, turns: tn, asks: as}
+	cl := &cleaner{store: s, instances: all, inboxes: in, deadLetters: ls, tasks: ts, turns: tn, asks: as}
 	return &Provider{
 		store: s, turns: tn, tasks: ts, asks: as,
-		reader:  &reader{store: s, instances: all, tasks: ts, asks: as, letters: ls},
-		cleaner: cl,
-		mover:   &mover{store: s, instances: all, letters: ls, tasks: ts, turns: tn, cleaner: cl},
-		shared:  &shared{store: s, leases: map[string]holder{}, records: map[string]map[string]provider.Record{}},
-		guests:  &guests{store: s, instances: all, inboxes: in, tasks: ts, turns: tn},
+		reader:             &reader{store: s, instances: all, tasks: ts, asks: as, deadLetters: ls},
+		cleaner:            cl,
+		mover:              &mover{store: s, instances: all, deadLetters: ls, tasks: ts, turns: tn, cleaner: cl},
+		shared:             &shared{store: s, leases: map[string]holder{}, records: map[string]map[string]provider.Record{}},
+		callerTransactions: &callerTransactions{store: s, instances: all, inboxes: in, tasks: ts, turns: tn},
 	}
 }
 

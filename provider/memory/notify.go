@@ -12,7 +12,7 @@ type notifier struct {
 	listeners map[*func(provider.Notice)]struct{}
 }
 
-func (n *notifier) ring(notices []provider.Notice) {
+func (n *notifier) notify(notices []provider.Notice) {
 	if len(notices) == 0 {
 		return
 	}
@@ -27,7 +27,7 @@ func (n *notifier) ring(notices []provider.Notice) {
 
 // Notify implements provider.Notifier. The lock makes stop wait for a running fn.
 func (s *store) Notify(fn func(provider.Notice)) (stop func()) {
-	n := &s.bell
+	n := &s.notifier
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.listeners == nil {

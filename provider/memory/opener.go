@@ -17,12 +17,12 @@ func (tn *turns) Reset(ctx context.Context, req provider.ResetRequest) (res prov
 		if err := i.free(); err != nil {
 			return err
 		}
-		if i.row.Version != req.Commit && !i.remembers(req.RequestID) {
+		if i.row.Version != req.Commit && !i.hasRequest(req.RequestID) {
 			if err := tn.reopen(i, &req, now); err != nil {
 				return err
 			}
 			i.row.Version, i.row.UpdatedAt = req.Commit, now
-			i.remember(req.RequestID)
+			i.addRequest(req.RequestID)
 			tn.write()
 		}
 		res = provider.SteerResult{Instance: i.view(), Now: now}

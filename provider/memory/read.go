@@ -16,10 +16,10 @@ import (
 type reader struct {
 	*store
 
-	instances *instances
-	tasks     *tasks
-	asks      *asks
-	letters   *letters
+	instances   *instances
+	tasks       *tasks
+	asks        *asks
+	deadLetters *deadLetters
 }
 
 // ReadHistory implements provider.Provider.
@@ -128,7 +128,7 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (res provide
 		res = provider.GetResult{Instance: i.view(), Now: now}
 		if req.WithTasks {
 			res.Tasks = rd.tasks.infos(key, now)
-			for _, l := range rd.letters.list {
+			for _, l := range rd.deadLetters.list {
 				if l.Key == key {
 					res.DeadLetters++
 				}

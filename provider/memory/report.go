@@ -43,10 +43,10 @@ func (ts *tasks) report(item *provider.TaskReport, state provider.ExecutionState
 		ts.complete(t, item, state, now)
 	case provider.TaskPoison:
 		ts.complete(t, item, state, now)
-		l := &letter{task: t.anew()}
+		l := &deadLetter{task: t.requeued()}
 		l.Task, l.Key, l.InstanceID, l.Execution, l.EventID = true, t.Key, t.instanceID, t.Execution, t.EventID
 		l.Queue, l.Name, l.Payload = t.queue, t.name, t.payload
-		ts.letters.bury(l, item.Reason, now)
+		ts.deadLetters.add(l, item.Reason, now)
 	case provider.TaskRetry:
 		t.attempt++
 		t.deliveries, t.begun = 0, true

@@ -13,11 +13,11 @@ import (
 type mover struct {
 	*store
 
-	instances *instances
-	letters   *letters
-	tasks     *tasks
-	turns     *turns
-	cleaner   *cleaner
+	instances   *instances
+	deadLetters *deadLetters
+	tasks       *tasks
+	turns       *turns
+	cleaner     *cleaner
 }
 
 // Seal implements provider.Mover.

@@ -11,7 +11,7 @@ import (
 // A session is held by an owner. Its tasks name it.
 type session struct {
 	owner      string
-	maker      provider.UUID // the instance that it ends with; zero: none
+	creator    provider.UUID // the instance that it ends with; zero: none
 	idle       time.Duration
 	leaseUntil provider.Time
 	idleUntil  provider.Time
@@ -51,21 +51,21 @@ func (ts *tasks) useSession(t *task, now provider.Time) {
 }
 
 // leaveSessions ends the sessions of an instance that is over. One with other tasks passes to their instance.
-func (ts *tasks) leaveSessions(maker provider.UUID) {
+func (ts *tasks) leaveSessions(creator provider.UUID) {
 	for id, s := range ts.sessions {
-		if s.maker != maker {
+		if s.creator != creator {
 			continue
 		}
-		s.maker = ts.nextMaker(id)
-		if s.maker.IsZero() {
+		s.creator = ts.nextCreator(id)
+		if s.creator.IsZero() {
 			delete(ts.sessions, id)
 		}
 		ts.write()
 	}
 }
 
-// nextMaker returns the instance of the oldest task of a session, zero if there is none.
-func (ts *tasks) nextMaker(id string) provider.UUID {
+// nextCreator returns the instance of the oldest task of a session, zero if there is none.
+func (ts *tasks) nextCreator(id string) provider.UUID {
 	var oldest *task
 	for _, t := range ts.byRef {
 		if t.session == id && (oldest == nil || t.scheduled < oldest.scheduled || t.scheduled == oldest.scheduled && bytes.Compare(t.Key[:], oldest.Key[:]) < 0) {
@@ -100,18 +100,18 @@ func (ts *tasks) extendSessions(owner string, lease time.Duration, now provider.
 	return n
 }
 
-// A gate admits tasks to a fetch within the limits of queues and sessions.
-type gate struct {
+// fetchLimits admit tasks to a fetch within the limits of queues and sessions.
+type fetchLimits struct {
 	tasks *tasks
 	req   *provider.FetchTasksRequest
 	now   provider.Time
 	room  map[string]int // number of further leases by queue
-	again provider.Time  // when the gate may admit more without a change of the store
+	again provider.Time  // when it may admit more without a change of the store
 	begun bool
 }
 
-// open starts a look. The first look counts as a call of the owner.
-func (g *gate) open(now provider.Time) {
+// open starts a poll. The first poll counts as a call of the owner.
+func (g *fetchLimits) open(now provider.Time) {
 	g.now, g.again, g.room = now, 0, map[string]int{}
 	if claim := g.req.Sessions; claim.Max > 0 && !g.begun {
 		maps.DeleteFunc(g.tasks.sessions, func(id string, _ *session) bool { return g.tasks.heldUntil(id) <= now })
@@ -132,14 +132,14 @@ func (g *gate) open(now provider.Time) {
 }
 
 // use counts a lease against the limit of its queue.
-func (g *gate) use(queue string) {
+func (g *fetchLimits) use(queue string) {
 	if _, limited := g.room[queue]; limited {
 		g.room[queue]--
 	}
 }
 
 // admits reports whether the fetch may lease the task. The fetch must then lease it.
-func (g *gate) admits(t *task) bool {
+func (g *fetchLimits) admits(t *task) bool {
 	room, limited := g.room[t.queue]
 	late := t.late(g.now)
 	if !late && (limited && room <= 0 || !g.claims(t)) {
@@ -148,8 +148,8 @@ func (g *gate) admits(t *task) bool {
 	}
 	g.use(t.queue)
 	if s := g.tasks.sessions[t.session]; s != nil && s.owner == g.req.Owner {
-		if s.maker != t.Key {
-			s.maker = provider.UUID{}
+		if s.creator != t.Key {
+			s.creator = provider.UUID{}
 		}
 		g.tasks.useSession(t, g.now)
 	}
@@ -157,7 +157,7 @@ func (g *gate) admits(t *task) bool {
 }
 
 // claims reports whether the owner holds the session or takes it now.
-func (g *gate) claims(t *task) bool {
+func (g *fetchLimits) claims(t *task) bool {
 	claim, id := g.req.Sessions, t.session
 	switch {
 	case id == "":
@@ -170,13 +170,13 @@ func (g *gate) claims(t *task) bool {
 		return false
 	}
 	g.tasks.sessions[id] = &session{
-		owner: g.req.Owner, maker: t.Key, idle: claim.Idle, leaseUntil: g.now.Add(claim.Lease), idleUntil: g.now.Add(claim.Idle),
+		owner: g.req.Owner, creator: t.Key, idle: claim.Idle, leaseUntil: g.now.Add(claim.Lease), idleUntil: g.now.Add(claim.Idle),
 	}
 	return true
 }
 
 // refuse notes the latest instant at which the limit or session is free, or the task is past its time.
-func (g *gate) refuse(t *task) {
+func (g *fetchLimits) refuse(t *task) {
 	if g.req.Expired {
 		g.again = sooner(g.again, t.deadline)
 	}
@@ -193,7 +193,7 @@ func (g *gate) refuse(t *task) {
 }
 
 // held returns the number of the owner's sessions if the fetch claims any.
-func (g *gate) held() int {
+func (g *fetchLimits) held() int {
 	if g.req.Sessions.Max == 0 {
 		return 0
 	}

@@ -20,7 +20,7 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 	err = rd.do(ctx, req, func(now provider.Time) error {
 		res.Now = now
 		res.Instances = map[provider.Status]int64{}
-		res.DeadLetters = int64(len(rd.letters.list))
+		res.DeadLetters = int64(len(rd.deadLetters.list))
 		running := map[provider.RunningInstances]*provider.RunningInstances{}
 		turns := map[provider.WaitingTurns]*provider.WaitingTurns{}
 		for _, i := range rd.instances.matching(&provider.Filter{}) {

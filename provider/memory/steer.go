@@ -17,12 +17,12 @@ func (tn *turns) Steer(ctx context.Context, req provider.SteerRequest) (res prov
 		if err := i.free(); err != nil {
 			return err
 		}
-		if i.row.Version != req.Commit && !i.remembers(req.RequestID) {
+		if i.row.Version != req.Commit && !i.hasRequest(req.RequestID) {
 			if err := tn.steer(i, &req, now); err != nil {
 				return err
 			}
 			i.row.Version, i.row.UpdatedAt = req.Commit, now
-			i.remember(req.RequestID)
+			i.addRequest(req.RequestID)
 			tn.write()
 		}
 		res = provider.SteerResult{Instance: i.view(), Now: now}
@@ -73,7 +73,7 @@ func (tn *turns) steer(i *instance, req *provider.SteerRequest, now provider.Tim
 	case provider.SteerTerminate:
 		tn.deliver(i, &provider.CommitTurnRequest{Sends: req.Notices, Status: provider.StatusTerminated}, now)
 		tn.end(i, provider.StatusTerminated, req.Result, "the instance was terminated", now)
-		tn.tellFamily(i, req, now)
+		tn.notifyFamily(i, req, now)
 	case provider.SteerReset:
 		tn.reset(i, req, now)
 	case provider.SteerDrop: // done before the event, since it may be refused
@@ -86,8 +86,8 @@ func (tn *turns) steer(i *instance, req *provider.SteerRequest, now provider.Tim
 	return nil
 }
 
-// tellFamily delivers the notices of a termination.
-func (tn *turns) tellFamily(i *instance, req *provider.SteerRequest, now provider.Time) {
+// notifyFamily delivers the notices of a termination.
+func (tn *turns) notifyFamily(i *instance, req *provider.SteerRequest, now provider.Time) {
 	if parent := tn.instances.live[i.row.Parent.Key]; parent != nil && req.ParentNotice != nil && parent.row.Execution == i.row.Parent.Execution {
 		notice := *req.ParentNotice
 		notice.Execution, notice.EventID = i.row.Parent.Execution, i.row.Parent.EventID

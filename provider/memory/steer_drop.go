@@ -18,6 +18,6 @@ func (tn *turns) drop(i *instance, req *provider.SteerRequest, now provider.Time
 	m := i.inbox[n]
 	i.inbox = slices.Delete(i.inbox, n, n+1)
 	i.inboxBytes -= int64(len(m.Payload))
-	tn.letters.bury(letterOf(i, m), req.Reason, now)
+	tn.deadLetters.add(deadLetterOf(i, m), req.Reason, now)
 	return nil
 }

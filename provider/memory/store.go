@@ -10,8 +10,8 @@ import (
 // A store runs calls one by one, as transactions under one mutex. It reads the clock and wakes waiting calls. It does not know
 // what is stored.
 type store struct {
-	clock Source
-	bell  notifier
+	clock    Source
+	notifier notifier
 
 	mu      sync.Mutex // guards everything below and in the other parts
 	calls   sync.WaitGroup
@@ -79,7 +79,7 @@ func (s *store) unlock() {
 	notices := s.notices
 	s.notices = nil
 	s.mu.Unlock()
-	s.bell.ring(notices)
+	s.notifier.notify(notices)
 }
 
 // Close implements provider.Provider.

@@ -12,11 +12,11 @@ import (
 type tasks struct {
 	*store
 
-	instances *instances
-	inboxes   *inboxes
-	letters   *letters
-	byRef     map[provider.TaskRef]*task
-	sessions  map[string]*session // by ID, including some that have no holder
+	instances   *instances
+	inboxes     *inboxes
+	deadLetters *deadLetters
+	byRef       map[provider.TaskRef]*task
+	sessions    map[string]*session // by ID, including some that have no holder
 }
 
 // A task is a pending activity task. Its token holds it until another lease replaces it. An expired lease only makes the task
@@ -71,8 +71,8 @@ func (ts *tasks) schedule(i *instance, n *provider.NewTask, now provider.Time) *
 	return t
 }
 
-// anew returns the task as it is queued again after it was a dead letter: without its times and attempts.
-func (t *task) anew() provider.NewTask {
+// requeued returns the task as it is queued again after it was a dead letter: without its times and attempts.
+func (t *task) requeued() provider.NewTask {
 	return provider.NewTask{
 		EventID: t.EventID, Queue: t.queue, Name: t.name, Payload: t.payload, Priority: t.priority, FairnessKey: t.fairness, Session: t.session, LimitKey: t.limit,
 	}

@@ -16,7 +16,7 @@ func (ts *tasks) FetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 			able[kind{f.Queue, name}] = true
 		}
 	}
-	g := gate{tasks: ts, req: &req}
+	g := fetchLimits{tasks: ts, req: &req}
 	err = ts.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
 		g.open(now)
 		var ready []*task

@@ -101,8 +101,8 @@ func apply(steps []step, now provider.Time) (undo func(), err error) {
 	return undo, nil
 }
 
-// guests runs calls inside transactions of the program.
-type guests struct {
+// callerTransactions runs calls inside transactions of the program.
+type callerTransactions struct {
 	*store
 
 	instances *instances
@@ -112,7 +112,7 @@ type guests struct {
 }
 
 // try adds a step to the transaction if it could be committed now. It does and undoes all steps under the lock.
-func (g *guests) try(ctx context.Context, tx provider.Tx, req request, s step) error {
+func (g *callerTransactions) try(ctx context.Context, tx provider.Tx, req request, s step) error {
 	t, ok := tx.Of.(*Tx)
 	if !ok || t == nil || t.store != g.store {
 		return fmt.Errorf("%w: it is a %T", provider.ErrForeignTx, tx.Of)
@@ -133,7 +133,7 @@ func (g *guests) try(ctx context.Context, tx provider.Tx, req request, s step) e
 }
 
 // CreateIn implements provider.Transactor. It ignores a first turn, whose effects on other instances could not be undone.
-func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
+func (g *callerTransactions) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
 	start := req
 	start.Message.Payload, start.Attributes, start.First = slices.Clone(req.Message.Payload), slices.Clone(req.Attributes), nil
 	if req.Listener != nil {
@@ -165,7 +165,7 @@ func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.Crea
 }
 
 // SendIn implements provider.Transactor. The message gets another ID when tx commits.
-func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (res provider.SendResult, err error) {
+func (g *callerTransactions) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (res provider.SendResult, err error) {
 	req.Message.Payload = slices.Clone(req.Message.Payload)
 	err = g.try(ctx, tx, req, func(now provider.Time) (func(), error) {
 		i, err := g.instances.receiver(req.ID, req.Key)
@@ -187,7 +187,7 @@ func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRe
 }
 
 // CompleteIn implements provider.Transactor.
-func (g *guests) CompleteIn(
+func (g *callerTransactions) CompleteIn(
 	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
 ) (res provider.TaskReportResult, err error) {
 	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}

@@ -12,10 +12,10 @@ import (
 type turns struct {
 	*store
 
-	instances *instances
-	inboxes   *inboxes
-	letters   *letters
-	tasks     *tasks
+	instances   *instances
+	inboxes     *inboxes
+	deadLetters *deadLetters
+	tasks       *tasks
 }
 
 // FetchTurns implements provider.Provider.
@@ -114,7 +114,7 @@ func (tn *turns) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequ
 			}
 			i := tn.instances.live[item.Key]
 			if item.Kind == provider.ReleaseUnpin {
-				tn.unstick(i, item.Owner)
+				tn.unpin(i, item.Owner)
 				res.Errs = append(res.Errs, nil)
 				continue
 			}
@@ -141,8 +141,8 @@ func (tn *turns) releaseAll(item provider.TurnRelease, now provider.Time) {
 	}
 }
 
-// unstick ends the stickiness of an instance, if owner has it.
-func (tn *turns) unstick(i *instance, owner string) {
+// unpin ends the stickiness of an instance, if owner has it.
+func (tn *turns) unpin(i *instance, owner string) {
 	if i != nil && i.owner == owner {
 		i.owner, i.ownerUntil = "", 0
 		tn.write()

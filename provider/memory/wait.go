@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// An attempt reports whether a blocking call is done and, if not, when it should look again without a change (0: never).
+// An attempt reports whether a blocking call is done and, if not, when it should try again without a change (0: never).
 type attempt func(now provider.Time) (done bool, again provider.Time, err error)
 
 // wait repeats try after every change and at the instants that try returns, each time as one transaction. It returns when try is
@@ -16,8 +16,8 @@ func (s *store) wait(ctx context.Context, req request, d time.Duration, try atte
 	return s.waitFor(ctx, req, d, nil, try)
 }
 
-// waitFor is wait for a call that only its own news concern; nil: every change does.
-func (s *store) waitFor(ctx context.Context, req request, d time.Duration, news <-chan struct{}, try attempt) error {
+// waitFor is wait for a call that only its own changes concern; nil: every change does.
+func (s *store) waitFor(ctx context.Context, req request, d time.Duration, own <-chan struct{}, try attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *store) waitFor(ctx context.Context, req request, d time.Duration, news 
 	for !s.closed {
 		now := s.now()
 		done, again, err := try(now)
-		changed := news
+		changed := own
 		if changed == nil {
 			changed = s.changed // read under the lock, so that no change is missed
 		}

@@ -24,15 +24,15 @@ func TestHazard38_KernelTellsOfForeignCommits(t *testing.T) {
 			w.lock.Lock()
 			w.others.polledAt = time.Now().Add(time.Hour) // no poll is due by time
 			w.lock.Unlock()
-			w.queue.Poke()
+			w.queue.Wake()
 			await(t, "a long rest", func() bool {
 				w.lock.Lock()
 				defer w.lock.Unlock()
-				return time.Until(w.wakes) > 5*time.Second
+				return time.Until(w.wakeAt) > 5*time.Second
 			})
-			other.tell()
+			other.send()
 			wantTurn(t, got)
-			took = append(took, time.Since(time.UnixMicro(other.hears("began"))))
+			took = append(took, time.Since(time.UnixMicro(other.receive("began"))))
 		}
 		p50 := percentile(took, 50)
 		t.Logf("p50 %v", p50)

@@ -30,7 +30,7 @@ type Config struct {
 	Env            *replay.Env
 	Logger         *slog.Logger
 	Level          *upgrade.Level      // that the store allows, and the highest that the node runs
-	Alongside      Alongside           // runs until the end of the node, when working is done; nil: nothing does
+	Background     BackgroundService   // runs until the end of the node, when working is done; nil: nothing does
 	Paused         map[string]bool     // queues of which the node begins nothing at first
 	OnDrained      func()              // called when a drained node has finished all work; nil: nobody is
 	Watch          *observing.Hub      // nil: nobody observes
@@ -68,8 +68,8 @@ type Config struct {
 	OnFatal              func(error)   // gets the reason before the node shuts itself down; nil: it does not
 }
 
-// Alongside is what runs beside the loops of a node.
-type Alongside func(working context.Context, node control.Controls)
+// BackgroundService is what runs beside the loops of a node.
+type BackgroundService func(working context.Context, node control.Controls)
 
 // Settings returns those of executions that are started here.
 func (c *Config) Settings() history.Settings { return replay.SettingsAt(c.Level.Allowed()) }

@@ -23,8 +23,8 @@ const (
 	// claimAhead is how long before they are due turns are claimed. The claim queues behind commits, and a timer must not wait for that. It
 	// is short because no other node can take a claimed turn.
 	claimAhead = 50 * time.Millisecond
-	// maxEarly limits the claims ahead. Beyond it turns are claimed when they are due.
-	maxEarly = 512
+	// maxAhead limits the claims ahead. Beyond it turns are claimed when they are due.
+	maxAhead = 512
 )
 
 // Claims holds turns that were claimed ahead. Each begins when it is due and holds no slot before. If another message arrives earlier, the
@@ -63,7 +63,7 @@ func (c *Claim) Key() provider.UUID { return c.Turn.Instance.Key }
 func (e *Claims) Room() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return max(0, maxEarly-len(e.turns))
+	return max(0, maxAhead-len(e.turns))
 }
 
 // take removes and returns the claim of an instance; nil if there is none.

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// freeTimeout limits the call that unpins instances. If it fails, the pins expire.
-const freeTimeout = time.Second
+// unpinTimeout limits the call that unpins instances. If it fails, the pins expire.
+const unpinTimeout = time.Second
 
 // Unpinner unpins instances from this node. One call at a time unpins all that have gathered.
 type Unpinner struct {
@@ -45,7 +45,7 @@ func (u *Unpinner) run(working context.Context) {
 		for _, key := range batch {
 			req.Items = append(req.Items, provider.TurnRelease{Kind: provider.ReleaseUnpin, Key: key, Owner: u.Config.Owner})
 		}
-		ctx, cancel := context.WithTimeout(working, freeTimeout)
+		ctx, cancel := context.WithTimeout(working, unpinTimeout)
 		_, err := u.Store.ReleaseTurns(ctx, req)
 		cancel()
 		if err != nil && working.Err() == nil {

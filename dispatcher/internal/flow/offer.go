@@ -18,10 +18,10 @@ type Offer struct {
 
 // Offers are what the task loop may ask for now.
 type Offers struct {
-	Looks []Offer // one group after the other
-	Park  Offer   // of every group with room, as many as fit into the smallest: for a fetch that is parked
-	freed int64   // for Wait, as the next
-	again time.Time
+	Polls    []Offer // one group after the other
+	LongPoll Offer   // of every group with room, as many as fit into the smallest: for a fetch that waits
+	freed    int64   // for Wait, as the next
+	again    time.Time
 }
 
 // Offers returns what may be asked for. The group that comes first changes, so that the slots are not always its own.
@@ -30,7 +30,7 @@ func (p *Pools) Offers(limit int) (o Offers) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	paused := p.paused.Load()
-	o.Park.Limit, o.freed = limit, p.freed
+	o.LongPoll.Limit, o.freed = limit, p.freed
 	all := &group{}
 	for i := range p.groups {
 		g := p.groups[(p.next+i)%len(p.groups)]
@@ -42,8 +42,8 @@ func (p *Pools) Offers(limit int) (o Offers) {
 		if room <= 0 || len(queues) == 0 {
 			continue
 		}
-		o.Looks = append(o.Looks, Offer{queues, room, []*group{g}})
-		o.Park.Limit, o.Park.groups = min(o.Park.Limit, room), append(o.Park.groups, g)
+		o.Polls = append(o.Polls, Offer{queues, room, []*group{g}})
+		o.LongPoll.Limit, o.LongPoll.groups = min(o.LongPoll.Limit, room), append(o.LongPoll.groups, g)
 		for _, f := range queues {
 			for _, name := range f.Names {
 				all.add(f.Queue, name, f.MaxLeased)
@@ -51,7 +51,7 @@ func (p *Pools) Offers(limit int) (o Offers) {
 		}
 	}
 	p.next = (p.next + 1) % len(p.groups)
-	o.Park.Queues = all.queues
+	o.LongPoll.Queues = all.queues
 	return o
 }
 
@@ -63,10 +63,10 @@ func (p *Pools) Found(asked Offer, n int) (empty bool) {
 	defer p.mu.Unlock()
 	paused := p.paused.Load()
 	for _, g := range asked.groups {
-		g.waits = n >= asked.Limit
+		g.backlogged = n >= asked.Limit
 	}
 	for _, g := range p.groups {
-		if room, _ := g.room(1, now); room > 0 && g.waits && len(g.open(paused)) > 0 {
+		if room, _ := g.room(1, now); room > 0 && g.backlogged && len(g.open(paused)) > 0 {
 			return false
 		}
 	}

@@ -2,7 +2,7 @@ package flow
 
 import "github.com/perdure/perdure/provider"
 
-// Pause replaces the set of queues of which nothing begins. A fetch that is parked ends, so that the next one asks for what may begin now.
+// Pause replaces the set of queues of which nothing begins. A waiting fetch ends, so that the next one asks for what may begin now.
 func (p *Pools) Pause(queues map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

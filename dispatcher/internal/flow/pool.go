@@ -39,24 +39,24 @@ type pool struct {
 
 // group is the activities that the same pools and the same throttle bound.
 type group struct {
-	pools    []*pool
-	throttle *Throttle
-	queues   []provider.QueueFilter
-	waits    bool // the last fetch of it found as many tasks as it asked for
+	pools      []*pool
+	throttle   *Throttle
+	queues     []provider.QueueFilter
+	backlogged bool // the last fetch of it found as many tasks as it asked for
 }
 
 // Pools lets the task loop ask only for what it may run. So nothing is fetched beyond a limit, and no task is leased or released in vain
 // because of one. Only the task loop takes places: what was free when it asked is free when the fetch returns. The methods may be called
 // from several goroutines at once.
 type Pools struct {
-	mu     sync.Mutex
-	of     map[ActivityName][]*pool
-	named  []*pool
-	limits map[string]QueueLimit
-	groups []*group
-	next   int                // group that is asked first
-	wake   context.CancelFunc // ends a fetch that was parked without the full pools
-	freed  int64              // how often a full pool got a free place
+	mu         sync.Mutex
+	byActivity map[ActivityName][]*pool
+	named      []*pool
+	limits     map[string]QueueLimit
+	groups     []*group
+	next       int                // group that is asked first
+	wake       context.CancelFunc // ends a fetch that waits without the full pools
+	freed      int64              // how often a full pool got a free place
 
 	throttles map[string]*Throttle            // by queue
 	paused    atomic.Pointer[map[string]bool] // queues of which nothing begins; nil: none
@@ -64,7 +64,7 @@ type Pools struct {
 
 // NewPools returns the pools and throttles of a node that serves the given queues.
 func NewPools(limits []Limit, queueLimits map[string]QueueLimit, queues []provider.QueueFilter) *Pools {
-	p := &Pools{of: make(map[ActivityName][]*pool), throttles: make(map[string]*Throttle), limits: queueLimits}
+	p := &Pools{byActivity: make(map[ActivityName][]*pool), throttles: make(map[string]*Throttle), limits: queueLimits}
 	for queue, limit := range queueLimits {
 		if limit.PerSecond > 0 {
 			p.throttles[queue] = &Throttle{queue: queue, pace: newPace(limit.PerSecond)}
@@ -76,12 +76,12 @@ func NewPools(limits []Limit, queueLimits map[string]QueueLimit, queues []provid
 			p.named = append(p.named, one)
 		}
 		for _, name := range limit.Activities {
-			p.of[name] = append(p.of[name], one)
+			p.byActivity[name] = append(p.byActivity[name], one)
 		}
 	}
 	for _, filter := range queues {
 		for _, name := range filter.Names {
-			p.group(p.of[ActivityName{filter.Queue, name}], p.throttles[filter.Queue]).add(filter.Queue, name, filter.MaxLeased)
+			p.group(p.byActivity[ActivityName{filter.Queue, name}], p.throttles[filter.Queue]).add(filter.Queue, name, filter.MaxLeased)
 		}
 	}
 	return p
@@ -100,7 +100,7 @@ func (p *Pools) Used(fn func(name string, used, size int)) {
 func (p *Pools) Full(fn func(of ActivityName) (more bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for of, list := range p.of {
+	for of, list := range p.byActivity {
 		if slices.ContainsFunc(list, func(one *pool) bool { return one.used >= one.size }) && !fn(of) {
 			return
 		}
@@ -114,7 +114,7 @@ func (p *Pools) group(bound []*pool, by *Throttle) *group {
 			return g
 		}
 	}
-	g := &group{pools: bound, throttle: by, waits: true}
+	g := &group{pools: bound, throttle: by, backlogged: true}
 	p.groups = append(p.groups, g)
 	return g
 }
@@ -142,7 +142,7 @@ func (g *group) room(limit int, now time.Time) (room int, again time.Time) {
 
 // Bounds reports whether a limit bounds the activity.
 func (p *Pools) Bounds(queue, name string) bool {
-	return p.limits[queue] != (QueueLimit{}) || p.of[ActivityName{queue, name}] != nil
+	return p.limits[queue] != (QueueLimit{}) || p.byActivity[ActivityName{queue, name}] != nil
 }
 
 // Places are what an attempt takes in pools. The zero value is none.
@@ -150,7 +150,7 @@ type Places struct{ pools []*pool }
 
 // Take takes the places of an attempt.
 func (p *Pools) Take(queue, name string) Places {
-	places := Places{p.of[ActivityName{queue, name}]}
+	places := Places{p.byActivity[ActivityName{queue, name}]}
 	if len(places.pools) == 0 {
 		return places
 	}
@@ -183,7 +183,7 @@ func (p *Pools) free(list []*pool) {
 	}
 }
 
-// endWait ends a fetch that is parked without what has room now.
+// endWait ends a fetch that waits without what has room now.
 func (p *Pools) endWait() {
 	p.freed++
 	if p.wake != nil {
@@ -203,7 +203,7 @@ func (p *Pools) Hold(t *Throttle, tasks []provider.LeasedTask) {
 	defer p.mu.Unlock()
 	t.reserves = true
 	for i := range tasks {
-		for _, one := range p.of[ActivityName{tasks[i].Queue, tasks[i].Name}] {
+		for _, one := range p.byActivity[ActivityName{tasks[i].Queue, tasks[i].Name}] {
 			one.used++
 		}
 	}
@@ -251,7 +251,7 @@ func (p *Pools) Reserve(ctx context.Context, store *storage.Store, t *Throttle, 
 func (p *Pools) Drop(task *provider.LeasedTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free(p.of[ActivityName{task.Queue, task.Name}])
+	p.free(p.byActivity[ActivityName{task.Queue, task.Name}])
 }
 
 // reserved sets when more of a throttled queue may be fetched.

@@ -20,7 +20,7 @@ func TestPlaceFreedBeforeTheWait(t *testing.T) {
 		[]provider.QueueFilter{{Queue: name.Queue, Names: []string{name.Name}}})
 	places := p.Take(name.Queue, name.Name)
 	full := p.Offers(10)
-	if len(full.Looks) != 0 || len(full.Park.Queues) != 0 {
+	if len(full.Polls) != 0 || len(full.LongPoll.Queues) != 0 {
 		t.Errorf("a full pool is offered: %+v", full)
 	}
 	p.Release(places)
@@ -29,7 +29,7 @@ func TestPlaceFreedBeforeTheWait(t *testing.T) {
 	if !errors.Is(context.Cause(ctx), flow.ErrRoom) {
 		t.Errorf("the wait goes on: %v", context.Cause(ctx))
 	}
-	if o := p.Offers(10); len(o.Looks) != 1 || o.Looks[0].Limit != 1 || o.Park.Limit != 1 {
+	if o := p.Offers(10); len(o.Polls) != 1 || o.Polls[0].Limit != 1 || o.LongPoll.Limit != 1 {
 		t.Errorf("offered is %+v", o)
 	}
 }

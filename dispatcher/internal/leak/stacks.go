@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/platform/goroutine"
 )
 
-// dump is the stacks of the listed code, kept for a moment: leaks often come in groups, and each look stops the world.
+// dump is the stacks of the listed code, kept for a moment: leaks often come in groups, and each sample stops the world.
 type dump struct {
 	mu     sync.Mutex
 	taken  time.Time
@@ -16,8 +16,8 @@ type dump struct {
 
 const dumpAge = time.Second
 
-// look returns where the code is now, and keeps it in the list.
-func (w *Watchdog) look(c *Code) string {
+// sampleStack returns where the code is now, and keeps it in the list.
+func (w *Watchdog) sampleStack(c *Code) string {
 	stack := w.stack(c)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -35,15 +35,15 @@ type Watchdog struct {
 	followers sync.WaitGroup
 	calls     inflight.Count // listed code, and functions of OnInterrupt that run
 
-	mu        sync.Mutex
-	all       map[*Code]struct{}
-	hooks     map[*Code]int         // functions of OnInterrupt that run
-	leaks     map[provider.UUID]int // by instance
-	states    map[State]int64       // number of entries in each
-	recovered int64
-	told      bool // TooMany was called
-	closed    bool // nothing is followed any more
-	stopped   chan struct{}
+	mu              sync.Mutex
+	all             map[*Code]struct{}
+	hooks           map[*Code]int         // functions of OnInterrupt that run
+	leaks           map[provider.UUID]int // by instance
+	states          map[State]int64       // number of entries in each
+	recovered       int64
+	tooManyReported bool // TooMany was called
+	closed          bool // nothing is followed any more
+	stopped         chan struct{}
 
 	dump dump
 }
@@ -94,9 +94,9 @@ func (w *Watchdog) Enter(c *Code, what Entry) {
 	}
 }
 
-// follow carries out the agenda of listed code until the code returns, is given up, or the watchdog is closed.
+// follow carries out the schedule of listed code until the code returns, is given up, or the watchdog is closed.
 func (w *Watchdog) follow(c *Code) {
-	g := newAgenda(&w.options, c.Interrupt != nil)
+	g := newSchedule(&w.options, c.Interrupt != nil)
 	w.mu.Lock()
 	since := c.Since
 	w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *Watchdog) leaked(c *Code) {
 		c.Leave()
 	}
 	w.options.Logger.Error("user code leaked: it ignores the end of its context", append(work.attributes(),
-		"grace_period", w.options.GracePeriod, "stack", w.look(c))...)
+		"grace_period", w.options.GracePeriod, "stack", w.sampleStack(c))...)
 	if instances, is := w.tooMany(); is {
 		w.options.TooMany(instances)
 	}
@@ -150,7 +150,7 @@ func (w *Watchdog) leaked(c *Code) {
 func (w *Watchdog) giveUp(c *Code) {
 	if work, ok := w.move(c, GaveUp); ok {
 		w.options.Logger.Error("leaked code given up: its goroutine stays until the process ends", append(work.attributes(),
-			"interrupts", work.Interrupts, "stack", w.look(c))...)
+			"interrupts", work.Interrupts, "stack", w.sampleStack(c))...)
 	}
 }
 
@@ -161,7 +161,7 @@ func (w *Watchdog) interrupt(c *Code) {
 	work := c.Work
 	w.mu.Unlock()
 	if work.State == Leaked {
-		w.options.Logger.Warn("leaked code still running", append(work.attributes(), "interrupts", work.Interrupts, "stack", w.look(c))...)
+		w.options.Logger.Warn("leaked code still running", append(work.attributes(), "interrupts", work.Interrupts, "stack", w.sampleStack(c))...)
 	}
 	c.Interrupt(work.Interrupts, func(call func()) { w.callHook(c, call) })
 }
@@ -238,10 +238,10 @@ func (w *Watchdog) tooMany() (instances int, is bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	instances = len(w.leaks)
-	if limit := w.options.MaxLeaked; limit == 0 || instances <= limit || w.told {
+	if limit := w.options.MaxLeaked; limit == 0 || instances <= limit || w.tooManyReported {
 		return instances, false
 	}
-	w.told = true
+	w.tooManyReported = true
 	return instances, true
 }
 

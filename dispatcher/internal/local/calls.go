@@ -21,34 +21,34 @@ import (
 // calls are the local activities of one turn. The turn spends a limited time on them. Calls that have not ended by then become tasks in its
 // commit, so nothing of them remains between turns.
 type calls struct {
-	w       *Worker
-	working context.Context //nolint:containedctx // of the turn
-	x       *replay.Execution
-	until   time.Time
-	calls   map[int64]*localCall // by number
-	said    []*localCall         // have an outcome for the code
-	going   map[int64]*Attempt
+	w        *Worker
+	working  context.Context //nolint:containedctx // of the turn
+	x        *replay.Execution
+	until    time.Time
+	calls    map[int64]*localCall // by number
+	settled  []*localCall         // have an outcome for the code
+	promoted map[int64]*Attempt
 
-	told []*task.Ended // for the Observer, when the turn is stored
+	observed []*task.Ended // for the Observer, when the turn is stored
 
 	wake chan struct{} // capacity 1: an attempt has ended
 	mu   sync.Mutex
-	came []came
+	ends []attemptEnd
 	all  []*Attempt // ever begun
 }
 
 // localCall is the state of one call.
 type localCall struct {
-	call    *history.ActivityScheduled
-	running *Attempt // nil: it waits for its next attempt
-	failed  int64    // attempts
-	before  *Attempt // the last one that failed; nil: none
-	asked   provider.Time
-	again   time.Time // when the next one begins
-	answer  history.Body
+	call      *history.ActivityScheduled
+	running   *Attempt // nil: it waits for its next attempt
+	failed    int64    // attempts
+	previous  *Attempt // the last one that failed; nil: none
+	scheduled provider.Time
+	retryAt   time.Time // when the next one begins
+	answer    history.Body
 }
 
-type came struct {
+type attemptEnd struct {
 	a *Attempt
 	e ending
 }
@@ -59,7 +59,7 @@ type Current struct{ now atomic.Pointer[calls] }
 // Ended returns the attempts that ended in the turn, for the Observer.
 func (c *Current) Ended() []*task.Ended {
 	if l := c.now.Load(); l != nil {
-		return l.told
+		return l.observed
 	}
 	return nil
 }
@@ -73,34 +73,34 @@ func (c *Current) Cancel(cause error) {
 
 // Run runs the local activities of a turn until the code waits for none or the turn's time for them is over. It returns the attempts that
 // the turn's commit makes tasks, by number of their call.
-func (w *Worker) Run(working context.Context, x *replay.Execution, current *Current) (going map[int64]*Attempt, err error) {
+func (w *Worker) Run(working context.Context, x *replay.Execution, current *Current) (promoted map[int64]*Attempt, err error) {
 	if len(x.Locals()) == 0 {
-		return going, nil
+		return promoted, nil
 	}
 	l := &calls{
 		w: w, working: working, x: x, until: time.Now().Add(min(w.Config.LocalTime, w.Config.Lease/3)),
-		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), going: make(map[int64]*Attempt),
+		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), promoted: make(map[int64]*Attempt),
 	}
 	current.now.Store(l)
 	returned := false
 	defer func() {
 		l.stop()
 		if !returned { // the turn failed, or its code called Goexit
-			w.DetachAll(l.going)
+			w.DetachAll(l.promoted)
 		}
 	}()
 	if err := l.runAll(); err != nil { //nolint:contextcheck // the context of local activities is the node's
-		return going, err
+		return promoted, err
 	}
 	returned = true
-	return l.going, nil
+	return l.promoted, nil
 }
 
 // runAll runs the calls until they end or the turn's time is over.
 func (l *calls) runAll() error {
 	x := l.x
-	for len(x.Locals()) > 0 && !x.Crowded() {
-		l.obey()
+	for len(x.Locals()) > 0 && !x.TurnFull() {
+		l.startAndCancel()
 		body, err := l.next()
 		if err != nil {
 			return err
@@ -129,8 +129,8 @@ func (l *calls) deliver(body history.Body) error {
 	return err
 }
 
-// obey starts the calls that the code has made and cancels those that it has cancelled.
-func (l *calls) obey() {
+// startAndCancel starts the calls that the code has made and cancels those that it has cancelled.
+func (l *calls) startAndCancel() {
 	wanted := make(map[int64]bool)
 	for _, c := range l.x.Locals() {
 		n := c.Call.Local
@@ -138,20 +138,20 @@ func (l *calls) obey() {
 		call := l.calls[n]
 		switch {
 		case call == nil:
-			call = &localCall{call: c.Call, asked: l.w.Clock.Now()}
+			call = &localCall{call: c.Call, scheduled: l.w.Clock.Now()}
 			l.calls[n] = call
 			switch {
 			case c.Cancelled:
-				l.say(call, l.w.cancelled(call))
+				l.settle(call, l.w.cancelled(call))
 			case !l.w.runsInTurn(c.Call):
-				l.say(call, queued(call, 0))
+				l.settle(call, queued(call, 0))
 			default:
 				l.begin(call)
 			}
 		case c.Cancelled && call.running != nil:
 			call.running.Cancel(activity.ErrCancelled)
 		case c.Cancelled && call.answer == nil:
-			l.say(call, l.w.cancelled(call))
+			l.settle(call, l.w.cancelled(call))
 		}
 	}
 	for n, call := range l.calls {
@@ -169,25 +169,25 @@ func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
 
 func (l *calls) begin(call *localCall) {
 	info := l.x.Info()
-	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.asked)}
+	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.scheduled)}
 	a.Origin = l.x.Origin()
 	if l.w.Watch.On() {
 		a.Of = l.x.From()
 	}
-	if call.before != nil {
-		a.Follows(call.before.Attempt)
+	if call.previous != nil {
+		a.Follows(call.previous.Attempt)
 	}
 	call.running = a
 	l.mu.Lock()
 	l.all = append(l.all, a)
 	l.mu.Unlock()
-	l.w.start(a, func(e ending) { l.push(came{a, e}) })
+	l.w.start(a, func(e ending) { l.push(attemptEnd{a, e}) })
 }
 
 // push adds the end of an attempt. Any goroutine may call it.
-func (l *calls) push(c came) {
+func (l *calls) push(c attemptEnd) {
 	l.mu.Lock()
-	l.came = append(l.came, c)
+	l.ends = append(l.ends, c)
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
@@ -197,29 +197,29 @@ func (l *calls) push(c came) {
 }
 
 // take removes and returns the first end, or that of the given attempt.
-func (l *calls) take(of *Attempt) (came, bool) {
+func (l *calls) take(of *Attempt) (attemptEnd, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, c := range l.came {
+	for i, c := range l.ends {
 		if of == nil || c.a == of {
-			l.came = append(l.came[:i:i], l.came[i+1:]...)
+			l.ends = append(l.ends[:i:i], l.ends[i+1:]...)
 			return c, true
 		}
 	}
-	return came{}, false
+	return attemptEnd{}, false
 }
 
-func (l *calls) say(call *localCall, body history.Body) {
+func (l *calls) settle(call *localCall, body history.Body) {
 	call.answer = body
-	l.said = append(l.said, call)
+	l.settled = append(l.settled, call)
 }
 
 // next returns the next outcome for the code, or nil if the turn's time is over.
 func (l *calls) next() (history.Body, error) {
 	for {
-		if len(l.said) > 0 {
-			call := l.said[0]
-			l.said = l.said[1:]
+		if len(l.settled) > 0 {
+			call := l.settled[0]
+			l.settled = l.settled[1:]
 			return call.answer, nil
 		}
 		if c, ok := l.take(nil); ok {
@@ -253,12 +253,12 @@ func (l *calls) retry(now time.Time) time.Duration {
 	for _, call := range l.calls {
 		switch {
 		case call.running != nil || call.answer != nil:
-		case call.again.After(now):
-			wait = min(wait, call.again.Sub(now))
+		case call.retryAt.After(now):
+			wait = min(wait, call.retryAt.Sub(now))
 		case l.w.runsInTurn(call.call):
 			l.begin(call)
 		default:
-			l.say(call, queued(call, 0))
+			l.settle(call, queued(call, 0))
 			wait = min(wait, time.Nanosecond) // outcomes come first
 		}
 	}
@@ -273,33 +273,33 @@ func (l *calls) ended(call *localCall, e ending) {
 	case e.err == nil:
 		w.Count.AttemptsCompleted.Add(1)
 		l.note(a, e.cause, observe.Completed)
-		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Output: e.output, Attempt: a.Number})
+		l.settle(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Output: e.output, Attempt: a.Number})
 		return
 	case errors.Is(e.cause, activity.ErrShutdown):
 		w.Count.AttemptsReleased.Add(1)
 		l.note(a, e.cause, observe.Released)
-		l.say(call, queued(call, 0))
+		l.settle(call, queued(call, 0))
 		return
 	}
 	f, delay, again := w.worker.FailedInTurn(a.Attempt, e.cause, e.err)
 	if !again {
 		l.note(a, e.cause, task.FailedFor(a.Attempt, e.cause))
-		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.Number})
+		l.settle(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.Number})
 		return
 	}
 	l.note(a, e.cause, observe.Retried)
-	call.failed, call.before = a.Number, a
+	call.failed, call.previous = a.Number, a
 	if now := time.Now(); delay < l.until.Sub(now) {
-		call.again = now.Add(delay)
+		call.retryAt = now.Add(delay)
 		return
 	}
-	l.say(call, queued(call, delay))
+	l.settle(call, queued(call, delay))
 }
 
 // note keeps the end of an attempt for the Observer.
 func (l *calls) note(a *Attempt, cause error, outcome observe.Outcome) {
 	if e := l.w.worker.Ended(a.Attempt, cause, outcome); e != nil {
-		l.told = append(l.told, e)
+		l.observed = append(l.observed, e)
 	}
 }
 
@@ -329,22 +329,22 @@ func (l *calls) conclude(c *replay.LocalCall) history.Body {
 	case call.running == nil && c.Cancelled:
 		return l.w.cancelled(call)
 	case call.running == nil:
-		return queued(call, time.Until(call.again))
+		return queued(call, time.Until(call.retryAt))
 	}
 	a := call.running
 	if c.Cancelled {
 		a.Cancel(activity.ErrCancelled)
 	}
 	if a.Cause() == nil {
-		a.hand(nil)
+		a.setReceiver(nil)
 	} else if !l.w.abandon(a, a.Cause()) {
 		l.await(a)
 	}
-	if came, ok := l.take(a); ok {
-		l.ended(call, came.e)
+	if end, ok := l.take(a); ok {
+		l.ended(call, end.e)
 		return call.answer // the time is over, so there is no other attempt
 	}
-	l.going[c.Call.Local] = a
+	l.promoted[c.Call.Local] = a
 	return queued(call, 0)
 }
 
@@ -352,7 +352,7 @@ func (l *calls) conclude(c *replay.LocalCall) history.Body {
 func (l *calls) await(a *Attempt) {
 	for {
 		l.mu.Lock()
-		for _, c := range l.came {
+		for _, c := range l.ends {
 			if c.a == a {
 				l.mu.Unlock()
 				return
@@ -370,7 +370,7 @@ func (l *calls) giveUp(call *localCall) {
 	case l.x.Ended():
 		l.w.Detach(a, activity.ErrOrchestrationEnded)
 	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
-		a.hand(func(ending) { l.w.free(a) })
+		a.setReceiver(func(ending) { l.w.free(a) })
 	default:
 		l.w.Detach(a, activity.ErrCancelled)
 	}
@@ -384,7 +384,7 @@ func (l *calls) stop() {
 	}
 	for n, call := range l.calls {
 		switch {
-		case l.going[n] != nil:
+		case l.promoted[n] != nil:
 		case wanted[n] && call.running != nil: // the turn failed
 			l.w.Detach(call.running, activity.ErrLeaseLost)
 		case !wanted[n]:

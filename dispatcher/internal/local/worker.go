@@ -18,7 +18,7 @@ type Attempt struct {
 	*task.Attempt
 
 	mu    sync.Mutex
-	then  func(ending) // must not block; nil: the end is kept
+	onEnd func(ending) // must not block; nil: the end is kept
 	ended *ending
 	freed sync.Once // no longer counted as work in flight
 }
@@ -50,20 +50,20 @@ type ending struct {
 func (l *Attempt) end(e ending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.then == nil {
+	if l.onEnd == nil {
 		l.ended = &e
 		return
 	}
-	l.then(e)
+	l.onEnd(e)
 }
 
-// hand changes the receiver of the end. nil keeps the end for the next receiver.
-func (l *Attempt) hand(then func(ending)) {
+// setReceiver changes the receiver of the end. nil keeps the end for the next receiver.
+func (l *Attempt) setReceiver(onEnd func(ending)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.then = then
-	if then != nil && l.ended != nil {
-		then(*l.ended)
+	l.onEnd = onEnd
+	if onEnd != nil && l.ended != nil {
+		onEnd(*l.ended)
 		l.ended = nil
 	}
 }
@@ -72,10 +72,10 @@ func (l *Attempt) hand(then func(ending)) {
 func (w *Worker) free(a *Attempt) { a.freed.Do(w.Work.Done) }
 
 // start runs an attempt on its own goroutine.
-func (w *Worker) start(a *Attempt, then func(ending)) {
+func (w *Worker) start(a *Attempt, onEnd func(ending)) {
 	w.Work.Add()
 	w.Count.AttemptsLocal.Add(1)
-	a.then = then
+	a.onEnd = onEnd
 	ctx, cancel := context.WithCancelCause(w.live)
 	a.Cancel = cancel
 	ctx, stop := w.worker.ContextInTurn(ctx, a.Attempt)
@@ -125,15 +125,15 @@ func (w *Worker) abandon(a *Attempt, cause error) bool {
 	return true
 }
 
-// GoOn continues an attempt as the first one of the task that the commit made of it. Its slot is taken.
-func (w *Worker) GoOn(working context.Context, a *Attempt) {
+// ContinueAsTask continues an attempt as the first one of the task that the commit made of it. Its slot is taken.
+func (w *Worker) ContinueAsTask(working context.Context, a *Attempt) {
 	w.worker.Adopt(a.Attempt)
 	counted := false
 	a.freed.Do(func() { counted = true })
 	if !counted {
 		w.Work.Add() // it was cancelled meanwhile
 	}
-	a.hand(func(e ending) {
+	a.setReceiver(func(e ending) {
 		go w.worker.EndedBy(working, a.Attempt, e.cause, task.Outcome{Output: e.output, Err: e.err})
 	})
 }
@@ -141,7 +141,7 @@ func (w *Worker) GoOn(working context.Context, a *Attempt) {
 // Detach cancels an attempt whose result is useless, and drops the result.
 func (w *Worker) Detach(a *Attempt, cause error) {
 	a.Cancel(cause)
-	a.hand(func(ending) {})
+	a.setReceiver(func(ending) {})
 	w.free(a)
 }
 

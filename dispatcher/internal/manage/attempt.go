@@ -18,9 +18,9 @@ type Attempt struct {
 	Owner  Owner
 	Queue  string
 
-	unwanted atomic.Bool
-	shared   atomic.Bool
-	pulse    pulse
+	unwanted   atomic.Bool
+	shared     atomic.Bool
+	heartbeats heartbeats
 }
 
 // Owner runs an Attempt.
@@ -36,10 +36,10 @@ func (a *Attempt) Unwanted() bool { return a.unwanted.Load() }
 func (a *Attempt) Share() { a.shared.Store(true) }
 
 // HeartbeatTimeout returns the heartbeat timeout of an attempt that beats, 0 if it has none.
-func (a *Attempt) HeartbeatTimeout() time.Duration { return a.pulse.limit }
+func (a *Attempt) HeartbeatTimeout() time.Duration { return a.heartbeats.limit }
 
-// StopBeating stops the heartbeats.
-func (a *Attempt) StopBeating() { a.pulse.stop() }
+// StopHeartbeats stops the heartbeats.
+func (a *Attempt) StopHeartbeats() { a.heartbeats.stop() }
 
 // Unsaved returns the last heartbeat details unless the store surely has them.
-func (a *Attempt) Unsaved() []byte { return a.pulse.unsaved() }
+func (a *Attempt) Unsaved() []byte { return a.heartbeats.unsaved() }

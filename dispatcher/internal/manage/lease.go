@@ -23,8 +23,8 @@ func (m Moment) until(later Moment) time.Duration {
 
 // Lease is what a node knows of the lease of a task: how long it is, and a moment before the storage granted it.
 type Lease struct {
-	asked  Moment
-	length time.Duration
+	requested Moment
+	length    time.Duration
 }
 
 // NewLease returns a lease that is asked for now.
@@ -37,18 +37,18 @@ type Anchor struct {
 }
 
 // Lease returns a lease that ends at a time of the storage. It counts from the request that read the anchor: nobody knows how long
-// the reply was on its way. The time until the storage granted the lease does not count, as a fetch may have been parked
+// the reply was on its way. The time until the storage granted the lease does not count, as a fetch may have waited
 // for longer than the lease.
 func (a Anchor) Lease(until provider.Time, length time.Duration) Lease {
-	parked := min(max(0, until.Sub(a.Storage)-length), a.Sent.until(ThisMoment()))
-	return Lease{Moment{a.Sent.mono.Add(parked), a.Sent.wall.Add(parked)}, length}
+	waited := min(max(0, until.Sub(a.Storage)-length), a.Sent.until(ThisMoment()))
+	return Lease{Moment{a.Sent.mono.Add(waited), a.Sent.wall.Add(waited)}, length}
 }
 
-// left returns how long the node relies on the lease without a renewal. A fifth of it is kept for clocks that run apart. After
+// remaining returns how long the node relies on the lease without a renewal. A fifth of it is kept for clocks that run apart. After
 // that the task may be another node's.
-func (l Lease) left(now Moment) time.Duration { return l.length/5*4 - l.asked.until(now) }
+func (l Lease) remaining(now Moment) time.Duration { return l.length/5*4 - l.requested.until(now) }
 
 // Startable reports whether enough is left to begin: a third, which is the pause between renewals.
 func (l Lease) Startable() bool { return l.startable(ThisMoment()) }
 
-func (l Lease) startable(now Moment) bool { return l.asked.until(now) <= l.length/3*2 }
+func (l Lease) startable(now Moment) bool { return l.requested.until(now) <= l.length/3*2 }

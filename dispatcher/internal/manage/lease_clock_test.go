@@ -30,10 +30,10 @@ func TestHazard26_GapBetweenClocksIsExpiry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := ThisMoment()
-			asked := Moment{now.mono.Add(-c.mono), now.wall.Add(-c.wall)}
+			requested := Moment{now.mono.Add(-c.mono), now.wall.Add(-c.wall)}
 			m := New(storage.New(nil, time.Second, nil, nil), Options{Lease: 30 * time.Second})
 			var cause error
-			a := &Attempt{Lease: Lease{asked, m.lease}, Cancel: func(why error) { cause = why }}
+			a := &Attempt{Lease: Lease{requested, m.lease}, Cancel: func(why error) { cause = why }}
 			if begins := a.Lease.Startable(); begins != c.begins {
 				t.Errorf("begins: %v", begins)
 			}

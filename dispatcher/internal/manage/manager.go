@@ -27,26 +27,26 @@ type Manager struct {
 	late chan struct{} // has room for one: an attempt whose lease is to be renewed at once
 	mu   sync.Mutex
 	// attempts by task, the latest of each.
-	attempts map[provider.TaskRef]*held
-	coming   map[provider.TaskRef]error // see Expect
-	doubts   map[*held]struct{}         // had a notice; see noticed
-	doubted  time.Time                  // when to ask the storage about those
-	sessions atomic.Int64               // that this node holds, as far as it knows
-	beating  map[*held]time.Time        // when heartbeats are to be sent
-	next     time.Time                  // a heartbeat that is to be sent before it wakes the manager
-	soonest  time.Time                  // none is sent before
-	wake     chan struct{}              // has room for one
+	attempts      map[provider.TaskRef]*leasedAttempt
+	expected      map[provider.TaskRef]error   // see Expect
+	toCheck       map[*leasedAttempt]struct{}  // had a notice; see noticed
+	checkAt       time.Time                    // when to ask the storage about those
+	sessions      atomic.Int64                 // that this node holds, as far as it knows
+	heartbeatsDue map[*leasedAttempt]time.Time // when heartbeats are to be sent
+	next          time.Time                    // a heartbeat that is to be sent before it wakes the manager
+	soonest       time.Time                    // none is sent before
+	wake          chan struct{}                // has room for one
 }
 
-// held is an attempt with its lease.
-type held struct {
+// leasedAttempt is an attempt with its lease.
+type leasedAttempt struct {
 	a     *Attempt
 	lease Lease // renewed
 
-	answered time.Time // when the storage returned the last lease that this node asked for
-	upTo     int64     // the details that are being sent
-	told     bool      // its context was ended
-	hint     bool      // there was a notice that it was asked to stop
+	answered    time.Time // when the storage returned the last lease that this node asked for
+	upTo        int64     // the details that are being sent
+	cancelled   bool      // its context was ended
+	stopNoticed bool      // there was a notice that it was asked to stop
 }
 
 // Options of a Manager.
@@ -60,8 +60,9 @@ type Options struct {
 func New(store *storage.Store, o Options) *Manager {
 	return &Manager{
 		store: store, owner: o.Owner, lease: o.Lease, sessionClaim: o.Sessions,
-		busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held),
-		coming: make(map[provider.TaskRef]error), doubts: make(map[*held]struct{}), beating: make(map[*held]time.Time), wake: make(chan struct{}, 1),
+		busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*leasedAttempt),
+		expected: make(map[provider.TaskRef]error), toCheck: make(map[*leasedAttempt]struct{}),
+		heartbeatsDue: make(map[*leasedAttempt]time.Time), wake: make(chan struct{}, 1),
 	}
 }
 
@@ -69,16 +70,16 @@ func New(store *storage.Store, o Options) *Manager {
 // here has lost its lease: Add cancels it.
 func (m *Manager) Add(a *Attempt) {
 	m.mu.Lock()
-	earlier, again := m.attempts[a.Ref]
-	delete(m.beating, earlier)
-	delete(m.doubts, earlier)
-	m.attempts[a.Ref] = &held{a: a, lease: a.Lease, answered: time.Now()}
+	earlier, replaced := m.attempts[a.Ref]
+	delete(m.heartbeatsDue, earlier)
+	delete(m.toCheck, earlier)
+	m.attempts[a.Ref] = &leasedAttempt{a: a, lease: a.Lease, answered: time.Now()}
 	m.mu.Unlock()
-	if again {
+	if replaced {
 		earlier.a.Cancel(activity.ErrLeaseLost)
 	}
 	wake(m.busy)
-	if a.Lease.asked.until(ThisMoment()) > m.lease/3 {
+	if a.Lease.requested.until(ThisMoment()) > m.lease/3 {
 		wake(m.late)
 	}
 }
@@ -88,8 +89,8 @@ func (m *Manager) Remove(a *Attempt) {
 	m.mu.Lock()
 	if h, ok := m.attempts[a.Ref]; ok && h.a == a {
 		delete(m.attempts, a.Ref)
-		delete(m.beating, h)
-		delete(m.doubts, h)
+		delete(m.heartbeatsDue, h)
+		delete(m.toCheck, h)
 	}
 	m.mu.Unlock()
 }
@@ -99,10 +100,10 @@ func (m *Manager) Cancel(ref provider.TaskRef, cause error) {
 	m.mu.Lock()
 	h, ok := m.attempts[ref]
 	if ok {
-		h.told = true
+		h.cancelled = true
 	}
-	if _, soon := m.coming[ref]; soon {
-		m.coming[ref] = cause
+	if _, soon := m.expected[ref]; soon {
+		m.expected[ref] = cause
 	}
 	m.mu.Unlock()
 	if ok {
@@ -123,11 +124,11 @@ func (m *Manager) CancelExecution(key provider.UUID, execution int64, cause erro
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for ref, h := range m.attempts {
-		h.told = h.told || ref.Key == key && ref.Execution == execution
+		h.cancelled = h.cancelled || ref.Key == key && ref.Execution == execution
 	}
-	for ref := range m.coming {
+	for ref := range m.expected {
 		if ref.Key == key && ref.Execution == execution {
-			m.coming[ref] = cause
+			m.expected[ref] = cause
 		}
 	}
 }
@@ -156,16 +157,16 @@ func (m *Manager) Run(working context.Context) {
 	for {
 		select {
 		case <-m.busy:
-			m.keep(working)
+			m.renewLoop(working)
 		case <-working.Done():
 			return
 		}
 	}
 }
 
-// keep renews leases, of attempts and of sessions, at a third of their length, and sends heartbeats as they are due, until none is left. When the
-// storage fails it tries all again sooner; that alone cancels nothing before a lease has expired.
-func (m *Manager) keep(working context.Context) {
+// renewLoop renews leases, of attempts and of sessions, at a third of their length, and sends heartbeats as they are due, until none is left.
+// When the storage fails it tries all again sooner. That alone cancels nothing before a lease has expired.
+func (m *Manager) renewLoop(working context.Context) {
 	period := m.lease / 3
 	renewal := time.Now().Add(period)
 	for failures := 0; m.sleep(working, &renewal, failures == 0); {
@@ -186,8 +187,8 @@ func (m *Manager) keep(working context.Context) {
 	}
 }
 
-func (m *Manager) renew(working context.Context, all []*held) error {
-	m.look(working, all)
+func (m *Manager) renew(working context.Context, all []*leasedAttempt) error {
+	m.checkHeartbeats(working, all)
 	var first error
 	for len(all) > 0 || m.sessions.Load() > 0 {
 		req := m.renewals(all)
@@ -203,16 +204,16 @@ func (m *Manager) renew(working context.Context, all []*held) error {
 }
 
 // renewals returns a request with as many attempts as fit into it.
-func (m *Manager) renewals(list []*held) provider.RenewTasksRequest {
+func (m *Manager) renewals(list []*leasedAttempt) provider.RenewTasksRequest {
 	req := provider.RenewTasksRequest{Lease: m.lease}
 	if m.sessions.Load() > 0 {
 		req.Owner, req.SessionLease = m.owner, m.sessionClaim.Lease
 	}
 	size := 0
 	for _, h := range list[:min(len(list), provider.MaxBatch)] {
-		details, upTo := h.a.pulse.take(time.Now())
+		details, upTo := h.a.heartbeats.take(time.Now())
 		if size += len(details); size > provider.MaxCommitBytes && len(req.Items) > 0 {
-			h.a.pulse.lost(upTo)
+			h.a.heartbeats.markUnsent(upTo)
 			break
 		}
 		h.upTo = upTo
@@ -221,10 +222,10 @@ func (m *Manager) renewals(list []*held) provider.RenewTasksRequest {
 	return req
 }
 
-func (m *Manager) renewBatch(working context.Context, batch []*held, req provider.RenewTasksRequest) error {
+func (m *Manager) renewBatch(working context.Context, batch []*leasedAttempt, req provider.RenewTasksRequest) error {
 	ctx, cancel := context.WithTimeout(working, min(storage.CallTimeout, m.slack(batch)))
 	defer cancel()
-	asked := ThisMoment()
+	requested := ThisMoment()
 	res, err := m.store.RenewTasks(ctx, req)
 	if err != nil {
 		for _, h := range batch {
@@ -234,29 +235,29 @@ func (m *Manager) renewBatch(working context.Context, batch []*held, req provide
 	}
 	m.store.Clock.Set(res.Now)
 	if req.Owner != "" {
-		m.Holds(res.Sessions)
+		m.SetSessions(res.Sessions)
 	}
 	for i, h := range batch {
-		m.renewed(h, &res.Items[i], asked)
+		m.renewed(h, &res.Items[i], requested)
 	}
 	return nil
 }
 
 // slack returns how long a renewal may take, or wait to be repeated, before another lease can no longer be relied on.
-func (m *Manager) slack(list []*held) time.Duration {
+func (m *Manager) slack(list []*leasedAttempt) time.Duration {
 	shortest, now := m.lease/3, ThisMoment()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, h := range list {
-		if left := h.lease.left(now); left > 0 {
+		if left := h.lease.remaining(now); left > 0 {
 			shortest = min(shortest, left)
 		}
 	}
 	return shortest
 }
 
-// Holds sets how many sessions this node holds.
-func (m *Manager) Holds(sessions int) {
+// SetSessions sets how many sessions this node holds.
+func (m *Manager) SetSessions(sessions int) {
 	if m.sessions.Swap(int64(sessions)) == 0 && sessions > 0 {
 		wake(m.busy)
 	}
@@ -280,10 +281,10 @@ func (m *Manager) LeaveSessions(ctx context.Context) {
 }
 
 // notRenewed cancels an attempt if its lease may have expired.
-func (m *Manager) notRenewed(h *held) {
-	h.a.pulse.lost(h.upTo)
+func (m *Manager) notRenewed(h *leasedAttempt) {
+	h.a.heartbeats.markUnsent(h.upTo)
 	m.mu.Lock()
-	over := h.lease.left(ThisMoment()) <= 0
+	over := h.lease.remaining(ThisMoment()) <= 0
 	m.mu.Unlock()
 	if over {
 		h.a.Cancel(activity.ErrLeaseLost)
@@ -291,15 +292,15 @@ func (m *Manager) notRenewed(h *held) {
 }
 
 // renewed takes over what the storage says of one attempt.
-func (m *Manager) renewed(h *held, item *provider.TaskRenewalResult, asked Moment) {
+func (m *Manager) renewed(h *leasedAttempt, item *provider.TaskRenewalResult, requested Moment) {
 	cause := stops(item)
 	m.mu.Lock()
-	if h.hint && errors.Is(cause, activity.ErrOrchestrationEnded) { // it was cancelled first
+	if h.stopNoticed && errors.Is(cause, activity.ErrOrchestrationEnded) { // it was cancelled first
 		cause = activity.ErrCancelled
 	}
-	h.told, h.hint = h.told || cause != nil, h.hint && cause != nil
+	h.cancelled, h.stopNoticed = h.cancelled || cause != nil, h.stopNoticed && cause != nil
 	if item.Err == nil {
-		h.lease.asked, h.answered = asked, time.Now()
+		h.lease.requested, h.answered = requested, time.Now()
 	}
 	m.mu.Unlock()
 	if item.CancelRequested || errors.Is(cause, activity.ErrCancelled) {
@@ -309,14 +310,14 @@ func (m *Manager) renewed(h *held, item *provider.TaskRenewalResult, asked Momen
 		h.a.Cancel(cause)
 	}
 	if item.Err == nil && item.State.Kind == provider.ExecutionRunning {
-		h.a.pulse.kept(h.upTo)
+		h.a.heartbeats.markStored(h.upTo)
 	}
-	m.rest(h)
+	m.planRest(h)
 }
 
-// Heard cancels attempts whose results are in the history: others with their tokens have completed them. The attempts learn it at once, and
+// CancelCompleted cancels attempts whose results are in the history: others with their tokens have completed them. The attempts learn it at once, and
 // not with the next renewal.
-func (m *Manager) Heard(key provider.UUID, execution int64, events []history.Event) {
+func (m *Manager) CancelCompleted(key provider.UUID, execution int64, events []history.Event) {
 	for i := range events {
 		switch b := events[i].Body.(type) {
 		case *history.ActivityCompleted:

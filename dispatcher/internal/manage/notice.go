@@ -15,8 +15,8 @@ import (
 // node ends its attempts meanwhile, so that the notice of it costs none.
 const noticePause = 2 * time.Millisecond
 
-// errDoubt marks a task that has not begun and had a notice.
-var errDoubt = errors.New("there was a notice")
+// errNoticed marks a task that has not begun and had a notice.
+var errNoticed = errors.New("there was a notice")
 
 // noticed takes a notice that a task was asked to stop, or that an execution has ended. Others may have invented that. So the
 // leases concerned are renewed soon, and what the storage then says counts.
@@ -25,22 +25,22 @@ func (m *Manager) noticed(n provider.Notice) {
 	if n.EventID != 0 {
 		ref := provider.TaskRef(n)
 		if h, ok := m.attempts[ref]; ok {
-			h.hint = true
+			h.stopNoticed = true
 		}
-		m.doubt(ref)
+		m.checkSoon(ref)
 	} else {
 		for ref := range m.attempts {
 			if ref.Key == n.Key && ref.Execution == n.Execution {
-				m.doubt(ref)
+				m.checkSoon(ref)
 			}
 		}
-		for ref := range m.coming {
+		for ref := range m.expected {
 			if ref.Key == n.Key && ref.Execution == n.Execution {
-				m.doubt(ref)
+				m.checkSoon(ref)
 			}
 		}
 	}
-	early := len(m.doubts) > 0 && latest(m.doubted, m.soonest).Before(m.next)
+	early := len(m.toCheck) > 0 && latest(m.checkAt, m.soonest).Before(m.next)
 	m.mu.Unlock()
 	if early {
 		wake(m.wake)
@@ -62,38 +62,38 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// doubt makes the manager ask the storage about a task. m is locked.
-func (m *Manager) doubt(ref provider.TaskRef) {
-	if cause, soon := m.coming[ref]; soon && cause == nil {
-		m.coming[ref] = errDoubt
+// checkSoon makes the manager ask the storage about a task. m is locked.
+func (m *Manager) checkSoon(ref provider.TaskRef) {
+	if cause, soon := m.expected[ref]; soon && cause == nil {
+		m.expected[ref] = errNoticed
 	}
 	h, ok := m.attempts[ref]
-	if !ok || h.told {
+	if !ok || h.cancelled {
 		return
 	}
-	if len(m.doubts) == 0 {
-		m.doubted = time.Now().Add(noticePause)
+	if len(m.toCheck) == 0 {
+		m.checkAt = time.Now().Add(noticePause)
 	}
-	m.doubts[h] = struct{}{}
+	m.toCheck[h] = struct{}{}
 }
 
-// doubtful adds to list the attempts to check with the storage now, and forgets them. If all is true, list already has
+// addChecks adds to list the attempts to check with the storage now, and forgets them. If all is true, list already has
 // all attempts. The caller holds the lock.
-func (m *Manager) doubtful(list []*held, all bool, now time.Time) []*held {
-	if !all && m.doubted.After(now) {
+func (m *Manager) addChecks(list []*leasedAttempt, all bool, now time.Time) []*leasedAttempt {
+	if !all && m.checkAt.After(now) {
 		return list
 	}
-	for h := range m.doubts {
-		if !all && !h.told && !slices.Contains(list, h) {
+	for h := range m.toCheck {
+		if !all && !h.cancelled && !slices.Contains(list, h) {
 			list = append(list, h)
 		}
 	}
-	clear(m.doubts)
+	clear(m.toCheck)
 	return list
 }
 
-// LookAt asks the storage about a task that had a notice before it began. If that fails, the renewals of its attempt ask again.
-func (m *Manager) LookAt(ctx context.Context, task *provider.LeasedTask, token provider.UUID) {
+// CheckTask asks the storage about a task that had a notice before it began. If that fails, the renewals of its attempt ask again.
+func (m *Manager) CheckTask(ctx context.Context, task *provider.LeasedTask, token provider.UUID) {
 	ctx, cancel := context.WithTimeout(ctx, storage.CallTimeout)
 	defer cancel()
 	item := provider.TaskRenewal{TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef)}
@@ -113,21 +113,21 @@ func (m *Manager) Expect(tasks []provider.LeasedTask) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range tasks {
-		m.coming[tasks[i].TaskRef] = nil
+		m.expected[tasks[i].TaskRef] = nil
 	}
 }
 
-// Arrived ends Expect for one task, and sets at the task what is known of it. It reports whether the caller must LookAt it.
-func (m *Manager) Arrived(task *provider.LeasedTask) (doubtful bool) {
+// Arrived ends Expect for one task, and sets at the task what is known of it. It reports whether the caller must CheckTask it.
+func (m *Manager) Arrived(task *provider.LeasedTask) (mustCheck bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch cause := m.coming[task.TaskRef]; {
+	switch cause := m.expected[task.TaskRef]; {
 	case errors.Is(cause, activity.ErrCancelled):
 		task.CancelRequested = true
 	case errors.Is(cause, activity.ErrOrchestrationEnded):
 		task.State.Kind = provider.ExecutionTerminal
 	}
-	doubtful = errors.Is(m.coming[task.TaskRef], errDoubt)
-	delete(m.coming, task.TaskRef)
-	return doubtful
+	mustCheck = errors.Is(m.expected[task.TaskRef], errNoticed)
+	delete(m.expected, task.TaskRef)
+	return mustCheck
 }

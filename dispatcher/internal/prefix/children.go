@@ -53,11 +53,11 @@ func (p *Plan) Outcomes(ctx context.Context, x *replay.Execution, get Getter, lo
 func (p *Plan) outcome(ctx context.Context, x *replay.Execution, event int64, get Getter, lost bool) (*history.Event, error) {
 	switch b := p.opened[event-1].Body.(type) {
 	case *history.ChildStarted:
-		if !x.Foreign(event) {
+		if !x.OfOtherInstance(event) {
 			return childOutcome(ctx, event, b, get, lost)
 		}
 	case *history.DetachedStarted, *history.EventSent, *history.CancelSent:
-		if !x.Foreign(event) {
+		if !x.OfOtherInstance(event) {
 			return p.reply(ctx, event, b, get)
 		}
 	default:

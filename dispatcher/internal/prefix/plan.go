@@ -148,7 +148,7 @@ func (p *Plan) ForkInto(commit provider.UUID) provider.ForkRequest {
 
 // notices ask the children to stop that only the part that is taken back has started.
 func (p *Plan) notices() (all []provider.OutMessage) {
-	ended, foreign := make(map[int64]bool), replay.Foreign(p.Events)
+	ended, foreign := make(map[int64]bool), replay.LastOfOtherInstance(p.Events)
 	for _, e := range slices.Backward(p.later()) {
 		switch b := e.Body.(type) {
 		case *history.ChildCompleted:

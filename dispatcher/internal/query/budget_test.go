@@ -28,22 +28,22 @@ func fits(t *testing.T, b *budget, size int64) bool {
 func TestHazard48_RebuiltBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(maxCold, maxColdBytes)
-		half := b.take(t.Context(), maxColdBytes/2)
-		if !fits(t, &b, maxColdBytes/2) || fits(t, &b, maxColdBytes/2+1) {
+		b := newBudget(maxRebuilds, maxRebuildBytes)
+		half := b.take(t.Context(), maxRebuildBytes/2)
+		if !fits(t, &b, maxRebuildBytes/2) || fits(t, &b, maxRebuildBytes/2+1) {
 			t.Error("with one half in use, one half fits, and no more")
 		}
 		half()
-		alone := b.take(t.Context(), 10*maxColdBytes)
+		alone := b.take(t.Context(), 10*maxRebuildBytes)
 		if fits(t, &b, 0) {
 			t.Error("one that is too large is not alone")
 		}
 		alone()
-		for range maxCold {
+		for range maxRebuilds {
 			defer b.take(t.Context(), 1)()
 		}
 		if fits(t, &b, 1) {
-			t.Errorf("more than %d fit", maxCold)
+			t.Errorf("more than %d fit", maxRebuilds)
 		}
 	})
 }

@@ -29,11 +29,11 @@ type call struct {
 
 // code is user code that a query runs on a goroutine of its own.
 type code struct {
-	inst  *provider.Instance
-	query string
-	done  chan struct{} // closed when the goroutine has left user code
-	left  atomic.Bool   // by the goroutine, or by those who wait for it, who were first then
-	id    atomic.Uint64 // of the goroutine
+	inst      *provider.Instance
+	query     string
+	done      chan struct{} // closed when the goroutine has left user code
+	abandoned atomic.Bool   // by the goroutine, or by those who wait for it, who were first then
+	id        atomic.Uint64 // of the goroutine
 }
 
 // start runs the handler.
@@ -59,7 +59,7 @@ func (c *call) run() {
 				c.err = fault
 			}
 		}
-		if !c.left.CompareAndSwap(false, true) { // nobody else closes it
+		if !c.abandoned.CompareAndSwap(false, true) { // nobody else closes it
 			c.queries.discard(c.inst, c.code.query, c.x)
 		}
 		close(c.done)
@@ -89,7 +89,7 @@ func (c *call) wait(ctx context.Context, release func()) bool {
 	case <-ctx.Done():
 		late = "it did not return while the client waited"
 	}
-	if late == "" || !c.left.CompareAndSwap(false, true) {
+	if late == "" || !c.abandoned.CompareAndSwap(false, true) {
 		<-c.done
 		timer.Stop()
 		release()
@@ -103,12 +103,12 @@ func (c *call) wait(ctx context.Context, release func()) bool {
 		return false
 	}
 	c.queries.Work.Add()
-	go c.outlast(timer, release)
+	go c.awaitReturn(timer, release)
 	return false
 }
 
-// outlast waits for a handler whose asker waited no longer. It becomes a leak only when the time of a query is over.
-func (c *call) outlast(timer *time.Timer, release func()) {
+// awaitReturn waits for a handler whose asker waited no longer. It becomes a leak only when the time of a query is over.
+func (c *call) awaitReturn(timer *time.Timer, release func()) {
 	defer c.queries.Work.Done()
 	defer timer.Stop()
 	defer release()
@@ -150,7 +150,7 @@ func (qs *Queries) discard(inst *provider.Instance, query string, x *replay.Exec
 	c := &code{inst: inst, query: query, done: make(chan struct{})}
 	qs.Work.Add()
 	stop := time.AfterFunc(maxTime, func() {
-		if c.left.CompareAndSwap(false, true) {
+		if c.abandoned.CompareAndSwap(false, true) {
 			c.id.Store(x.Probe().Goroutine())
 			qs.leaks.add(c)
 			qs.Work.Done()
@@ -160,7 +160,7 @@ func (qs *Queries) discard(inst *provider.Instance, query string, x *replay.Exec
 		x.Close()
 		stop()
 		close(c.done)
-		if c.left.CompareAndSwap(false, true) {
+		if c.abandoned.CompareAndSwap(false, true) {
 			qs.Work.Done()
 		}
 	}()

@@ -28,14 +28,14 @@ const (
 type opening struct {
 	*Queries
 
-	asked *history.Opening
-	inst  *provider.Instance // the origin, as it was read last
-	lost  bool               // a child that is not there does not come
+	request *history.Opening
+	inst    *provider.Instance // the origin, as it was read last
+	lost    bool               // a child that is not there does not come
 }
 
 // open resets or forks an instance. If ok is false, this node cannot, and others or a repeat may.
-func (qs *Queries) open(ctx context.Context, inst *provider.Instance, asked *history.Opening) (answer history.Answer, ok bool) {
-	o := &opening{Queries: qs, asked: asked, inst: inst}
+func (qs *Queries) open(ctx context.Context, inst *provider.Instance, request *history.Opening) (answer history.Answer, ok bool) {
+	o := &opening{Queries: qs, request: request, inst: inst}
 	for try := range openTries {
 		if try > 0 {
 			newer, err := qs.row(ctx, inst.Key)
@@ -62,7 +62,7 @@ func (o *opening) refused(err error) (history.Answer, bool) {
 	switch {
 	case errors.Is(err, provider.ErrTooLarge):
 		outcome = history.AnswerTooLarge
-	case errors.Is(err, provider.ErrExists) && o.asked.ForkID != "":
+	case errors.Is(err, provider.ErrExists) && o.request.ForkID != "":
 		outcome = history.AnswerTaken
 	case errors.Is(err, provider.ErrExists), errors.Is(err, provider.ErrEnded):
 		outcome = history.AnswerOver
@@ -77,7 +77,7 @@ func (o *opening) once(ctx context.Context) (answer *history.Answer, again bool,
 	if opened, err := o.done(ctx); opened != nil || err != nil {
 		return opened, false, err
 	}
-	if why := o.before(ctx); why.Outcome != 0 {
+	if why := o.precheck(ctx); why.Outcome != 0 {
 		return &why, false, nil
 	}
 	values, err := o.values(ctx)
@@ -85,7 +85,7 @@ func (o *opening) once(ctx context.Context) (answer *history.Answer, again bool,
 		return nil, false, err
 	}
 	p := o.plan(values)
-	release := o.cold.take(ctx, 2*o.inst.HistoryBytes)
+	release := o.rebuildBudget.take(ctx, 2*o.inst.HistoryBytes)
 	if release == nil {
 		return &history.Answer{}, false, nil
 	}
@@ -107,13 +107,13 @@ func openedAs(key provider.UUID, execution int64) *history.Answer {
 	return &history.Answer{Outcome: history.AnswerOpened, Opened: &history.Opened{Key: key, Execution: execution}}
 }
 
-// before returns why the instance cannot be reset or forked, as far as its row shows that.
-func (o *opening) before(ctx context.Context) history.Answer {
-	if o.inst.Execution != o.asked.Execution {
+// precheck returns why the instance cannot be reset or forked, as far as its row shows that.
+func (o *opening) precheck(ctx context.Context) history.Answer {
+	if o.inst.Execution != o.request.Execution {
 		return history.Answer{Outcome: history.AnswerOver, Message: fmt.Sprintf(
-			"execution %d is over, and %d is the current one: choose an event of that", o.asked.Execution, o.inst.Execution)}
+			"execution %d is over, and %d is the current one: choose an event of that", o.request.Execution, o.inst.Execution)}
 	}
-	if reserved.ID(o.asked.ForkID) || o.asked.ForkID != "" && reserved.ID(o.asked.RequestID) { // clients of older releases ask for it
+	if reserved.ID(o.request.ForkID) || o.request.ForkID != "" && reserved.ID(o.request.RequestID) { // clients of older releases ask for it
 		return history.Answer{Outcome: history.AnswerBadPoint, Message: fmt.Sprintf(
 			"IDs and request IDs that begin with %s belong to perdure itself: choose another one", reserved.IDPrefix)}
 	}
@@ -143,11 +143,11 @@ func (o *opening) plan(values []provider.KeyValue) *prefix.Plan {
 	origin := turn.InfoOf(o.inst)
 	opens := origin
 	opens.Execution++
-	if o.asked.ForkID != "" {
-		opens.ID, opens.Key, opens.Execution, opens.ParentExecution = o.asked.ForkID, o.asked.ForkKey, 1, 0
+	if o.request.ForkID != "" {
+		opens.ID, opens.Key, opens.Execution, opens.ParentExecution = o.request.ForkID, o.request.ForkKey, 1, 0
 	}
 	return &prefix.Plan{
-		Inst: o.inst, Values: values, Branch: replay.Branch{Origin: origin, New: opens, Event: o.asked.Event, Opening: *o.asked},
+		Inst: o.inst, Values: values, Branch: replay.Branch{Origin: origin, New: opens, Event: o.request.Event, Opening: *o.request},
 	}
 }
 

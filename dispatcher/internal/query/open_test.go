@@ -15,8 +15,8 @@ func TestHazard67_NodesForkNothingIntoTheSystem(t *testing.T) {
 		{Execution: 1, Event: 1, ForkID: "perdure/retention"},
 		{Execution: 1, Event: 1, ForkID: "mine", RequestID: "perdure/schedule/x/2026-01-01T00:00:00Z"},
 	} {
-		o := &opening{asked: &asked, inst: &provider.Instance{ID: "a", Execution: 1, HistoryLength: 9}}
-		if why := o.before(t.Context()); why.Outcome != history.AnswerBadPoint || !strings.Contains(why.Message, "belong to perdure itself") {
+		o := &opening{request: &asked, inst: &provider.Instance{ID: "a", Execution: 1, HistoryLength: 9}}
+		if why := o.precheck(t.Context()); why.Outcome != history.AnswerBadPoint || !strings.Contains(why.Message, "belong to perdure itself") {
 			t.Errorf("%+v: %+v, want it refused", asked, why)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // done returns the answer if the act was stored before. A node may have died after that, or the question went to two of them.
 func (o *opening) done(ctx context.Context) (*history.Answer, error) {
-	if o.asked.ForkID != "" {
+	if o.request.ForkID != "" {
 		return o.forked(ctx)
 	}
 	return o.reset(ctx)
@@ -24,7 +24,7 @@ func (o *opening) reset(ctx context.Context) (*history.Answer, error) {
 	defer cancel()
 	// If the act is none that the instance remembers, the fence refuses the rest of the request.
 	res, err := o.Store.Reset(asking, provider.ResetRequest{
-		Key: o.inst.Key, Commit: storage.NewToken(), Expected: storage.NewToken(), RequestID: o.asked.RequestID,
+		Key: o.inst.Key, Commit: storage.NewToken(), Expected: storage.NewToken(), RequestID: o.request.RequestID,
 		Name: o.inst.Name, EngineLevel: o.inst.EngineLevel, Prefix: provider.Prefix{Events: [][]byte{{0}}},
 	})
 	switch {
@@ -51,9 +51,9 @@ func (o *opening) reset(ctx context.Context) (*history.Answer, error) {
 func (o *opening) forked(ctx context.Context) (*history.Answer, error) {
 	asking, cancel := context.WithTimeout(ctx, storage.CallTimeout)
 	defer cancel()
-	res, err := o.Store.Get(asking, provider.GetRequest{ID: o.asked.ForkID})
+	res, err := o.Store.Get(asking, provider.GetRequest{ID: o.request.ForkID})
 	switch {
-	case errors.Is(err, provider.ErrNotFound), err == nil && res.Instance.RequestID != o.asked.RequestID:
+	case errors.Is(err, provider.ErrNotFound), err == nil && res.Instance.RequestID != o.request.RequestID:
 		return nil, nil //nolint:nilnil // it was not
 	case err != nil:
 		return nil, err
@@ -63,7 +63,7 @@ func (o *opening) forked(ctx context.Context) (*history.Answer, error) {
 
 // isFork returns the answer for an instance that has the ID and the request ID of the fork.
 func (o *opening) isFork(ctx context.Context, found *provider.Instance) (*history.Answer, error) {
-	if found.Key != o.asked.ForkKey { // else nobody but this question has made it
+	if found.Key != o.request.ForkKey { // else nobody but this question has made it
 		switch point, stored, err := o.point(ctx, found.Key, 1); {
 		case err != nil:
 			return nil, err
@@ -95,7 +95,7 @@ func (o *opening) point(ctx context.Context, key provider.UUID, execution int64)
 					return nil, true, nil
 				}
 			case *history.ForkPoint:
-				if b.RequestID == o.asked.RequestID {
+				if b.RequestID == o.request.RequestID {
 					return b, true, nil
 				}
 			}

@@ -21,25 +21,25 @@ const (
 	lease = 5 * time.Second
 	// maxQueries bounds the questions that a node handles at the same time. The others stay in the store.
 	maxQueries = 64
-	// maxCold and maxColdBytes bound the executions that are rebuilt at the same time, and their stored histories.
-	maxCold      = 8
-	maxColdBytes = 64 << 20
+	// maxRebuilds and maxRebuildBytes bound the executions that are rebuilt at the same time, and their stored histories.
+	maxRebuilds     = 8
+	maxRebuildBytes = 64 << 20
 )
 
 // Queries answers the questions of a node.
 type Queries struct {
 	*core.Node
 
-	turns *turn.Turns
-	all   *flow.Slots // of fetched questions
-	cold  budget      // of rebuilt executions
-	leaks leaks
+	turns         *turn.Turns
+	all           *flow.Slots // of fetched questions
+	rebuildBudget budget      // of rebuilt executions
+	leaks         leaks
 }
 
 // New returns the queries of a node.
 func New(n *core.Node, turns *turn.Turns) *Queries {
 	return &Queries{
-		Node: n, turns: turns, all: flow.NewSlots(maxQueries), cold: newBudget(maxCold, maxColdBytes),
+		Node: n, turns: turns, all: flow.NewSlots(maxQueries), rebuildBudget: newBudget(maxRebuilds, maxRebuildBytes),
 		leaks: newLeaks(n.Config.Logger),
 	}
 }
@@ -122,7 +122,7 @@ func (qs *Queries) serve(working context.Context, ask *provider.OpenAsk) {
 			continue
 		}
 		if err == nil {
-			qs.tell(&ask.Instance, &q, &answer, began)
+			qs.report(&ask.Instance, &q, &answer, began)
 		}
 		if err == nil || storage.Refused(err) { // the asker has gone, or another node was faster
 			return
@@ -134,9 +134,9 @@ func (qs *Queries) serve(working context.Context, ask *provider.OpenAsk) {
 	}
 }
 
-// Here answers a question of a client in this process from the cache, with one read of the row and no write. If ok is false, the
+// AnswerCached answers a question of a client in this process from the cache, with one read of the row and no write. If ok is false, the
 // client asks through the store.
-func (qs *Queries) Here(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool) {
+func (qs *Queries) AnswerCached(ctx context.Context, key provider.UUID, q *history.Question) (answer history.Answer, ok bool) {
 	if qs.Stopping.Load() || rebuilds(q) || !qs.turns.Holds(key) {
 		return answer, false
 	}
@@ -147,7 +147,7 @@ func (qs *Queries) Here(ctx context.Context, key provider.UUID, q *history.Quest
 	if err != nil {
 		return answer, false
 	}
-	if answer, ok = qs.before(inst, q); !ok {
+	if answer, ok = qs.precheck(inst, q); !ok {
 		answer, ok = qs.cached(ctx, inst, q)
 	}
 	if answer.Outcome == history.AnswerTooSlow && errors.Is(ctx.Err(), context.Canceled) {
@@ -155,7 +155,7 @@ func (qs *Queries) Here(ctx context.Context, key provider.UUID, q *history.Quest
 	}
 	if ok {
 		qs.Count.QueriesAnswered.Add(1)
-		qs.tell(inst, q, &answer, began)
+		qs.report(inst, q, &answer, began)
 	}
 	return answer, ok
 }
@@ -168,7 +168,7 @@ func (qs *Queries) answer(ctx context.Context, inst *provider.Instance, q *histo
 	if q.Open != nil {
 		return qs.open(ctx, inst, q.Open)
 	}
-	if answer, ok = qs.before(inst, q); ok {
+	if answer, ok = qs.precheck(inst, q); ok {
 		return answer, true
 	}
 	if !rebuilds(q) {
@@ -184,8 +184,8 @@ func rebuilds(q *history.Question) bool {
 	return q.Rebuild || q.Name == replay.QueryStack || q.Name == replay.QueryReplays || q.Open != nil
 }
 
-// before returns the answer of questions that need no execution.
-func (qs *Queries) before(inst *provider.Instance, q *history.Question) (answer history.Answer, ok bool) {
+// precheck returns the answer of questions that need no execution.
+func (qs *Queries) precheck(inst *provider.Instance, q *history.Question) (answer history.Answer, ok bool) {
 	if b := inst.Blocked; b != nil && (!q.EvenBlocked || inst.HistoryLength == 0) {
 		return history.Answer{Outcome: history.AnswerBlocked, Blocked: &history.Held{
 			Reason: b.Reason, Message: b.Message, Count: b.Count, Since: int64(b.Since), RetryAt: int64(b.RetryAt),
@@ -217,7 +217,7 @@ func (qs *Queries) cached(ctx context.Context, inst *provider.Instance, q *histo
 			return answer, false
 		}
 		if l.Version == inst.Version && l.X.Info().Execution == inst.Execution {
-			return qs.lent(ctx, l, inst, q), true
+			return qs.askCached(ctx, l, inst, q), true
 		}
 		qs.turns.Return(l)
 		// The node may have committed since the row was read.
@@ -230,8 +230,8 @@ func (qs *Queries) cached(ctx context.Context, inst *provider.Instance, q *histo
 	return answer, false
 }
 
-// lent asks a lent execution, and returns it unless it is spoiled.
-func (qs *Queries) lent(ctx context.Context, l *turn.Checkout, inst *provider.Instance, q *history.Question) history.Answer {
+// askCached asks the cached execution, and gives it back unless it is spoiled.
+func (qs *Queries) askCached(ctx context.Context, l *turn.Checkout, inst *provider.Instance, q *history.Question) history.Answer {
 	c := qs.start(inst, q, l.X, nil)
 	switch {
 	case !c.wait(ctx, func() {}):
@@ -247,7 +247,7 @@ func (qs *Queries) lent(ctx context.Context, l *turn.Checkout, inst *provider.In
 
 // rebuilt answers from an execution that is rebuilt from the history and thrown away.
 func (qs *Queries) rebuilt(ctx context.Context, inst *provider.Instance, q *history.Question) (answer history.Answer, ok bool) {
-	release := qs.cold.take(ctx, inst.HistoryBytes)
+	release := qs.rebuildBudget.take(ctx, inst.HistoryBytes)
 	if release == nil {
 		return answer, false
 	}

@@ -16,7 +16,7 @@ func (qs *Queries) replays(ctx context.Context, inst *provider.Instance, q *hist
 	if why := qs.leaks.refuses(kindOf(&of, q.Name)); why != "" {
 		return history.Answer{Outcome: history.AnswerRefused, Message: why}, true
 	}
-	release := qs.cold.take(ctx, of.HistoryBytes)
+	release := qs.rebuildBudget.take(ctx, of.HistoryBytes)
 	if release == nil {
 		return answer, false
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// tell tells the Observer of an answer.
-func (qs *Queries) tell(inst *provider.Instance, q *history.Question, answer *history.Answer, began time.Time) {
+// report tells the Observer of an answer.
+func (qs *Queries) report(inst *provider.Instance, q *history.Question, answer *history.Answer, began time.Time) {
 	if !qs.Watch.On() || q.Open != nil || q.Name == replay.QueryReplays {
 		return
 	}
@@ -21,7 +21,7 @@ func (qs *Queries) tell(inst *provider.Instance, q *history.Question, answer *hi
 	case history.AnswerFailed, history.AnswerPanicked, history.AnswerTooSlow:
 		outcome = observe.Failed
 	}
-	qs.Watch.Tell(observe.Event{
+	qs.Watch.Report(observe.Event{
 		Kind: observe.Query, At: now, Took: now.Sub(began), Instance: inst.ID, Key: inst.Key, Execution: inst.Execution,
 		Orchestration: inst.Name, Version: inst.CodeVersion, Name: q.Name, Outcome: outcome,
 	})

@@ -150,7 +150,7 @@ func (s *Store) Report(ctx context.Context, items ...provider.TaskReport) (taken
 // LeaseLost counts a lease that was lost while an attempt ran, or before its report.
 func (s *Store) LeaseLost(when string) {
 	s.LeasesLost.Add(1)
-	s.watch.Tell(observe.Event{Kind: observe.LeaseLost, Reason: when})
+	s.watch.Report(observe.Event{Kind: observe.LeaseLost, Reason: when})
 }
 
 // Reported counts and logs a report that the provider refused. err is nil if it took the report.

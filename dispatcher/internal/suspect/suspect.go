@@ -10,23 +10,23 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// after is how many deliveries in a row must be lost with their nodes before a turn or task is a
+// lostLimit is how many deliveries in a row must be lost with their nodes before a turn or task is a
 // suspect. A suspect may be what kills them.
-const after = 3
+const lostLimit = 3
 
 // Early is how long after its time a suspect is fetched that was claimed ahead. Then it counts as late, and is not claimed ahead.
 const Early = time.Millisecond
 
 const (
-	firstDelay = time.Second      // of a new suspect; it doubles with each further loss
-	maxDelay   = time.Minute      // the longest
-	maxWait    = 15 * time.Second // the longest for one that finds another running
-	start      = time.Second      // how long nothing is fetched after a suspect began
-	alone      = 15 * time.Second // how long it keeps others from running
-	memory     = time.Hour        // how long one is remembered that was not seen again
+	firstDelay    = time.Second      // of a new suspect; it doubles with each further loss
+	maxDelay      = time.Minute      // the longest
+	maxWait       = 15 * time.Second // the longest for one that finds another running
+	settleTime    = time.Second      // how long nothing is fetched after a suspect began
+	exclusiveTime = 15 * time.Second // how long it keeps others from running
+	forgetAfter   = time.Hour        // how long one is remembered that was not seen again
 )
 
-// List lets suspects run one at a time. Each crash costs all leased work a delivery, so that counts up to after say nothing. The counts
+// List lets suspects run one at a time. Each crash costs all leased work a delivery, so that counts up to lostLimit say nothing. The counts
 // beyond come from runs without other suspects: one that is fetched at the wrong time is released without a count. A suspect that runs for
 // long makes room for the next, which may be what it waits for. The methods may be called from several goroutines at once.
 type List struct {
@@ -52,7 +52,7 @@ func Turn(key provider.UUID) provider.TaskRef { return provider.TaskRef{Key: key
 
 // Is reports whether something that was lost so often must run alone. At the poison limit it does
 // not run at all.
-func Is(lost, poisonLimit int64) bool { return lost >= after && lost < poisonLimit }
+func Is(lost, poisonLimit int64) bool { return lost >= lostLimit && lost < poisonLimit }
 
 // Admit admits a suspect, which runs until Done, or returns the delay until it may be fetched again. It delays a suspect
 // the first time because of its losses, later because another runs.
@@ -63,11 +63,11 @@ func (s *List) Admit(ref provider.TaskRef, lost int64) (delay time.Duration, adm
 	if k == nil || k.lost != lost {
 		s.forget()
 		s.known[ref] = &suspicion{lost: lost, seen: time.Now()}
-		return growing(int(lost-after), maxDelay), false
+		return backoff(int(lost-lostLimit), maxDelay), false
 	}
-	if s.running != nil && time.Since(s.began) < alone {
+	if s.running != nil && time.Since(s.began) < exclusiveTime {
 		k.passed, k.seen = k.passed+1, time.Now()
-		return growing(k.passed-1, maxWait), false
+		return backoff(k.passed-1, maxWait), false
 	}
 	delete(s.known, ref)
 	if s.running != nil {
@@ -78,8 +78,8 @@ func (s *List) Admit(ref provider.TaskRef, lost int64) (delay time.Duration, adm
 	return 0, true
 }
 
-// growing doubles the delay with each time, and spreads it so that not all come back at once.
-func growing(times int, longest time.Duration) time.Duration {
+// backoff doubles the delay with each time, and spreads it so that not all come back at once.
+func backoff(times int, longest time.Duration) time.Duration {
 	delay := min(firstDelay<<min(times, 20), longest)
 	return delay + rand.N(delay/2)
 }
@@ -87,7 +87,7 @@ func growing(times int, longest time.Duration) time.Duration {
 // forget drops suspects that another node has dealt with.
 func (s *List) forget() {
 	for ref, k := range s.known {
-		if time.Since(k.seen) > memory {
+		if time.Since(k.seen) > forgetAfter {
 			delete(s.known, ref)
 		}
 	}
@@ -116,7 +116,7 @@ func (s *List) settling() (running chan struct{}, wait time.Duration) {
 	if s.running == nil {
 		return nil, 0
 	}
-	return s.running, start - time.Since(s.began)
+	return s.running, settleTime - time.Since(s.began)
 }
 
 // Wait waits while a suspect has only just begun: if it kills the node at once, no other suspect

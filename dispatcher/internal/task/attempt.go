@@ -37,22 +37,22 @@ type Attempt struct {
 	Of         *history.Origin // the same; nil: see Worker.starts
 	completion provider.Completion
 
-	Cause   func() error  // returns why the context of the user's function has ended, if it has
-	life    life          // decides what ends it
-	Done    chan struct{} // closed when the attempt has ended, by its code or its completer
-	places  flow.Places   // in pools
-	Watched leak.Code
-	later   later
-	user    *bind.Attempt // for package activity
+	Cause     func() error  // returns why the context of the user's function has ended, if it has
+	lifecycle lifecycle     // decides what ends it
+	Done      chan struct{} // closed when the attempt has ended, by its code or its completer
+	places    flow.Places   // in pools
+	Watched   leak.Code
+	later     later
+	user      *bind.Attempt // for package activity
 
-	started time.Time    // for the Observer; zero: there is none
-	stop    atomic.Int64 // when it was asked to stop, Unix nanoseconds; 0: it was not
-	span    observe.Span
-	earlier string // context of the span of the attempt before; "": none, or not known
+	started      time.Time    // for the Observer; zero: there is none
+	stop         atomic.Int64 // when it was asked to stop, Unix nanoseconds; 0: it was not
+	span         observe.Span
+	previousSpan string // context of the span of the attempt before; "": none, or not known
 
-	began provider.Time     // by the storage's clock
-	past  []history.Attempt // the attempts before this one
-	last  history.Failure   // of the attempt before this one
+	began        provider.Time     // by the storage's clock
+	pastAttempts []history.Attempt // the attempts before this one
+	lastFailure  history.Failure   // of the attempt before this one
 }
 
 // Result is the outcome of an attempt on its way to the execution that waits for it.

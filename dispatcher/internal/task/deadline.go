@@ -64,7 +64,7 @@ func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask
 	}
 	if len(reports) > 0 && d.Store.Report(working, reports...) && d.Watch.On() {
 		for i := range ended {
-			d.Watch.Tell(ended[i])
+			d.Watch.Report(ended[i])
 		}
 	}
 	for i := range reports {
@@ -93,10 +93,10 @@ func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event
 			Attempt: manage.Attempt{Ref: task.TaskRef}, Number: call.Attempts + task.Attempt, before: call.Attempts, Call: call,
 			scheduled: task.ScheduledAt, deadline: task.Deadline, Origin: call.Origin, instanceID: task.InstanceID,
 		}
-		a.recall(task.Failure)
+		a.readRetried(task.Failure)
 		outcome := d.endCall(report, a, passed(task, call, now))
 		if d.Watch.On() {
-			*ended = d.judge.ended(a, outcome).told()
+			*ended = d.judge.ended(a, outcome).event()
 		}
 	}
 	return true
@@ -106,13 +106,13 @@ func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event
 func (d *deadlines) endCall(report *provider.TaskReport, a *Attempt, kind activity.TimeoutKind) observe.Outcome {
 	var last error // of the attempt before
 	if a.stored() > 1 {
-		last = d.Config.Env.Errors.Decode(a.last)
+		last = d.Config.Env.Errors.Decode(a.lastFailure)
 	}
-	f, ended := d.Config.Env.Errors.Encode(timeoutFailure(a.Call, kind, last)), a.past
+	f, ended := d.Config.Env.Errors.Encode(timeoutFailure(a.Call, kind, last)), a.pastAttempts
 	if kind == activity.StartToClose {
-		if delay, again := d.judge.again(a, &f, nil); again {
+		if delay, again := d.judge.retry(a, &f, nil); again {
 			d.Count.AttemptsRetried.Add(1)
-			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.judge.triedAgain(a, f)
+			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.judge.encodeRetried(a, f)
 			return observe.Retried
 		}
 		ended = d.judge.gaveUp(a, f).Attempts

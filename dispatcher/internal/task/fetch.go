@@ -79,7 +79,7 @@ func (f *taskFetcher) fetch(
 	taken := req.Max
 	defer func() { f.Tasks.Release(taken - len(tasks)) }()
 	o := f.worker.pools.Offers(req.Max)
-	for _, l := range o.Looks {
+	for _, l := range o.Polls {
 		look := req
 		look.Queues, look.Max, look.Wait = l.Queues, l.Limit, 0
 		read.Sent = manage.ThisMoment()
@@ -95,13 +95,13 @@ func (f *taskFetcher) fetch(
 	taken = 0
 	waiting, stop := f.worker.pools.Wait(ctx, o)
 	defer stop()
-	if len(o.Looks) == 0 { // nothing has room
+	if len(o.Polls) == 0 { // nothing has room
 		<-waiting.Done()
 		return nil, read, nil
 	}
-	req.Queues, req.Max = o.Park.Queues, o.Park.Limit
+	req.Queues, req.Max = o.LongPoll.Queues, o.LongPoll.Limit
 	res, err := f.Store.FetchTasks(waiting, req)
-	f.worker.queueEmpty.Store(err == nil && f.worker.pools.Found(o.Park, len(res.Tasks)))
+	f.worker.queueEmpty.Store(err == nil && f.worker.pools.Found(o.LongPoll, len(res.Tasks)))
 	f.fetched(&res)
 	if err != nil && errors.Is(context.Cause(waiting), flow.ErrRoom) {
 		f.Store.Report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskReleaseAll}) // what it may have leased
@@ -138,7 +138,7 @@ func (f *taskFetcher) release(working context.Context, tasks []provider.LeasedTa
 func (f *taskFetcher) fetched(res *provider.FetchTasksResult) {
 	f.Clock.Set(res.Now)
 	if f.Config.Sessions.Max > 0 && res.Now != 0 {
-		f.Manage.Holds(res.Sessions)
+		f.Manage.SetSessions(res.Sessions)
 	}
 }
 
@@ -198,7 +198,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 		},
 		instanceID: task.InstanceID, Number: task.Attempt, Deliveries: task.Deliveries, scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
 	}
-	a.recall(task.Failure)
+	a.readRetried(task.Failure)
 	report := &provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: task.Attempt}
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
@@ -220,13 +220,13 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 			task.Name, task.Queue, call.Name, call.Queue))
 	case call.AtMostOnce && task.Deliveries > 1:
 		f.Count.AttemptsFailed.Add(1)
-		failTask(report, f.judge.workerLost(call.Name, "the node that had taken it was lost"), a.past...)
+		failTask(report, f.judge.workerLost(call.Name, "the node that had taken it was lost"), a.pastAttempts...)
 	case task.Deliveries > f.Config.PoisonLimit:
-		f.judge.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1), a.past...)
+		f.judge.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1), a.pastAttempts...)
 	case task.Attempt > 1 && call.Retry != nil && elapsed(call.Retry, task.ScheduledAt, f.Clock.Now(), 0):
 		// It waited too long for a node or a slot, so there is no further attempt.
 		f.Count.AttemptsFailed.Add(1)
-		failTask(report, a.last, a.past...)
+		failTask(report, a.lastFailure, a.pastAttempts...)
 	default:
 		a.Call, a.before, a.Origin = call, call.Attempts, call.Origin
 		a.Number += a.before
@@ -276,7 +276,7 @@ func (f *taskFetcher) beginAtRate(fetching, working context.Context, t *flow.Thr
 			storage.Pause(fetching, wait) // ends at once on shutdown
 		}
 		if f.Manage.Arrived(&tasks[i]) {
-			f.Manage.LookAt(working, &tasks[i], token)
+			f.Manage.CheckTask(working, &tasks[i], token)
 		}
 		switch {
 		case err != nil:

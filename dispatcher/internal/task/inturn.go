@@ -14,18 +14,18 @@ import (
 )
 
 // NewInTurn makes an attempt that runs inside a turn, after the given number of failed ones.
-func (w *Worker) NewInTurn(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64, asked provider.Time) *Attempt {
+func (w *Worker) NewInTurn(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64, scheduled provider.Time) *Attempt {
 	a := &Attempt{
 		Attempt: manage.Attempt{Ref: ref}, Call: call, instanceID: instanceID, Number: failed + 1, before: failed, Deliveries: 1,
 		began: w.Clock.Now(), Done: make(chan struct{}), user: &bind.Attempt{},
-		scheduled: asked, deadline: deadline(asked, time.Duration(call.ScheduleToClose)*time.Microsecond),
+		scheduled: scheduled, deadline: deadline(scheduled, time.Duration(call.ScheduleToClose)*time.Microsecond),
 	}
 	w.starts(a)
 	return a
 }
 
 // Follows notes the attempt before, which ran in the same turn.
-func (a *Attempt) Follows(before *Attempt) { a.earlier = before.span.Context }
+func (a *Attempt) Follows(before *Attempt) { a.previousSpan = before.span.Context }
 
 // ContextInTurn returns the context of the user's function for an attempt inside a turn, which has no task.
 func (w *Worker) ContextInTurn(ctx context.Context, a *Attempt) (context.Context, context.CancelFunc) {
@@ -62,7 +62,7 @@ func (w *Worker) Adopt(a *Attempt) {
 // FailedInTurn returns the failure of an attempt inside a turn. It reports whether there is another attempt, and after how long.
 func (w *Worker) FailedInTurn(a *Attempt, cause, err error) (f history.Failure, delay time.Duration, again bool) {
 	f = w.judge.failureOf(a, cause, err)
-	delay, again = w.judge.again(a, &f, err)
+	delay, again = w.judge.retry(a, &f, err)
 	if again {
 		w.Count.AttemptsRetried.Add(1)
 	} else {

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// again reports whether a failed attempt is retried, and after how long. err may ask for a delay in place of the policy's.
-func (j *judge) again(a *Attempt, f *history.Failure, err error) (time.Duration, bool) {
+// retry reports whether a failed attempt is retried, and after how long. err may ask for a delay in place of the policy's.
+func (j *judge) retry(a *Attempt, f *history.Failure, err error) (time.Duration, bool) {
 	delay, again := retryDelay(a.Call.Retry, a.Number, f)
 	if !again {
 		return 0, false
@@ -76,7 +76,7 @@ func (j *judge) listed(a *Attempt, f *history.Failure) []history.Attempt {
 	if f != nil {
 		own.Failure = reason(f.Message)
 	}
-	list := append(slices.Clone(a.past), own)
+	list := append(slices.Clone(a.pastAttempts), own)
 	return list[max(0, len(list)-int(min(a.Call.Retry.Listed, 1_000))):]
 }
 
@@ -92,7 +92,7 @@ func reason(message string) string {
 // completed returns the end of a call whose activity returned.
 func (j *judge) completed(a *Attempt, output []byte) *history.ActivityCompleted {
 	b := &history.ActivityCompleted{Scheduled: a.Ref.EventID, Output: output, Attempt: a.Number}
-	if len(a.past) > 0 {
+	if len(a.pastAttempts) > 0 {
 		b.Attempts = j.listed(a, nil)
 	}
 	return b
@@ -101,14 +101,14 @@ func (j *judge) completed(a *Attempt, output []byte) *history.ActivityCompleted 
 // gaveUp returns the end of a call whose activity failed for good.
 func (j *judge) gaveUp(a *Attempt, f history.Failure) *history.ActivityFailed {
 	b := &history.ActivityFailed{Scheduled: a.Ref.EventID, Failure: f, Attempt: a.Number}
-	if len(a.past) > 0 {
+	if len(a.pastAttempts) > 0 {
 		b.Attempts = j.listed(a, &f)
 	}
 	return b
 }
 
-// triedAgain returns the data to store with a task that gets another attempt.
-func (j *judge) triedAgain(a *Attempt, f history.Failure) []byte {
+// encodeRetried returns the data to store with a task that gets another attempt.
+func (j *judge) encodeRetried(a *Attempt, f history.Failure) []byte {
 	r := history.Retried{Failure: f, Attempts: j.listed(a, &f)}
 	if j.Watch.Traces() && j.Config.Level.Allowed() >= replay.LevelOfAnchors {
 		r.Span = a.span.Context
@@ -116,13 +116,13 @@ func (j *judge) triedAgain(a *Attempt, f history.Failure) []byte {
 	return history.EncodeRetried(r)
 }
 
-// recall reads the data that triedAgain made. The attempt runs even if it cannot be read.
-func (a *Attempt) recall(stored []byte) {
+// readRetried reads the data that encodeRetried made. The attempt runs even if it cannot be read.
+func (a *Attempt) readRetried(stored []byte) {
 	if len(stored) == 0 {
 		return
 	}
 	if r, err := history.DecodeRetried(stored); err == nil {
-		a.last, a.past, a.earlier = r.Failure, r.Attempts, r.Span
+		a.lastFailure, a.pastAttempts, a.previousSpan = r.Failure, r.Attempts, r.Span
 	}
 }
 

@@ -28,8 +28,8 @@ type Outcome struct {
 	Err    error
 }
 
-// life decides which one ends an attempt: its code, its completer, or the watchdog.
-type life struct {
+// lifecycle decides which one ends an attempt: its code, its completer, or the watchdog.
+type lifecycle struct {
 	mu     sync.Mutex
 	phase  phase
 	given  *Outcome
@@ -39,7 +39,7 @@ type life struct {
 
 // end ends the attempt. If ok is true, the caller must handle the end. The outcome given is that of a completer, if
 // any. The result code reports whether user code still runs.
-func (l *life) end(why error) (given *Outcome, code, ok bool) {
+func (l *lifecycle) end(why error) (given *Outcome, code, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase == phaseOver {
@@ -51,7 +51,7 @@ func (l *life) end(why error) (given *Outcome, code, ok bool) {
 }
 
 // wait makes an attempt pending. It returns false if its completer was faster or the attempt is over.
-func (l *life) wait(settle func(Outcome)) bool {
+func (l *lifecycle) wait(settle func(Outcome)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase != phaseCode || l.given != nil {
@@ -61,14 +61,14 @@ func (l *life) wait(settle func(Outcome)) bool {
 	return true
 }
 
-func (l *life) pending() bool {
+func (l *lifecycle) pending() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.phase == phasePending
 }
 
-// give stores the outcome of a completer. While code runs, the outcome waits for its end.
-func (l *life) give(o Outcome) error {
+// complete stores the outcome of a completer. While code runs, the outcome waits for its end.
+func (l *lifecycle) complete(o Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -86,7 +86,7 @@ func (l *life) give(o Outcome) error {
 }
 
 // over returns why an outcome would be refused; nil if it would not.
-func (l *life) over() error {
+func (l *lifecycle) over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase != phaseOver && l.given != nil {
@@ -115,12 +115,12 @@ func (l *later) End(output []byte, err error) error {
 			return err
 		}
 	}
-	return l.a.life.give(Outcome{output, err})
+	return l.a.lifecycle.complete(Outcome{output, err})
 }
 
 // Cause implements activity.Later.
 func (l *later) Cause() error {
-	if err := l.a.life.over(); err != nil {
+	if err := l.a.lifecycle.over(); err != nil {
 		return err
 	}
 	return l.a.Cause()
@@ -139,7 +139,7 @@ func (w *Worker) keepPending(working, ctx context.Context, a *Attempt, err error
 	}
 	// It is counted first: once it is pending, a completer may end it.
 	w.Count.AttemptsPending.Add(1)
-	kept := a.life.wait(func(o Outcome) {
+	kept := a.lifecycle.wait(func(o Outcome) {
 		defer free()
 		close(a.Done)
 		w.Count.AttemptsPending.Add(-1)
@@ -158,7 +158,7 @@ func (w *Worker) EndedBy(working context.Context, a *Attempt, cause error, o Out
 
 // TryEnd ends an attempt, whose context may have ended for a cause. It returns false if the attempt had ended before.
 func (a *Attempt) TryEnd(cause error) bool {
-	_, _, ok := a.life.end(whyOver(cause, false))
+	_, _, ok := a.lifecycle.end(whyOver(cause, false))
 	return ok
 }
 
@@ -200,7 +200,7 @@ func (w *Worker) park(working context.Context, a *Attempt) *Result {
 // abandons the attempt: it releases the slot and reports the task as if the attempt had ended.
 func (w *Worker) grace(working context.Context, a *Attempt, cause error) {
 	a.AsksToStop()
-	if a.life.pending() {
+	if a.lifecycle.pending() {
 		w.gracePending(working, a, cause)
 		return
 	}
@@ -230,7 +230,7 @@ func (w *Worker) gracePending(working context.Context, a *Attempt, cause error) 
 
 // abandon ends an attempt in place of its code or completer, unless one of them was faster.
 func (w *Worker) abandon(working context.Context, a *Attempt, cause, err error) {
-	given, code, ok := a.life.end(whyOver(cause, false))
+	given, code, ok := a.lifecycle.end(whyOver(cause, false))
 	if !ok {
 		return
 	}

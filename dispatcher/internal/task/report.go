@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Ended is an attempt that has ended, for the Observer. It is told when its outcome is stored: until then it is only noted. It has what
+// Ended is an attempt that has ended, for the Observer. It is reported when its outcome is stored: until then it is only noted. It has what
 // the event takes from the attempt, which is out of the processor's cache by then.
 type Ended struct {
 	instance      string
@@ -24,7 +24,7 @@ type Ended struct {
 	of            *history.Origin // nil: it has no more than the name
 	activity      string
 	queue         string
-	event         int64
+	eventID       int64
 	number        int64
 	outcome       observe.Outcome
 	local         bool
@@ -34,25 +34,25 @@ type Ended struct {
 	end                       func(observe.Event) // of its span; nil: none
 }
 
-// Tell tells the Observer that the outcome is stored, and ends the span of the attempt.
-func (e *Ended) Tell(to *observing.Hub) { to.End(e.told(), e.end) }
+// Report tells the Observer that the outcome is stored, and ends the span of the attempt.
+func (e *Ended) Report(to *observing.Hub) { to.End(e.event(), e.end) }
 
-func (e *Ended) told() observe.Event {
-	told := observe.Event{
+func (e *Ended) event() observe.Event {
+	event := observe.Event{
 		Kind: observe.Attempt, At: e.at, Instance: e.instance, Key: e.key, Execution: e.execution, Orchestration: e.orchestration,
-		Activity: e.activity, Queue: e.queue, EventID: e.event, Attempt: e.number, Local: e.local, Outcome: e.outcome,
+		Activity: e.activity, Queue: e.queue, EventID: e.eventID, Attempt: e.number, Local: e.local, Outcome: e.outcome,
 		Took: e.took, Wait: e.wait, Total: e.total, Cancel: e.cancel,
 	}
 	if e.of != nil {
-		told.Version, told.Trace = e.of.CodeVersion, history.HeaderValue(e.of.Header, history.TraceKey)
+		event.Version, event.Trace = e.of.CodeVersion, history.HeaderValue(e.of.Header, history.TraceKey)
 	}
-	return told
+	return event
 }
 
 // Stored tells the Observer that the result is stored.
 func (r *Result) Stored(to *observing.Hub) {
 	if r.ended != nil {
-		r.ended.Tell(to)
+		r.ended.Report(to)
 	}
 }
 
@@ -94,10 +94,10 @@ func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) *Ended 
 	return e
 }
 
-// tell tells the Observer that an attempt has ended.
-func (w *Worker) tell(a *Attempt, cause error, outcome observe.Outcome) {
+// reportEnd tells the Observer that an attempt has ended.
+func (w *Worker) reportEnd(a *Attempt, cause error, outcome observe.Outcome) {
 	if e := w.Ended(a, cause, outcome); e != nil {
-		e.Tell(w.Watch)
+		e.Report(w.Watch)
 	}
 }
 
@@ -106,7 +106,7 @@ func (w *Worker) reported(a *Attempt, cause error, outcome observe.Outcome, take
 	if !taken {
 		outcome = observe.Lost
 	}
-	w.tell(a, cause, outcome)
+	w.reportEnd(a, cause, outcome)
 }
 
 // ended returns the end of an attempt, without the times that only its node knows.
@@ -117,7 +117,7 @@ func (j *judge) ended(a *Attempt, outcome observe.Outcome) *Ended {
 	}
 	e := &Ended{
 		instance: a.instanceID, key: a.Ref.Key, execution: a.Ref.Execution, orchestration: of.Name, activity: a.Call.Name, queue: a.Call.Queue,
-		event: a.Ref.EventID, number: a.Number, outcome: outcome, local: a.user != nil && a.user.Info.Local, at: time.Now(),
+		eventID: a.Ref.EventID, number: a.Number, outcome: outcome, local: a.user != nil && a.user.Info.Local, at: time.Now(),
 		took: observe.NoTime, wait: observe.NoTime, total: observe.NoTime, cancel: observe.NoTime, end: a.span.End,
 	}
 	if of.CodeVersion != "" || len(of.Header) > 0 {
@@ -148,7 +148,7 @@ func FailedFor(a *Attempt, cause error) observe.Outcome {
 // poisoned tells the Observer that a task was set aside.
 func (j *judge) poisoned(queue, name string) {
 	if j.Watch.On() {
-		j.Watch.Tell(observe.Event{Kind: observe.Poisoned, Activity: name, Queue: queue})
+		j.Watch.Report(observe.Event{Kind: observe.Poisoned, Activity: name, Queue: queue})
 	}
 }
 
@@ -159,7 +159,7 @@ func (w *Worker) trace(ctx context.Context, a *Attempt) context.Context {
 		Instance: a.instanceID, Key: a.Ref.Key, Execution: a.Ref.Execution, Orchestration: of.Name, Activity: a.Call.Name, Queue: a.Call.Queue,
 		EventID: a.Ref.EventID, Attempt: a.Number, Local: a.user.Info.Local, At: a.started,
 		Parent: history.HeaderValue(of.Header, history.TraceKey), Header: history.DecodeHeader(of.Header),
-		Before: a.earlier,
+		Before: a.previousSpan,
 	}
 	with, span := w.Watch.Attempt(ctx, t)
 	if bind.AttemptOf(with) != a.user {

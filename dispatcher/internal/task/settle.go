@@ -31,7 +31,7 @@ func (w *Worker) settle(working context.Context, a *Attempt, cause error, output
 
 // freeSlot releases the slot.
 func (w *Worker) freeSlot(a *Attempt) {
-	a.StopBeating()
+	a.StopHeartbeats()
 	w.Count.AttemptsRunning.Add(-1)
 	w.pools.Release(a.places)
 	w.Tasks.Release(1)
@@ -128,11 +128,11 @@ func (w *Worker) end(
 		outcome = observe.Released
 	case errors.Is(cause, activity.ErrLeaseLost):
 		w.Store.LeaseLost("attempt")
-		w.tell(a, cause, observe.Lost)
+		w.reportEnd(a, cause, observe.Lost)
 		w.Manage.Remove(&a.Attempt)
 		return nil
 	case errors.Is(cause, activity.ErrAlreadyCompleted):
-		w.tell(a, cause, observe.Completed)
+		w.reportEnd(a, cause, observe.Completed)
 		w.Manage.Remove(&a.Attempt)
 		return nil
 	default:
@@ -146,7 +146,7 @@ func (w *Worker) end(
 // failed releases the task for another attempt, or returns the failure as the result.
 func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, report provider.TaskReport) *Result {
 	f := w.judge.failureOf(a, cause, err)
-	delay, again := w.judge.again(a, &f, err)
+	delay, again := w.judge.retry(a, &f, err)
 	if again && a.Unwanted() { // a caller that waits for the end gets no further attempt
 		f, again = w.judge.failureOf(a, activity.ErrCancelled, err), false
 	}
@@ -155,7 +155,7 @@ func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, r
 		return &Result{Attempt: a, details: report.Details, Body: w.judge.gaveUp(a, f), ended: w.Ended(a, cause, FailedFor(a, cause))}
 	}
 	w.Count.AttemptsRetried.Add(1)
-	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, w.judge.triedAgain(a, f)
+	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, w.judge.encodeRetried(a, f)
 	w.reported(a, cause, observe.Retried, w.Store.Report(working, report))
 	w.Manage.Remove(&a.Attempt)
 	return nil
@@ -210,7 +210,7 @@ func (w *Worker) completedIn(a *Attempt, report *provider.TaskReport, res provid
 		outcome = observe.Discarded
 		w.Count.AttemptsDiscarded.Add(1)
 	}
-	w.tell(a, nil, outcome)
+	w.reportEnd(a, nil, outcome)
 	w.Manage.Remove(&a.Attempt)
 }
 

@@ -122,7 +122,7 @@ func (w *Worker) MustQueue(call *history.ActivityScheduled) bool {
 		w.pools.Bounds(call.Queue, call.Name)
 }
 
-// PauseQueues replaces the set of queues of which nothing begins. Running activities go on. A fetch that is parked begins anew.
+// PauseQueues replaces the set of queues of which nothing begins. Running activities go on. A waiting fetch begins anew.
 func (w *Worker) PauseQueues(paused map[string]bool) {
 	w.pools.Pause(paused)
 	w.queueEmpty.Store(false) // what waits in a queue that goes on comes before hand-offs
@@ -156,7 +156,7 @@ func (w *Worker) Begin(working context.Context, a *Attempt) context.Context {
 	a.began = w.Clock.Now()
 	a.later = later{w, a}
 	a.Owner = &a.later
-	w.Manage.StartBeating(&a.Attempt, w.Config.Pace(a.Call))
+	w.Manage.StartHeartbeats(&a.Attempt, w.Config.Pace(a.Call))
 	w.Manage.Add(&a.Attempt)
 	return ctx
 }
@@ -212,7 +212,7 @@ func (w *Worker) DiscardLate(a *Attempt, err error) {
 // settle returns.
 func (w *Worker) codeEnded(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
 	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
-	given, _, ok := a.life.end(whyOver(cause, parked))
+	given, _, ok := a.lifecycle.end(whyOver(cause, parked))
 	if !ok {
 		w.DiscardLate(a, err)
 		return nil

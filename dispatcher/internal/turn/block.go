@@ -23,7 +23,7 @@ func reasonOf(err error) string {
 	if _, ok := errors.AsType[*replay.PanicError](err); ok {
 		return "panic"
 	}
-	if _, ok := errors.AsType[*replay.ForeignCallError](err); ok {
+	if _, ok := errors.AsType[*replay.WrongGoroutineError](err); ok {
 		return "foreign-call"
 	}
 	if _, ok := errors.AsType[*replay.DeadlockError](err); ok {
@@ -114,8 +114,8 @@ func (f *fetched) failed(working context.Context, err error) {
 	if !f.intact {
 		f.ts.evictor.evict(f.a)
 	}
-	if errors.Is(err, replay.ErrApart) {
-		f.ts.actors.setClosing(f.a.key, f.ts.actors.closingOf(f.a.key).Separate())
+	if errors.Is(err, replay.ErrOneByOne) {
+		f.ts.actors.setClosing(f.a.key, f.ts.actors.closingOf(f.a.key).SetOneByOne())
 		f.release(working, provider.TurnRelease{})
 		return
 	}

@@ -74,7 +74,7 @@ func (c *committer) committed(
 	for _, event := range t.Cancelled {
 		c.Manage.Cancel(task.Ref(a.key, t.Request.Execution, event), activity.ErrCancelled)
 	}
-	c.Manage.Heard(a.key, t.Request.Execution, turn.Events)
+	c.Manage.CancelCompleted(a.key, t.Request.Execution, turn.Events)
 	if turn.End != nil {
 		c.reportLeftovers(x, t.deadLetters)
 		c.actors.setClosing(a.key, engine.Closing{})
@@ -88,7 +88,7 @@ func (c *committer) committed(
 	for len(t.handedLocals) > 0 {
 		h := t.handedLocals[0]
 		t.handedLocals = t.handedLocals[1:]
-		c.locals.GoOn(working, h)
+		c.locals.ContinueAsTask(working, h)
 	}
 	for len(t.handOffs) > 0 {
 		h := t.handOffs[0]

@@ -21,7 +21,7 @@ type turnFetcher struct {
 	queued int64     // how many had been counted then
 }
 
-// loop fetches instances with messages while there are free slots. It holds no slot while its fetch is parked; each turn takes its own when
+// loop fetches instances with messages while there are free slots. It holds no slot while its fetch waits; each turn takes its own when
 // it begins.
 func (f *turnFetcher) loop(fetching, working context.Context) {
 	req := provider.FetchTurnsRequest{

@@ -92,7 +92,7 @@ func (f *fetched) take(working context.Context, x *replay.Execution) error {
 	case held:
 		f.ts.actors.setClosing(f.a.key, f.in.Closing.Hold())
 	case err != nil && f.in.Several():
-		f.ts.actors.setClosing(f.a.key, f.in.Closing.Separate()) // so that the next try finds the message at which the code fails
+		f.ts.actors.setClosing(f.a.key, f.in.Closing.SetOneByOne()) // so that the next try finds the message at which the code fails
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (f *fetched) confirmed(t *prepared) {
 	f.a.fast = 0
 	f.dropped = f.in.Dropped
 	if t.Turn.End == nil && !f.a.x.Held() {
-		f.ts.actors.setClosing(f.a.key, f.in.Closing.Went(f.in.All()))
+		f.ts.actors.setClosing(f.a.key, f.in.Closing.AfterTurn(f.in.All()))
 	}
 }
 

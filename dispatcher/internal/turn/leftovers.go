@@ -14,14 +14,14 @@ import (
 // reportLeftovers logs and counts what an ended execution has left behind. The dead letters are the events that its last commit
 // moved to the dead letters and that this node has seen.
 func (c *committer) reportLeftovers(x *replay.Execution, deadLetters []string) {
-	left := x.Left()
+	left := x.Leftovers()
 	if left == nil && len(deadLetters) == 0 {
 		return
 	}
 	info := x.Info()
 	of := []any{"instance", info.ID, "execution", info.Execution, "orchestration", info.Name}
 	if left == nil {
-		left = &replay.Left{}
+		left = &replay.Leftovers{}
 	}
 	if len(deadLetters)+len(left.Unread) > 0 {
 		c.Count.EventsBuried.Add(int64(len(deadLetters)))

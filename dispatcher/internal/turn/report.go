@@ -55,7 +55,7 @@ func (re reporter) turn(r *run, info *replay.Info, trace string, now time.Time, 
 	if !r.began.IsZero() {
 		e.Took, e.Wait = now.Sub(r.began), r.waited
 	}
-	re.Watch.Tell(e)
+	re.Watch.Report(e)
 }
 
 // failed tells that a turn ended without a commit.
@@ -74,7 +74,7 @@ func (re reporter) replayed(x *replay.Execution, began time.Time) {
 	now, info := time.Now(), x.Info()
 	e := re.event(observe.Replay, &info, "", now)
 	e.Took = now.Sub(began)
-	re.Watch.Tell(e)
+	re.Watch.Report(e)
 }
 
 // stored tells what a confirmed commit has stored.
@@ -92,24 +92,24 @@ func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
 		}
 	}
 	if info.Execution == 1 && len(turn.Events) > 0 && turn.Events[0].Body.Kind() == history.KindExecutionStarted {
-		re.Watch.Tell(re.event(observe.Started, &info, trace, now))
+		re.Watch.Report(re.event(observe.Started, &info, trace, now))
 		re.scheduled(&info, trace, now, turn.Events[0].Body)
 	}
 	re.handled(&info, trace, now, turn)
 	for _, n := range turn.Notes { // of schedules only, so far
 		e := re.event(observe.Scheduled, &info, trace, now)
 		e.Orchestration, e.Version, e.Outcome, e.Count = n.Name, "", observe.Outcome(n.Outcome), n.Count
-		re.Watch.Tell(e)
+		re.Watch.Report(e)
 	}
 	for reason, n := range r.dropped {
 		if n > 0 {
 			e := re.event(observe.Dropped, &info, trace, now)
 			e.Reason, e.Count = [engine.DroppedReasons]string{"stale", "repeat", "unwanted", "ended"}[reason], n
-			re.Watch.Tell(e)
+			re.Watch.Report(e)
 		}
 	}
 	for _, attempt := range r.locals.Ended() {
-		attempt.Tell(re.Watch)
+		attempt.Report(re.Watch)
 	}
 	if turn.End != nil {
 		re.ended(x, &info, trace, now, turn.End)
@@ -130,7 +130,7 @@ func (re reporter) scheduled(info *replay.Info, trace string, now time.Time, bod
 	if e.Outcome, e.Count = observe.Begun, 1; info.ID == reserved.RunID(of, due, "") {
 		e.Took = max(0, re.Clock.Now().Std().Sub(due))
 	}
-	re.Watch.Tell(e)
+	re.Watch.Report(e)
 }
 
 // handled tells of the messages from outside that a commit has stored, and of updates that have their outcome.
@@ -153,7 +153,7 @@ func (re reporter) handled(info *replay.Info, trace string, now time.Time, turn 
 		if re.Watch.Traces() {
 			e.From = history.DecodeHeader(stored)
 		}
-		re.Watch.Tell(e)
+		re.Watch.Report(e)
 	}
 	for i := range turn.Updates {
 		u := &turn.Updates[i]
@@ -162,7 +162,7 @@ func (re reporter) handled(info *replay.Info, trace string, now time.Time, turn 
 		}
 		e := re.event(observe.Update, info, trace, now)
 		e.Name, e.Outcome, e.Took = u.Name, updateOutcome(u.Outcome), max(0, time.Duration(u.Ended-u.At)*time.Microsecond)
-		re.Watch.Tell(e)
+		re.Watch.Report(e)
 	}
 }
 
@@ -193,7 +193,7 @@ func (re reporter) ended(x *replay.Execution, info *replay.Info, trace string, n
 	if from != 0 {
 		e.Took = max(0, re.Clock.Now().Sub(provider.Time(from)))
 	}
-	re.Watch.Tell(e)
+	re.Watch.Report(e)
 }
 
 // blocked tells that an instance is blocked, once per cause.
@@ -211,7 +211,7 @@ func (re reporter) blocked(inst *provider.Instance, f *provider.TurnFailure) {
 	case "corrupt":
 		e.Reason = "storage"
 	}
-	re.Watch.Tell(e)
+	re.Watch.Report(e)
 }
 
 // infoOf returns what identifies the current execution of an instance.

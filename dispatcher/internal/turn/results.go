@@ -122,13 +122,13 @@ func (re *results) refused(working context.Context, err error, _ bool) {
 
 // failed sends the results to the inbox. The turn of those messages will show the failure.
 func (re *results) failed(working context.Context, err error) {
-	if !errors.Is(err, replay.ErrApart) {
+	if !errors.Is(err, replay.ErrOneByOne) {
 		re.giveBack(working)
 		return
 	}
 	re.ts.evictor.evict(re.a)
 	re.ts.router.giveBack(working, re.all)
-	re.ts.actors.setClosing(re.a.key, re.ts.actors.closingOf(re.a.key).Separate()) // which only this node knows, so the instance stays pinned to it
+	re.ts.actors.setClosing(re.a.key, re.ts.actors.closingOf(re.a.key).SetOneByOne()) // which only this node knows, so the instance stays pinned to it
 }
 
 func (re *results) giveBack(working context.Context) {

@@ -44,11 +44,11 @@ type watch struct {
 
 // sample is what the watch last saw of a run, and since when.
 type sample struct {
-	progress int64
-	since    time.Time
-	effects  int64
-	calls    int64 // progress when these effects were first seen, at the time then
-	then     time.Time
+	progress   int64
+	since      time.Time
+	effects    int64
+	calls      int64 // progress when these effects were first seen
+	callsSince time.Time
 }
 
 func newWatch(limit time.Duration, abandon func(context.Context, *run, *stuckTurn)) *watch {
@@ -103,7 +103,7 @@ func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
 	var found map[*run]*stuckTurn
 	for r, s := range w.runs {
 		code := r.x.Load().Probe()
-		if why := s.look(code.Progress(), code.Effects(), now, w.limit); why != nil && code.InCode() {
+		if why := s.check(code.Progress(), code.Effects(), now, w.limit); why != nil && code.InCode() {
 			if found == nil {
 				found = make(map[*run]*stuckTurn)
 			}
@@ -113,10 +113,10 @@ func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
 	return found
 }
 
-// look compares a run with the sample and updates it. The result is nil unless the run is stuck.
-func (s *sample) look(progress, effects int64, now time.Time, limit time.Duration) *stuckTurn {
+// check compares a run with the sample and updates it. The result is nil unless the run is stuck.
+func (s *sample) check(progress, effects int64, now time.Time, limit time.Duration) *stuckTurn {
 	if effects != s.effects {
-		s.effects, s.calls, s.then = effects, progress, now
+		s.effects, s.calls, s.callsSince = effects, progress, now
 	}
 	if progress == s.progress {
 		if now.Sub(s.since) < limit {
@@ -128,7 +128,7 @@ func (s *sample) look(progress, effects int64, now time.Time, limit time.Duratio
 		}
 	}
 	s.progress, s.since = progress, now
-	if calls, took := progress-s.calls, now.Sub(s.then); calls >= loopCalls && took >= loopLimits*limit {
+	if calls, took := progress-s.calls, now.Sub(s.callsSince); calls >= loopCalls && took >= loopLimits*limit {
 		return &stuckTurn{
 			reason: reasonLoop, log: "turn is stuck: orchestration code calls the engine in an endless loop",
 			message: fmt.Sprintf("code called the engine %d times in %v and waited for nothing; let the loop block, in Receive or Sleep for example, or end",

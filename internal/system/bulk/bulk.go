@@ -38,7 +38,7 @@ func run(ctx *orchestration.Context, st form.State) (form.View, error) {
 	}
 	j := &job{st: &st, control: orchestration.Events[string](ctx, form.Control)}
 	for range maxSteps {
-		if over, view, err := j.heed(ctx); over || err != nil {
+		if over, view, err := j.obeyControl(ctx); over || err != nil {
 			return view, err
 		}
 		began := ctx.Now()
@@ -89,8 +89,8 @@ func (j *job) pace(ctx *orchestration.Context, began time.Time, n int64) error {
 	return err
 }
 
-// heed obeys requests to stop and to resume. over reports that the job ends because nobody has resumed it.
-func (j *job) heed(ctx *orchestration.Context) (over bool, view form.View, err error) {
+// obeyControl obeys requests to stop and to resume. over reports that the job ends because nobody has resumed it.
+func (j *job) obeyControl(ctx *orchestration.Context) (over bool, view form.View, err error) {
 	for {
 		request, ok, err := j.control.TryReceive()
 		if err == nil && ok {

@@ -87,14 +87,14 @@ func (w *world) bulk(job client.BulkJob) client.Bulk {
 }
 
 // step makes one step of a job.
-func (w *world) step(req form.StepRequest, beat func(form.Stepped)) (done form.Stepped, err error) {
+func (w *world) step(req form.StepRequest, heartbeat func(form.Stepped)) (done form.Stepped, err error) {
 	w.T.Helper()
-	return w.attempt(w.T.Context(), req, nil, func(done form.Stepped, _ bool) { beat(done) })
+	return w.attempt(w.T.Context(), req, nil, func(done form.Stepped, _ bool) { heartbeat(done) })
 }
 
 // attempt makes one attempt of a step, from what an attempt before has stored.
 func (w *world) attempt(
-	ctx context.Context, req form.StepRequest, from *form.Stepped, beat func(done form.Stepped, store bool),
+	ctx context.Context, req form.StepRequest, from *form.Stepped, heartbeat func(done form.Stepped, store bool),
 ) (done form.Stepped, err error) {
 	w.T.Helper()
 	read := func(text []byte) (done form.Stepped) {
@@ -114,7 +114,7 @@ func (w *world) attempt(
 		}
 	}
 	text, err := w.StepBulk(ctx, request, before, func(text []byte, store bool) error {
-		beat(read(text), store)
+		heartbeat(read(text), store)
 		return ctx.Err()
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	// maxActions and maxAge bound an execution, so that a schedule moves on to newer code.
 	maxActions = 100
 	maxAge     = 30 * 24 * time.Hour
-	// patience is the wait after a look that failed.
+	// patience is the wait after a check that failed.
 	patience = time.Minute
 	// cancelGrace is how long a cancelled run may be suspended before the start that waits for it is given up.
 	cancelGrace = time.Minute
@@ -23,10 +23,10 @@ const (
 
 // machine is one execution of a schedule.
 type machine struct {
-	st    *form.State
-	key   string
-	tell  func(outcome observe.Outcome, n int64) // tells the Observer of due times, when the turn is stored
-	ended orchestration.Mailbox[orchestration.Ended]
+	st      *form.State
+	key     string
+	observe func(outcome observe.Outcome, n int64) // tells the Observer of due times, when the turn is stored
+	ended   orchestration.Mailbox[orchestration.Ended]
 
 	last    *orchestration.Future[orchestration.None] // of the rounds and updates so far
 	timer   *orchestration.Future[orchestration.None] // that the main function waits for
@@ -35,14 +35,14 @@ type machine struct {
 	actions int
 	began   time.Time
 
-	now    time.Time // of the round
-	seen   form.Seen
-	over   bool      // the specification names no further time
-	wakeAt time.Time // of the next round; zero: no time is known
+	now     time.Time // of the round
+	checked form.CheckResult
+	over    bool      // the specification names no further time
+	wakeAt  time.Time // of the next round; zero: no time is known
 }
 
-// alone runs fn when all rounds and updates before it have ended.
-func (m *machine) alone(ctx *orchestration.Context, fn func(*orchestration.Context) error) error {
+// runInOrder runs fn when all rounds and updates before it have ended.
+func (m *machine) runInOrder(ctx *orchestration.Context, fn func(*orchestration.Context) error) error {
 	before := m.last
 	f := ctx.Go(func(ctx *orchestration.Context) error {
 		if before != nil {
@@ -90,7 +90,7 @@ func (m *machine) skipMany(s form.Skipped, n int64) {
 		m.st.Counts.Skipped = make(map[string]int64)
 	}
 	m.st.Counts.Skipped[s.Reason] += n
-	m.tell(outcomeOf(s.Reason), n)
+	m.observe(outcomeOf(s.Reason), n)
 	s.Detail = check.Cut(s.Detail, maxDetail)
 	if n > 1 {
 		s.Count = n
@@ -118,9 +118,9 @@ func keep[T any](list []T, entry T) []T {
 
 // show stores what others see.
 func (m *machine) show(ctx *orchestration.Context) {
-	v := form.View{State: *m.st, Next: m.seen.Upcoming, Done: m.done() || m.over, Problem: m.seen.Problem, Ahead: m.seen.Ahead, Looked: m.now}
-	if m.seen.Refused != "" && v.Problem == "" {
-		v.Problem = m.seen.Refused
+	v := form.View{State: *m.st, Next: m.checked.Upcoming, Done: m.done() || m.over, Problem: m.checked.Problem, Ahead: m.checked.Ahead, Looked: m.now}
+	if m.checked.Refused != "" && v.Problem == "" {
+		v.Problem = m.checked.Refused
 	}
 	v.InputSum, v.Action.Input, v.Jittered = form.Sum(m.st.Action.Input), nil, nil
 	v.Runs = len(v.Running)

@@ -16,10 +16,10 @@ const maxDetail = 512
 func (m *machine) round(ctx *orchestration.Context) error {
 	m.dirty = false
 	m.takeEnded()
-	if err := m.look(ctx); err != nil {
+	if err := m.check(ctx); err != nil {
 		return err
 	}
-	if m.seen.Problem != "" {
+	if m.checked.Problem != "" {
 		m.st.Counts.Problems++
 		m.wakeAt = m.now.Add(patience)
 		m.show(ctx)
@@ -31,8 +31,8 @@ func (m *machine) round(ctx *orchestration.Context) error {
 		if err := m.tick(ctx); err != nil {
 			return err
 		}
-		m.st.After, m.st.Jittered = m.seen.Plan.After, m.seen.Plan.Jittered
-		m.over = m.seen.Plan.Next == nil
+		m.st.After, m.st.Jittered = m.checked.Plan.After, m.checked.Plan.Jittered
+		m.over = m.checked.Plan.Next == nil
 	}
 	if err := m.startWaiting(ctx); err != nil {
 		return err
@@ -54,10 +54,10 @@ func (m *machine) takeEnded() {
 	}
 }
 
-// look computes the due times and reads the runs, by a local activity.
-func (m *machine) look(ctx *orchestration.Context) error {
+// check computes the due times and reads the runs, by a local activity.
+func (m *machine) check(ctx *orchestration.Context) error {
 	m.now = ctx.Now()
-	req := form.Look{
+	req := form.CheckRequest{
 		ID: m.st.ID, Spec: m.st.Spec, Action: m.st.Action, Principal: m.st.Principal, After: m.st.After, Jittered: m.st.Jittered, Now: m.now, Idle: m.idle(),
 	}
 	if m.st.After.IsZero() { // it may have waited for a node since it was created
@@ -70,17 +70,17 @@ func (m *machine) look(ctx *orchestration.Context) error {
 	if len(m.st.Backfills) > 0 {
 		req.Backfill = &m.st.Backfills[0]
 	}
-	seen, err := orchestration.CallLocalNamed[form.Seen](ctx, lookActivity, req, orchestration.WithQueue(queue),
+	result, err := orchestration.CallLocalNamed[form.CheckResult](ctx, checkActivity, req, orchestration.WithQueue(queue),
 		orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 3}))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		seen = form.Seen{Problem: check.Cut(err.Error(), maxDetail)}
+		result = form.CheckResult{Problem: check.Cut(err.Error(), maxDetail)}
 	}
-	m.seen = seen
+	m.checked = result
 	if m.st.After.IsZero() {
-		m.st.Created, m.st.After = seen.Created, seen.Created
+		m.st.Created, m.st.After = result.Created, result.Created
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (m *machine) look(ctx *orchestration.Context) error {
 // settleRuns drops the runs that have ended, whatever way.
 func (m *machine) settleRuns() {
 	m.st.Running = slices.DeleteFunc(m.st.Running, func(r form.Run) bool {
-		status, known := m.seen.Runs[r.Key]
+		status, known := m.checked.Runs[r.Key]
 		if !known || status == "Running" || status == "Suspended" {
 			return false
 		}
@@ -113,7 +113,7 @@ func (m *machine) settleRuns() {
 // schedule decides when the next round begins.
 func (m *machine) schedule() {
 	m.wakeAt = time.Time{}
-	if next := m.seen.Plan.Next; next != nil && !m.idle() {
+	if next := m.checked.Plan.Next; next != nil && !m.idle() {
 		m.wakeAt = next.At
 	}
 	if w := m.st.Waiting; w != nil && !w.Cancelled.IsZero() {

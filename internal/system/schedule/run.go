@@ -15,17 +15,17 @@ func run(ctx *orchestration.Context, st form.State) (orchestration.None, error) 
 	m := &machine{
 		st: &st, key: info.Key, began: info.Started, ended: orchestration.Events[orchestration.Ended](ctx, form.EndedEvent),
 	}
-	m.tell = func(outcome observe.Outcome, n int64) {
+	m.observe = func(outcome observe.Outcome, n int64) {
 		bind.Note(ctx, replay.Note{Name: m.st.Action.Orchestration, Outcome: string(outcome), Count: n})
 	}
 	m.handle(ctx)
 	for {
-		if err := m.alone(ctx, m.round); err != nil {
+		if err := m.runInOrder(ctx, m.round); err != nil {
 			return orchestration.None{}, err
 		}
 		if m.mayContinue(ctx) {
 			// Updates that came with the last message begin here, and hold the end up.
-			if err := m.alone(ctx, func(*orchestration.Context) error { return nil }); err != nil {
+			if err := m.runInOrder(ctx, func(*orchestration.Context) error { return nil }); err != nil {
 				return orchestration.None{}, err
 			}
 			if m.mayContinue(ctx) {
@@ -46,7 +46,7 @@ func (m *machine) mayContinue(ctx *orchestration.Context) bool {
 
 // continueAsNew keeps the version unless the node that looked last allows a newer one: nodes of the release before run it, too.
 func (m *machine) continueAsNew(ctx *orchestration.Context) error {
-	if m.seen.Newer {
+	if m.checked.Newer {
 		return orchestration.ContinueAsNew(ctx, m.st)
 	}
 	return orchestration.ContinueAsNew(ctx, m.st, orchestration.KeepVersion())

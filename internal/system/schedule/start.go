@@ -12,7 +12,7 @@ import (
 
 // tick starts the due times of the round, or says why not.
 func (m *machine) tick(ctx *orchestration.Context) error {
-	plan := &m.seen.Plan
+	plan := &m.checked.Plan
 	if plan.Missed > 0 {
 		m.skipMany(form.Skipped{Due: plan.Last, Reason: form.ReasonMissed}, plan.Missed)
 	}
@@ -30,8 +30,8 @@ func (m *machine) tick(ctx *orchestration.Context) error {
 // due starts a run, or lets it wait, or skips it, as the overlap says. more is that of reserved.RunID.
 func (m *machine) due(ctx *orchestration.Context, due time.Time, more string) (form.Triggered, error) {
 	t := form.Triggered{Due: due}
-	if m.seen.Refused != "" {
-		return m.skipped(t, form.ReasonForbidden, m.seen.Refused), nil
+	if m.checked.Refused != "" {
+		return m.skipped(t, form.ReasonForbidden, m.checked.Refused), nil
 	}
 	if m.free() > 0 && m.st.Waiting == nil {
 		return m.start(ctx, due, more)
@@ -49,7 +49,7 @@ func (m *machine) due(ctx *orchestration.Context, due time.Time, more string) (f
 			return m.skipped(t, form.ReasonWaiting, before), nil
 		}
 		m.st.Waiting = &form.Pending{Due: due, More: more}
-		m.tell(observe.Buffered, 1)
+		m.observe(observe.Buffered, 1)
 	case form.CancelOther:
 		next := &form.Pending{Due: due, More: more, Cancelled: m.now}
 		if waiting != nil { // the newer one counts, and the run before was cancelled already
@@ -57,7 +57,7 @@ func (m *machine) due(ctx *orchestration.Context, due time.Time, more string) (f
 			m.skip(waiting.Due, form.ReasonWaiting, before)
 		}
 		m.st.Waiting = next
-		m.tell(observe.Buffered, 1)
+		m.observe(observe.Buffered, 1)
 		if waiting == nil {
 			m.cancelRuns(ctx)
 		}
@@ -90,8 +90,8 @@ func (m *machine) start(ctx *orchestration.Context, due time.Time, more string) 
 		orchestration.WithRequestID(reserved.RunRequest(m.key, due, more)),
 		orchestration.TellEnd(form.EndedEvent),
 	}
-	if m.seen.Version != "" {
-		opts = append(opts, orchestration.Version(m.seen.Version))
+	if m.checked.Version != "" {
+		opts = append(opts, orchestration.Version(m.checked.Version))
 	}
 	m.actions++
 	instance, err := orchestration.StartDetachedNamed(ctx, m.st.Action.Orchestration, m.st.Action.Input, opts...).Get(ctx)
@@ -130,11 +130,11 @@ func (m *machine) startBackfills(ctx *orchestration.Context) error {
 		return nil
 	}
 	b := &m.st.Backfills[0]
-	if len(m.seen.Backfill) == 0 || b.Left == 0 || m.done() {
+	if len(m.checked.Backfill) == 0 || b.Left == 0 || m.done() {
 		m.st.Backfills = m.st.Backfills[1:]
 		return nil
 	}
-	for _, due := range m.seen.Backfill {
+	for _, due := range m.checked.Backfill {
 		if m.free() < 1 || m.st.Waiting != nil || b.Left == 0 {
 			return nil
 		}
@@ -154,7 +154,7 @@ func (m *machine) giveUpWaiting() {
 		return
 	}
 	for _, r := range m.st.Running {
-		if m.seen.Runs[r.Key] == "Suspended" {
+		if m.checked.Runs[r.Key] == "Suspended" {
 			m.st.Waiting = nil
 			m.skip(w.Due, form.ReasonSuspended, r.ID)
 			return

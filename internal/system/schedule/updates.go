@@ -39,7 +39,7 @@ func on[In, Out any](ctx *orchestration.Context, m *machine, name string, fn fun
 	orchestration.HandleUpdate(ctx, name, func(ctx *orchestration.Context, in In) (out Out, err error) {
 		m.waiting++
 		m.actions++
-		err = m.alone(ctx, func(ctx *orchestration.Context) (err error) {
+		err = m.runInOrder(ctx, func(ctx *orchestration.Context) (err error) {
 			out, err = fn(ctx, in)
 			m.show(ctx)
 			return err
@@ -60,7 +60,7 @@ func (m *machine) change(ctx *orchestration.Context, c form.Change) (int64, erro
 	if c.Revision != 0 && c.Revision != m.st.Revision {
 		return 0, errRevision
 	}
-	if c.Revision == 0 && m.st.As(&c) {
+	if c.Revision == 0 && m.st.Matches(&c) {
 		return m.st.Revision, nil // a service has declared the same again
 	}
 	if c.Spec.Limit != m.st.Spec.Limit {
@@ -79,11 +79,11 @@ func (m *machine) trigger(ctx *orchestration.Context, t form.Trigger) (form.Trig
 	if m.done() {
 		return form.Triggered{}, errDone
 	}
-	if err := m.look(ctx); err != nil {
+	if err := m.check(ctx); err != nil {
 		return form.Triggered{}, err
 	}
-	if m.seen.Problem != "" {
-		return form.Triggered{}, errors.New(m.seen.Problem)
+	if m.checked.Problem != "" {
+		return form.Triggered{}, errors.New(m.checked.Problem)
 	}
 	m.settleRuns()
 	return m.due(ctx, m.now.Truncate(time.Second), t.Update)

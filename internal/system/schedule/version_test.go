@@ -28,7 +28,7 @@ func (w *world) nextRelease(newest string) *runtime.Runtime {
 			return v1(ctx, st)
 		}
 		code.Orchestrations[provider.Capability{Name: reserved.Schedule, CodeVersion: "2"}] = bind.Orchestration(v2)
-		code.Activities[reserved.NamePrefix+schedule.Look] = bind.Activity(next.Look)
+		code.Activities[reserved.NamePrefix+schedule.CheckName] = bind.Activity(next.Check)
 		return nil
 	})
 	rt, err := runtime.Start(ctx, w.Store, w.registry(), runtime.Options{Logger: quiet()})

@@ -50,7 +50,7 @@ func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 		all := m.all()
 		keeps(t, m.store, all)
 		finish(t, m.store, all)
-		sound(t, m.store, invariant.Options{Quiet: true, Expect: done})
+		sound(t, m.store, invariant.Options{Idle: true, Expect: done})
 		t.Logf("%d kills, %d acknowledgements", kills, len(all))
 	})
 }

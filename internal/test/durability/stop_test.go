@@ -113,5 +113,5 @@ func examine(t *testing.T, path string, all []ack) {
 		return // an order that lost data may never end
 	}
 	finish(t, store, all)
-	sound(t, store, invariant.Options{Quiet: true, Expect: done})
+	sound(t, store, invariant.Options{Idle: true, Expect: done})
 }

@@ -18,7 +18,7 @@ func (r *run) check(ctx context.Context) error {
 	if stats.TurnLeases+stats.TaskLeases+stats.Blocked+int64(len(stats.Turns)+len(stats.Tasks)) > 0 || provider.CountersOf(r.store).ReadyMended > 0 {
 		err = fmt.Errorf("left behind: %+v", stats)
 	}
-	report, failed := invariant.Check(ctx, provider.FullOf(r.store), invariant.Options{Quiet: true})
+	report, failed := invariant.Check(ctx, provider.FullOf(r.store), invariant.Options{Idle: true})
 	err = errors.Join(err, failed)
 	for _, finding := range report.Findings {
 		if r.leavesAsks && finding.Rule == invariant.Leftover && finding.Detail == "an ask without a waiting caller" {

@@ -25,7 +25,7 @@ func (e *Engine) check(store *provider.Full) {
 	// The test's own context has ended when its cleanups run.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.T.Context()), time.Minute)
 	defer cancel()
-	report, err := invariant.Check(ctx, store, invariant.Options{Quiet: true})
+	report, err := invariant.Check(ctx, store, invariant.Options{Idle: true})
 	switch {
 	case errors.Is(err, provider.ErrClosed):
 		e.T.Log("the store is not checked: the test has closed it")

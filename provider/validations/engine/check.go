@@ -52,7 +52,7 @@ func (t *trial) check(ctx context.Context, s scenario) {
 			t.errorf("attempt %d of activity %q (%s) ran %d times", a.number, a.name, a.call, n)
 		}
 	}
-	report, err := invariant.Check(ctx, t.store, invariant.Options{Quiet: true, Expect: func(i provider.Instance, _ history.Outcome) error {
+	report, err := invariant.Check(ctx, t.store, invariant.Options{Idle: true, Expect: func(i provider.Instance, _ history.Outcome) error {
 		if !i.Status.Ended() {
 			return fmt.Errorf("it is %s, and everything should have ended", i.Status)
 		}

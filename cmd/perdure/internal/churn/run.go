@@ -55,7 +55,7 @@ func (r *round) run(ctx *orchestration.Context) error {
 	if r.plan.Seed%4 == 1 {
 		orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // the end of the round cancels it
 	}
-	parts := []func(*orchestration.Context) error{r.sequence, r.fan, r.haul, r.quiet, r.word, r.child, r.broken}
+	parts := []func(*orchestration.Context) error{r.sequence, r.fan, r.haul, r.idle, r.word, r.child, r.broken}
 	// Each plan has the parts in another order, so that kills hit all boundaries between them.
 	turn := int(r.plan.Seed+uint64(r.plan.Round)) % len(parts)
 	for _, part := range append(parts[turn:], parts[:turn]...) {
@@ -125,8 +125,8 @@ func (r *round) haul(ctx *orchestration.Context) error {
 	return err
 }
 
-// quiet selects between an event that is never sent and a timer.
-func (r *round) quiet(ctx *orchestration.Context) error {
+// idle selects between an event that is never sent and a timer.
+func (r *round) idle(ctx *orchestration.Context) error {
 	timer := orchestration.StartTimer(ctx, time.Duration(50+r.plan.Seed%150)*time.Millisecond)
 	first, err := orchestration.Select(ctx, orchestration.Events[uint64](ctx, NeverEvent), timer)
 	r.fold(uint64(first))

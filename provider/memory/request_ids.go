@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// remembers reports whether Steer has acted on the instance under the request ID.
-func (i *instance) remembers(request string) bool {
+// hasRequest reports whether Steer has acted on the instance under the request ID.
+func (i *instance) hasRequest(request string) bool {
 	return request != "" && slices.Contains(i.acts, actOf(request))
 }
 
@@ -18,8 +18,8 @@ func actOf(request string) string {
 	return string(sum[:provider.ActBytes])
 }
 
-// remember keeps the last request IDs.
-func (i *instance) remember(request string) {
+// addRequest keeps the last request IDs.
+func (i *instance) addRequest(request string) {
 	if request == "" {
 		return
 	}

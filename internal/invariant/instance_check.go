@@ -11,25 +11,25 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A look is one look at one instance.
-type look struct {
-	c      *checker
-	in     provider.Instance
-	rows   bool // the rows that depend on it are known, too
-	hang   hanging
-	now    *trace // the current execution; nil: it cannot be read
-	asked  bool   // some execution has a cancel request in its history
-	unread bool   // some execution cannot be read
+// An instanceCheck is one check of one instance.
+type instanceCheck struct {
+	c               *checker
+	in              provider.Instance
+	rows            bool // the rows that depend on it are known, too
+	dependent       dependentRows
+	current         *trace // the current execution; nil: it cannot be read
+	cancelRequested bool   // some execution has a cancel request in its history
+	unread          bool   // some execution cannot be read
 
 	events int64
 	found  []Finding
 }
 
 // examine tries all rules on the instance. rows stand at its key; nil: they cannot be had.
-func (l *look) examine(ctx context.Context, rows *tapes) (err error) {
+func (l *instanceCheck) examine(ctx context.Context, rows *rowReaders) (err error) {
 	if rows != nil {
 		l.rows = true
-		if l.hang, err = rows.hanging(ctx, l.in.Key); err != nil {
+		if l.dependent, err = rows.dependentRows(ctx, l.in.Key); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func (l *look) examine(ctx context.Context, rows *tapes) (err error) {
 }
 
 // rules tries them all.
-func (l *look) rules(ctx context.Context, rows *tapes) error {
+func (l *instanceCheck) rules(ctx context.Context, rows *rowReaders) error {
 	if l.in.Name == "" && !l.in.Status.Ended() {
 		l.addf(MissingName, 0, 0, "it is %s and has no name", l.in.Status)
 	}
@@ -66,7 +66,7 @@ func (l *look) rules(ctx context.Context, rows *tapes) error {
 		l.inbox()
 		l.leases()
 	}
-	if l.rows && l.now != nil {
+	if l.rows && l.current != nil {
 		l.leftovers()
 		if err := l.stuck(ctx); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (l *look) rules(ctx context.Context, rows *tapes) error {
 }
 
 // missing reports an execution that is not there, unless it was trimmed: then its events and all older executions are gone, too.
-func (l *look) missing(ctx context.Context, n int64, rows *tapes) error {
+func (l *instanceCheck) missing(ctx context.Context, n int64, rows *rowReaders) error {
 	var left []provider.HistoryRow
 	if rows != nil {
 		var err error
@@ -84,7 +84,7 @@ func (l *look) missing(ctx context.Context, n int64, rows *tapes) error {
 			return err
 		}
 	}
-	older := slices.ContainsFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution < n })
+	older := slices.ContainsFunc(l.dependent.executions, func(x provider.ExecutionRow) bool { return x.Execution < n })
 	if len(left) > 0 || older || n == l.in.Execution-1 {
 		l.addf(EventGap, n, 0, "the execution is missing")
 	}
@@ -92,16 +92,16 @@ func (l *look) missing(ctx context.Context, n int64, rows *tapes) error {
 }
 
 // execution reads the history of an execution and compares it with the rows.
-func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
+func (l *instanceCheck) execution(ctx context.Context, n int64, rows *rowReaders) error {
 	length := l.in.HistoryLength
 	if n < l.in.Execution {
 		if length = -1; l.rows { // without rows the history gives its own length
-			former := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == n })
+			former := slices.IndexFunc(l.dependent.executions, func(x provider.ExecutionRow) bool { return x.Execution == n })
 			if former < 0 {
 				l.unread = true
 				return l.missing(ctx, n, rows)
 			}
-			length = l.hang.executions[former].Length
+			length = l.dependent.executions[former].Length
 		}
 	}
 	if rows != nil {
@@ -122,12 +122,12 @@ func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 		l.unread = true
 		return nil
 	}
-	l.asked = l.asked || t.asked
+	l.cancelRequested = l.cancelRequested || t.cancelRequested
 	l.events += t.length
 	if n < l.in.Execution {
 		return nil
 	}
-	l.now = t
+	l.current = t
 	if t.bytes != l.in.HistoryBytes {
 		l.addf(EventGap, n, 0, "the row says %d bytes, the events have %d", l.in.HistoryBytes, t.bytes)
 	}
@@ -135,7 +135,7 @@ func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 }
 
 // whole reports whether the stored events are 1 to length.
-func (l *look) whole(n int64, spans []provider.HistoryRow, length int64) bool {
+func (l *instanceCheck) whole(n int64, spans []provider.HistoryRow, length int64) bool {
 	next := int64(1)
 	for _, s := range spans {
 		switch {
@@ -156,7 +156,7 @@ func (l *look) whole(n int64, spans []provider.HistoryRow, length int64) bool {
 }
 
 // outcome compares status, outcome and the end of the history.
-func (l *look) outcome(ctx context.Context) error {
+func (l *instanceCheck) outcome(ctx context.Context) error {
 	var out history.Outcome
 	if l.in.Status.Ended() {
 		if l.in.Result == nil {
@@ -172,11 +172,11 @@ func (l *look) outcome(ctx context.Context) error {
 			l.addf(MissingOutcome, 0, 0, "it is %s, its outcome has a failure: %t", l.in.Status, out.Failure != nil)
 		}
 	}
-	if l.now != nil {
-		if ended := l.now.endedAs(); ended != 0 && ended != l.in.Status {
-			l.addf(MissingOutcome, l.in.Execution, l.now.length, "its history ends as %s, the instance is %s", ended, l.in.Status)
+	if l.current != nil {
+		if ended := l.current.endedAs(); ended != 0 && ended != l.in.Status {
+			l.addf(MissingOutcome, l.in.Execution, l.current.length, "its history ends as %s, the instance is %s", ended, l.in.Status)
 		} else if ended == 0 && l.in.Status.Ended() {
-			l.addf(MissingOutcome, l.in.Execution, l.now.length, "it is %s, its history has no end", l.in.Status)
+			l.addf(MissingOutcome, l.in.Execution, l.current.length, "it is %s, its history has no end", l.in.Status)
 		}
 	}
 	if l.c.options.Expect != nil {
@@ -188,20 +188,20 @@ func (l *look) outcome(ctx context.Context) error {
 }
 
 // leases reports those without a live holder.
-func (l *look) leases() {
+func (l *instanceCheck) leases() {
 	dead := func(event int64, r provider.LeaseRow, what string) {
 		switch {
 		case r.Over:
 		case r.OwnerGone:
 			l.addf(DeadLease, l.in.Execution, event, "%s is leased to %q, who is dead", what, r.Owner)
-		case l.c.options.Quiet:
+		case l.c.options.Idle:
 			l.addf(DeadLease, l.in.Execution, event, "%s is leased to %q, and nobody should be there", what, r.Owner)
 		}
 	}
-	for _, r := range l.hang.leases {
+	for _, r := range l.dependent.leases {
 		dead(0, r.Lease, "its turn")
 	}
-	for _, t := range l.hang.tasks {
+	for _, t := range l.dependent.tasks {
 		if t.State == provider.TaskLeased {
 			dead(t.EventID, t.Lease, "the activity")
 		}

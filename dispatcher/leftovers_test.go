@@ -80,8 +80,8 @@ func TestHazard04_EventsLeftBehindAreTold(t *testing.T) {
 			e.T.Errorf("took %d events", got)
 		}
 		synctest.Wait()
-		if s := rt.Stats(); s.EventsBuried != 4 || s.EventsUnread != 3 || len(letters(e)) != 4 {
-			e.T.Errorf("%d buried, %d unread, %d dead letters", s.EventsBuried, s.EventsUnread, len(letters(e)))
+		if s := rt.Stats(); s.EventsBuried != 4 || s.EventsUnread != 3 || len(deadLetters(e)) != 4 {
+			e.T.Errorf("%d buried, %d unread, %d dead letters", s.EventsBuried, s.EventsUnread, len(deadLetters(e)))
 		}
 		lines := log.of("ended before its code took all events")
 		if len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "instance=drain") ||
@@ -162,7 +162,7 @@ func TestPanicsOfActivitiesAreLogged(t *testing.T) {
 			e.T.Errorf("got %d", got)
 		}
 		lines := log.of("activity panicked")
-		if len(lines) != 2 || !strings.Contains(lines[0], `err="panicked: first"`) || !strings.Contains(lines[0], "left_test.go") ||
+		if len(lines) != 2 || !strings.Contains(lines[0], `err="panicked: first"`) || !strings.Contains(lines[0], "leftovers_test.go") ||
 			!strings.Contains(lines[0], "activity=work instance=main attempt=1") || !strings.Contains(lines[1], "runtime.Goexit") {
 			e.T.Errorf("logged %q", lines)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// Left is what the code of an ended execution left behind. Only the log mentions it.
-type Left struct {
+// Leftovers is what the code of an ended execution left behind. Only the log mentions it.
+type Leftovers struct {
 	Unread     []string // names of received events that code did not take; none if it continues as new
 	Coroutines int      // that had not returned
 	Errors     []string // of coroutines whose futures were not read, at most maxLost
@@ -44,25 +44,25 @@ func (l *lostErrors) keep(errs *failure.Set, f *Future) {
 	}
 }
 
-// Left returns what the code of an ended execution left behind, nil if that is nothing.
-func (x *Execution) Left() *Left {
+// Leftovers returns what the code of an ended execution left behind, nil if that is nothing.
+func (x *Execution) Leftovers() *Leftovers {
 	if x.end == nil || x.end.Terminated {
 		return nil
 	}
-	left := Left{Coroutines: len(x.sched.coroutines)}
+	leftovers := Leftovers{Coroutines: len(x.sched.coroutines)}
 	if x.end.Next == nil {
 		for _, e := range x.unread() {
-			left.Unread = append(left.Unread, e.Body.(*history.EventReceived).Name)
+			leftovers.Unread = append(leftovers.Unread, e.Body.(*history.EventReceived).Name)
 		}
 	}
 	for _, e := range x.lost.all {
 		if !e.of.read {
-			left.Errors = append(left.Errors, e.text)
+			leftovers.Errors = append(leftovers.Errors, e.text)
 		}
 	}
-	left.Lost = len(left.Errors) + x.lost.more
-	if left.Coroutines == 0 && len(left.Unread) == 0 && len(left.Errors) == 0 {
+	leftovers.Lost = len(leftovers.Errors) + x.lost.more
+	if leftovers.Coroutines == 0 && len(leftovers.Unread) == 0 && len(leftovers.Errors) == 0 {
 		return nil
 	}
-	return &left
+	return &leftovers
 }

@@ -33,43 +33,43 @@ func (h Handle[Out]) DropMessage(ctx context.Context, message int64, reason stri
 }
 
 func (c *Client) dropMessage(ctx context.Context, t target, message int64, reason string) error {
-	doing := fmt.Sprintf("dropping message %d of %s", message, t)
+	op := fmt.Sprintf("dropping message %d of %s", message, t)
 	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	if message <= 0 {
-		return fmt.Errorf("%s: %w: message numbers begin with 1; the text of a blocked instance has it", doing, ErrInvalid)
+		return fmt.Errorf("%s: %w: message numbers begin with 1; the text of a blocked instance has it", op, ErrInvalid)
 	}
-	a := act{kind: ActDropMessage, doing: doing, on: t, other: fmt.Sprintf("message %d", message), detail: reason}
+	a := act{kind: ActDropMessage, op: op, on: t, other: fmt.Sprintf("message %d", message), detail: reason}
 	return c.perform(ctx, &a, func(ctx context.Context) error { return c.dropNow(ctx, &a, message) })
 }
 
 func (c *Client) dropNow(ctx context.Context, a *act, message int64) error {
-	doing := a.doing
-	res, err := c.store.instance(ctx, a.on, doing, false)
+	op := a.op
+	res, err := c.store.instance(ctx, a.on, op, false)
 	if err != nil {
 		return err
 	}
 	a.on.key = res.Instance.Key
 	if res.Instance.Status.Ended() {
-		return explain(doing, res.Instance.Status, ErrEnded)
+		return explain(op, res.Instance.Status, ErrEnded)
 	}
 	if err := c.mayDrop(ctx, res.Instance.Key, message); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	req := provider.SteerRequest{
 		Key: res.Instance.Key, Action: provider.SteerDrop, Commit: provider.UUID(uuid.New()), RequestID: a.requestID,
 		MessageID: message, Reason: cmp.Or(a.detail, "dropped by a person"),
 	}
-	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
+	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		return err
 	})
 	if errors.Is(err, provider.ErrNotFound) {
-		return fmt.Errorf("%s: it does not wait in the inbox: %w", doing, ErrNotFound)
+		return fmt.Errorf("%s: it does not wait in the inbox: %w", op, ErrNotFound)
 	}
 	if err != nil {
-		return doubt(explain(doing, 0, err), doubtful, "list the dead letters")
+		return doubt(explain(op, 0, err), doubtful, "list the dead letters")
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *Scope) ContinueLate(input func() ([]byte, error)) (data []byte, err err
 	if err := s.RefuseInHandler(); err != nil {
 		return nil, err
 	}
-	x.letFreshRun(co)
+	x.yieldToFreshRuns(co)
 	x.job.shut++
 	if err = s.awaitLast(); err != nil {
 		x.openDoor(1)
@@ -75,13 +75,13 @@ func (s *Scope) ContinueLate(input func() ([]byte, error)) (data []byte, err err
 // TookInput notes that the code has made the input of the next execution and is about to return. Other code may run before it does: a
 // deferred function may wait. What a handler does then is not in the input.
 func (s *Scope) TookInput() {
-	s.x.sched.look()
+	s.x.sched.checkCaller()
 	s.x.job.taking++
 }
 
 // RefuseInHandler returns an error if a handler calls it: only the main function continues as new.
 func (s *Scope) RefuseInHandler() error {
-	if s.x.sched.look().run == nil {
+	if s.x.sched.checkCaller().run == nil {
 		return nil
 	}
 	return s.x.env.Errors.New(failure.ErrInvalid, "a handler cannot continue as new: "+

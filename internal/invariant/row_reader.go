@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A tape reads the rows of one kind in order, a page at a time.
-type tape[R any] struct {
+// A rowReader reads the rows of one kind in order, a page at a time.
+type rowReader[R any] struct {
 	inspector provider.Inspector
 	req       provider.InspectRequest
 	list      func(*provider.InspectResult) []R
@@ -22,7 +22,7 @@ type tape[R any] struct {
 }
 
 // peek returns the next row, nil after the last one.
-func (t *tape[R]) peek(ctx context.Context) (*R, error) {
+func (t *rowReader[R]) peek(ctx context.Context) (*R, error) {
 	for len(t.rows) == 0 && !t.over {
 		res, err := t.inspector.Inspect(ctx, t.req)
 		if err != nil {
@@ -40,10 +40,10 @@ func (t *tape[R]) peek(ctx context.Context) (*R, error) {
 	return &t.rows[0], nil
 }
 
-func (t *tape[R]) skip() { t.rows = t.rows[1:] }
+func (t *rowReader[R]) skip() { t.rows = t.rows[1:] }
 
 // of takes the rows of a key. Rows of lower keys that were not taken are strays.
-func (t *tape[R]) of(ctx context.Context, key provider.UUID, stray func(provider.UUID)) (rows []R, err error) {
+func (t *rowReader[R]) of(ctx context.Context, key provider.UUID, stray func(provider.UUID)) (rows []R, err error) {
 	for {
 		r, err := t.peek(ctx)
 		if err != nil || r == nil {
@@ -62,19 +62,19 @@ func (t *tape[R]) of(ctx context.Context, key provider.UUID, stray func(provider
 	}
 }
 
-// tapes are the rows that hang on instances, of the whole store or of one key.
-type tapes struct {
-	executions tape[provider.ExecutionRow]
-	history    tape[provider.HistoryRow]
-	messages   tape[provider.MessageRow]
-	tasks      tape[provider.TaskRow]
-	leases     tape[provider.TurnLeaseRow]
-	keys       []tape[provider.UUID]
+// rowReaders read the rows that depend on instances, of the whole store or of one key.
+type rowReaders struct {
+	executions rowReader[provider.ExecutionRow]
+	history    rowReader[provider.HistoryRow]
+	messages   rowReader[provider.MessageRow]
+	tasks      rowReader[provider.TaskRow]
+	leases     rowReader[provider.TurnLeaseRow]
+	keys       []rowReader[provider.UUID]
 	stray      func(provider.UUID) // keys whose rows were not taken
 }
 
 // spans takes the events of one execution of a key. Executions must be taken in order.
-func (t *tapes) spans(ctx context.Context, key provider.UUID, execution int64) (rows []provider.HistoryRow, err error) {
+func (t *rowReaders) spans(ctx context.Context, key provider.UUID, execution int64) (rows []provider.HistoryRow, err error) {
 	for {
 		r, err := t.history.peek(ctx)
 		if err != nil || r == nil {
@@ -94,7 +94,7 @@ func (t *tapes) spans(ctx context.Context, key provider.UUID, execution int64) (
 }
 
 // pass takes all other rows of a key, which matter only if the key is gone.
-func (t *tapes) pass(ctx context.Context, key provider.UUID) error {
+func (t *rowReaders) pass(ctx context.Context, key provider.UUID) error {
 	if _, err := t.history.of(ctx, key, t.stray); err != nil {
 		return err
 	}
@@ -112,22 +112,22 @@ var lastKey = provider.UUID{ //nolint:gochecknoglobals // constant
 }
 
 // finish makes strays of all rows that are left.
-func (t *tapes) finish(ctx context.Context) error {
-	if _, err := t.hanging(ctx, lastKey); err != nil {
+func (t *rowReaders) finish(ctx context.Context) error {
+	if _, err := t.dependentRows(ctx, lastKey); err != nil {
 		return err
 	}
 	return t.pass(ctx, lastKey)
 }
 
-// hanging are the rows of an instance other than its histories.
-type hanging struct {
+// dependentRows are the rows of an instance other than its histories.
+type dependentRows struct {
 	executions []provider.ExecutionRow
 	messages   []provider.MessageRow
 	tasks      []provider.TaskRow
 	leases     []provider.TurnLeaseRow
 }
 
-func (t *tapes) hanging(ctx context.Context, key provider.UUID) (h hanging, err error) {
+func (t *rowReaders) dependentRows(ctx context.Context, key provider.UUID) (h dependentRows, err error) {
 	if h.executions, err = t.executions.of(ctx, key, t.stray); err != nil {
 		return h, err
 	}
@@ -141,37 +141,37 @@ func (t *tapes) hanging(ctx context.Context, key provider.UUID) (h hanging, err 
 	return h, err
 }
 
-func newTape[R any](
+func newRowReader[R any](
 	c *checker, kind provider.InspectKind, key provider.UUID, fault func(provider.RowFault),
 	list func(*provider.InspectResult) []R, keyOf func(*R) provider.UUID,
-) tape[R] {
-	return tape[R]{
+) rowReader[R] {
+	return rowReader[R]{
 		inspector: c.inspector, req: provider.InspectRequest{Kind: kind, Key: key}, list: list, key: keyOf, fault: fault,
 	}
 }
 
-// newTapes opens the tapes of a key, or of all if it is zero.
-func (c *checker) newTapes(key provider.UUID, fault func(provider.RowFault), stray func(provider.UUID)) *tapes {
-	t := &tapes{
-		executions: newTape(c, provider.InspectExecutions, key, fault,
+// newRowReaders opens the readers of a key, or of all if it is zero.
+func (c *checker) newRowReaders(key provider.UUID, fault func(provider.RowFault), stray func(provider.UUID)) *rowReaders {
+	t := &rowReaders{
+		executions: newRowReader(c, provider.InspectExecutions, key, fault,
 			func(r *provider.InspectResult) []provider.ExecutionRow { return r.Executions },
 			func(r *provider.ExecutionRow) provider.UUID { return r.Key }),
-		history: newTape(c, provider.InspectHistory, key, fault,
+		history: newRowReader(c, provider.InspectHistory, key, fault,
 			func(r *provider.InspectResult) []provider.HistoryRow { return r.History },
 			func(r *provider.HistoryRow) provider.UUID { return r.Key }),
-		messages: newTape(c, provider.InspectMessages, key, fault,
+		messages: newRowReader(c, provider.InspectMessages, key, fault,
 			func(r *provider.InspectResult) []provider.MessageRow { return r.Messages },
 			func(r *provider.MessageRow) provider.UUID { return r.Key }),
-		tasks: newTape(c, provider.InspectTasks, key, fault,
+		tasks: newRowReader(c, provider.InspectTasks, key, fault,
 			func(r *provider.InspectResult) []provider.TaskRow { return r.Tasks },
 			func(r *provider.TaskRow) provider.UUID { return r.Key }),
-		leases: newTape(c, provider.InspectTurnLeases, key, fault,
+		leases: newRowReader(c, provider.InspectTurnLeases, key, fault,
 			func(r *provider.InspectResult) []provider.TurnLeaseRow { return r.TurnLeases },
 			func(r *provider.TurnLeaseRow) provider.UUID { return r.Key }),
 		stray: stray,
 	}
 	for _, kind := range keyKinds {
-		t.keys = append(t.keys, newTape(c, kind, key, fault,
+		t.keys = append(t.keys, newRowReader(c, kind, key, fault,
 			func(r *provider.InspectResult) []provider.UUID { return r.Keys },
 			func(r *provider.UUID) provider.UUID { return *r }))
 	}

@@ -9,23 +9,23 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A didRequest asks whether a lost attempt of a step has acted on an instance.
-type didRequest struct {
+// A doneRequest asks whether a lost attempt of a step has acted on an instance.
+type doneRequest struct {
 	act     *act
 	planned bulk.Planned
 	now     *provider.Instance // nil: it is gone
 	args    *bulk.Args
 }
 
-// didDelete takes an instance that is gone as one that the job has deleted. Nothing is left that could say otherwise.
-func didDelete(_ context.Context, _ *Client, r *didRequest) (bool, error) { return r.now == nil, nil }
+// wasDeleted takes an instance that is gone as one that the job has deleted. Nothing is left that could say otherwise.
+func wasDeleted(_ context.Context, _ *Client, r *doneRequest) (bool, error) { return r.now == nil, nil }
 
-// didSteer asks the instance, which remembers the last acts.
-func didSteer(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+// wasSteered asks the instance, which remembers the last acts.
+func wasSteered(ctx context.Context, c *Client, r *doneRequest) (bool, error) {
 	if r.now == nil {
 		return false, nil
 	}
-	_, err := c.store.write(ctx, r.act.doing, func(ctx context.Context) error {
+	_, err := c.store.write(ctx, r.act.op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, changeless(r.now.Key, r.act.requestID)) // succeeds only as a repeat
 		return err
 	})
@@ -33,13 +33,13 @@ func didSteer(ctx context.Context, c *Client, r *didRequest) (bool, error) {
 	case err == nil:
 		return true, nil
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
-		return false, explain(r.act.doing, 0, err)
+		return false, explain(r.act.op, 0, err)
 	}
 	return false, nil // a refusal, such as that of an instance that was moved away
 }
 
-// didSend looks for the message in the histories of the current execution and the one before.
-func didSend(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+// wasSent looks for the message in the histories of the current execution and the one before.
+func wasSent(ctx context.Context, c *Client, r *doneRequest) (bool, error) {
 	if r.now == nil {
 		return false, nil
 	}
@@ -53,14 +53,14 @@ func didSend(ctx context.Context, c *Client, r *didRequest) (bool, error) {
 }
 
 // received reports whether an execution has received the message of an act.
-func (c *Client) received(ctx context.Context, r *didRequest, execution int64) (bool, error) {
+func (c *Client) received(ctx context.Context, r *doneRequest, execution int64) (bool, error) {
 	for from := int64(1); ; {
-		res, err := read(ctx, c.store, r.act.doing, c.store.ReadHistory, provider.ReadHistoryRequest{Key: r.now.Key, Execution: execution, From: from})
+		res, err := read(ctx, c.store, r.act.op, c.store.ReadHistory, provider.ReadHistoryRequest{Key: r.now.Key, Execution: execution, From: from})
 		if errors.Is(err, provider.ErrNotFound) {
 			return false, nil
 		}
 		if err != nil {
-			return false, explain(r.act.doing, 0, err)
+			return false, explain(r.act.op, 0, err)
 		}
 		for _, stored := range res.Events {
 			event, err := history.Decode(stored.ID, stored.Data)
@@ -89,18 +89,18 @@ func requestOf(b history.Body) string {
 	return ""
 }
 
-// didRestart looks for the new instance.
-func didRestart(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+// wasRestarted looks for the new instance.
+func wasRestarted(ctx context.Context, c *Client, r *doneRequest) (bool, error) {
 	return r.isOf(ctx, c, "")
 }
 
-// didFork looks for the new instance.
-func didFork(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+// wasForked looks for the new instance.
+func wasForked(ctx context.Context, c *Client, r *doneRequest) (bool, error) {
 	return r.isOf(ctx, c, r.args.Prefix)
 }
 
 // isOf reports whether the act has started the instance whose ID is that of the planned one behind a prefix.
-func (r *didRequest) isOf(ctx context.Context, c *Client, prefix string) (bool, error) {
+func (r *doneRequest) isOf(ctx context.Context, c *Client, prefix string) (bool, error) {
 	id := r.planned.ID
 	if r.now != nil {
 		id = r.now.ID
@@ -108,12 +108,12 @@ func (r *didRequest) isOf(ctx context.Context, c *Client, prefix string) (bool, 
 	if id == "" { // a plan of an older release
 		return false, nil
 	}
-	res, err := c.store.instance(ctx, target{id: prefix + id}, r.act.doing, false)
+	res, err := c.store.instance(ctx, target{id: prefix + id}, r.act.op, false)
 	return err == nil && res.Instance.RequestID == r.act.requestID, err
 }
 
-// didRedrive takes an instance that had dead letters before the act and has none now as one that the job has redriven.
-func didRedrive(ctx context.Context, c *Client, r *didRequest) (bool, error) {
+// wasRedriven takes an instance that had dead letters before the act and has none now as one that the job has redriven.
+func wasRedriven(ctx context.Context, c *Client, r *doneRequest) (bool, error) {
 	if !r.planned.Due || r.now == nil {
 		return false, nil
 	}
@@ -123,6 +123,6 @@ func didRedrive(ctx context.Context, c *Client, r *didRequest) (bool, error) {
 
 // dueRedrive reports whether an instance has dead letters.
 func dueRedrive(ctx context.Context, c *Client, key provider.UUID) (bool, error) {
-	letters, err := c.store.letters(ctx, "looking for dead letters", provider.DeadLettersRequest{Key: key, Max: 1})
-	return len(letters) > 0, err
+	deadLetters, err := c.store.deadLetters(ctx, "looking for dead letters", provider.DeadLettersRequest{Key: key, Max: 1})
+	return len(deadLetters) > 0, err
 }

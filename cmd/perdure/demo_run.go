@@ -27,8 +27,8 @@ const (
 	killAfterStored = 2
 )
 
-// play is one run of the demo.
-type play struct {
+// demoRun is one run of the demo.
+type demoRun struct {
 	out, errs io.Writer
 	logger    *slog.Logger
 	worker    workerOptions
@@ -48,7 +48,7 @@ type play struct {
 	packed    int       // steps that the killed worker had done
 }
 
-func newPlay(a *app, cmd *cobra.Command, db database, ledgerPath string, o order.Order, lease time.Duration) (*play, error) {
+func newDemoRun(a *app, cmd *cobra.Command, db database, ledgerPath string, o order.Order, lease time.Duration) (*demoRun, error) {
 	binary, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding the program to start as a worker: %w", err)
@@ -57,7 +57,7 @@ func newPlay(a *app, cmd *cobra.Command, db database, ledgerPath string, o order
 	if err != nil {
 		return nil, fmt.Errorf("preparing the demo: %w", err)
 	}
-	return &play{
+	return &demoRun{
 		out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), logger: a.logger, order: o, lease: lease, ledger: ledger,
 		id:     o.ID + "-" + uuid.NewString()[:8], // so that an order can run twice on a database
 		binary: binary, worker: workerOptions{DB: db.name(), Workload: workloadDemo, Ledger: ledgerPath, Lease: lease, LogLevel: a.logLevel},
@@ -67,7 +67,7 @@ func newPlay(a *app, cmd *cobra.Command, db database, ledgerPath string, o order
 }
 
 // run runs the demo and returns an error if a check fails.
-func (p *play) run(ctx context.Context, store provider.Provider) error {
+func (p *demoRun) run(ctx context.Context, store provider.Provider) error {
 	p.introduce()
 	first, err := p.spawn()
 	if err != nil {
@@ -91,14 +91,14 @@ func (p *play) run(ctx context.Context, store provider.Provider) error {
 	return p.conclude(ctx, receipt)
 }
 
-func (p *play) introduce() {
+func (p *demoRun) introduce() {
 	o := p.order
 	fmt.Fprintf(p.out, "perdure demo: order %s of %s, total %s\n", plain(o.ID), plain(o.Customer), money(o.Total()))
 	fmt.Fprintf(p.out, "The lease is %v, so another worker takes over soon after a kill (the runtime's default is 30s).\n\n", p.lease)
 }
 
 // spawn starts a worker process.
-func (p *play) spawn() (*workerProcess, error) {
+func (p *demoRun) spawn() (*workerProcess, error) {
 	w, err := startProcess(p.binary, p.worker, p.errs, p.watch)
 	if err == nil {
 		p.timeline.addf(time.Now(), fromProcess, "worker %d started", w.pid())
@@ -107,7 +107,7 @@ func (p *play) spawn() (*workerProcess, error) {
 }
 
 // watch handles a worker's notice.
-func (p *play) watch(n notice) {
+func (p *demoRun) watch(n notice) {
 	if n.Ready {
 		p.timeline.addf(n.At, fromProcess, "worker %d is ready", n.PID)
 		return
@@ -139,7 +139,7 @@ func progressText(s *order.Progress) string {
 }
 
 // follow prints the timeline as it grows, until stop.
-func (p *play) follow(ctx context.Context) (stop func() error) {
+func (p *demoRun) follow(ctx context.Context) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
@@ -172,7 +172,7 @@ func (p *play) follow(ctx context.Context) (stop func() error) {
 }
 
 // readHistory adds the events after seen to the timeline.
-func (p *play) readHistory(ctx context.Context, seen int64) (int64, error) {
+func (p *demoRun) readHistory(ctx context.Context, seen int64) (int64, error) {
 	for e, err := range p.handle.History(ctx, 0) {
 		if err != nil {
 			return seen, fmt.Errorf("following the order: %w", err)
@@ -185,8 +185,8 @@ func (p *play) readHistory(ctx context.Context, seen int64) (int64, error) {
 	return seen, nil
 }
 
-// killAndRestart is the middle of the play.
-func (p *play) killAndRestart(ctx context.Context, first *workerProcess) (order.Receipt, error) {
+// killAndRestart is the middle of the demo.
+func (p *demoRun) killAndRestart(ctx context.Context, first *workerProcess) (order.Receipt, error) {
 	if err := p.awaitMidst(ctx, first); err != nil {
 		return order.Receipt{}, err
 	}
@@ -222,7 +222,7 @@ func (p *play) killAndRestart(ctx context.Context, first *workerProcess) (order.
 }
 
 // awaitMidst waits until packing is half done and some of its heartbeats are stored.
-func (p *play) awaitMidst(ctx context.Context, w *workerProcess) error {
+func (p *demoRun) awaitMidst(ctx context.Context, w *workerProcess) error {
 	for {
 		select {
 		case n := <-p.progress:
@@ -249,7 +249,7 @@ func (p *play) awaitMidst(ctx context.Context, w *workerProcess) error {
 }
 
 // storedStep returns the step of the stored heartbeat.
-func (p *play) storedStep(ctx context.Context) (step int, err error) {
+func (p *demoRun) storedStep(ctx context.Context) (step int, err error) {
 	d, err := p.handle.Describe(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("looking at the order: %w", err)
@@ -266,7 +266,7 @@ func (p *play) storedStep(ctx context.Context) (step int, err error) {
 }
 
 // awaitEnd waits for the order's receipt. It fails if the worker exits first.
-func (p *play) awaitEnd(ctx context.Context, w *workerProcess) (order.Receipt, error) {
+func (p *demoRun) awaitEnd(ctx context.Context, w *workerProcess) (order.Receipt, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {

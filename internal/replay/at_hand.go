@@ -19,7 +19,7 @@ func (s *Scope) AtHand(m *Mailbox, d time.Duration) (atHand bool, within time.Du
 	if !m.Ready() {
 		return false, d
 	}
-	x.letFreshRun(co)
+	x.yieldToFreshRuns(co)
 	if m.Ready() {
 		return true, d
 	}

@@ -12,8 +12,8 @@ import (
 
 // A schedule shows its runs under these names, for a prune to read: see package internal/schedule.
 const (
-	spareOf    = reserved.IDPrefix + "schedule/"
-	spareValue = "schedule"
+	schedulePrefix = reserved.IDPrefix + "schedule/"
+	scheduleValue  = "schedule"
 )
 
 // scheduled are the runs that a schedule knows. It looks for them by key, so that it knows how they ended.
@@ -26,21 +26,21 @@ type scheduledRun struct {
 	Key provider.UUID `json:"key"`
 }
 
-// spared returns the keys that no prune may remove: those that schedules believe running, and the newest run of each.
-func (c *Client) spared(ctx context.Context, doing string) (keys []provider.UUID, err error) {
+// exemptRuns returns the keys that no prune may remove: those that schedules believe running, and the newest run of each.
+func (c *Client) exemptRuns(ctx context.Context, op string) (keys []provider.UUID, err error) {
 	req := provider.ListRequest{
-		Filter: provider.Filter{IDPrefix: spareOf}, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
+		Filter: provider.Filter{IDPrefix: schedulePrefix}, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	}
 	for {
-		page, err := read(ctx, c.store, doing, c.store.List, req)
+		page, err := read(ctx, c.store, op, c.store.List, req)
 		if errors.Is(err, errors.ErrUnsupported) {
-			return nil, fmt.Errorf("%s: runs of schedules must stay, and cannot be found: %w", doing, err)
+			return nil, fmt.Errorf("%s: runs of schedules must stay, and cannot be found: %w", op, err)
 		}
 		if err != nil {
-			return nil, explain(doing, 0, err)
+			return nil, explain(op, 0, err)
 		}
 		for i := range page.Instances {
-			if keys, err = c.runsOf(ctx, doing, &page.Instances[i], keys); err != nil {
+			if keys, err = c.runsOf(ctx, op, &page.Instances[i], keys); err != nil {
 				return nil, err
 			}
 		}
@@ -51,19 +51,19 @@ func (c *Client) spared(ctx context.Context, doing string) (keys []provider.UUID
 }
 
 // runsOf adds the runs of a schedule that must stay.
-func (c *Client) runsOf(ctx context.Context, doing string, i *provider.Instance, keys []provider.UUID) ([]provider.UUID, error) {
-	res, err := read(ctx, c.store, doing, c.store.Get, provider.GetRequest{Key: i.Key, Value: spareValue})
+func (c *Client) runsOf(ctx context.Context, op string, i *provider.Instance, keys []provider.UUID) ([]provider.UUID, error) {
+	res, err := read(ctx, c.store, op, c.store.Get, provider.GetRequest{Key: i.Key, Value: scheduleValue})
 	switch {
 	case errors.Is(err, provider.ErrNotFound): // deleted meanwhile
 		return keys, nil
 	case err != nil:
-		return nil, explain(doing, 0, err)
+		return nil, explain(op, 0, err)
 	case res.Value == nil:
 		return keys, nil
 	}
 	var s scheduled
 	if err := json.Unmarshal(res.Value.Value, &s); err != nil {
-		return nil, fmt.Errorf("%s: what %q shows cannot be read, and its runs must stay: %w", doing, i.ID, err)
+		return nil, fmt.Errorf("%s: what %q shows cannot be read, and its runs must stay: %w", op, i.ID, err)
 	}
 	for _, run := range s.Running {
 		keys = append(keys, run.Key)
@@ -73,7 +73,7 @@ func (c *Client) runsOf(ctx context.Context, doing string, i *provider.Instance,
 	}
 	if len(keys) > provider.MaxSpared {
 		return nil, fmt.Errorf("%s: %w: schedules have more than %d runs that must stay: delete schedules that are not needed",
-			doing, ErrTooLarge, provider.MaxSpared)
+			op, ErrTooLarge, provider.MaxSpared)
 	}
 	return keys, nil
 }

@@ -17,15 +17,15 @@ const (
 	stepInterrupt             // the functions of OnInterrupt are called
 )
 
-// agenda holds when each step is due, counted from when the code was told to return. A wait never goes past the next step: a leak is
+// schedule holds when each step is due, counted from when the code was told to return. A wait never goes past the next step: a leak is
 // noticed when the grace period is over and not at the next doubling.
-type agenda struct {
+type schedule struct {
 	leak, giveUp, interrupt time.Duration
 	pause, longest          time.Duration // between interrupts
 }
 
-func newAgenda(o *Options, interruptible bool) agenda {
-	g := agenda{leak: o.GracePeriod, giveUp: never, interrupt: never}
+func newSchedule(o *Options, interruptible bool) schedule {
+	g := schedule{leak: o.GracePeriod, giveUp: never, interrupt: never}
 	if o.GiveUpAfter > 0 {
 		g.giveUp = max(o.GiveUpAfter, o.GracePeriod)
 	}
@@ -39,7 +39,7 @@ func newAgenda(o *Options, interruptible bool) agenda {
 }
 
 // next returns the next step and when it is due, and advances to the one after it.
-func (g *agenda) next() (at time.Duration, what step) {
+func (g *schedule) next() (at time.Duration, what step) {
 	switch at = min(g.leak, g.giveUp, g.interrupt); at {
 	case g.leak:
 		g.leak = never

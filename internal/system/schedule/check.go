@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	queue        = reserved.Queue
-	lookActivity = reserved.NamePrefix + Look
+	queue         = reserved.Queue
+	checkActivity = reserved.NamePrefix + CheckName
 
-	// Look is the name of the activity, without the reserved prefix.
-	Look = "schedule.look"
+	// CheckName is the name of the activity, without the reserved prefix.
+	CheckName = "schedule.look"
 
 	// shownNext is how many due times are shown in advance.
 	shownNext = 5
@@ -34,70 +34,70 @@ type Activities struct {
 	Newest string
 }
 
-// Look computes the due times of a schedule and reads the states of its runs.
-func (a *Activities) Look(ctx context.Context, req form.Look) (form.Seen, error) {
-	seen := form.Seen{Newer: natural.Compare(a.Newest, "1") > 0, Runs: make(map[string]string)}
+// Check computes the due times of a schedule and reads the states of its runs.
+func (a *Activities) Check(ctx context.Context, req form.CheckRequest) (form.CheckResult, error) {
+	result := form.CheckResult{Newer: natural.Compare(a.Newest, "1") > 0, Runs: make(map[string]string)}
 	if ahead := time.Until(req.Now); ahead > maxAhead {
-		seen.Ahead = form.Duration(ahead.Round(time.Second))
+		result.Ahead = form.Duration(ahead.Round(time.Second))
 	}
-	seen.Refused = refused(req.Principal)
+	result.Refused = refused(req.Principal)
 	for _, key := range req.Running {
 		status, err := a.status(ctx, key)
 		if err != nil {
-			return seen, err
+			return result, err
 		}
-		seen.Runs[key] = status
+		result.Runs[key] = status
 	}
 	if req.Key != "" {
 		d, err := client.HandleOf[any](a.Client, "", keyOf(req.Key)).Describe(ctx)
 		if err != nil {
-			return seen, err
+			return result, err
 		}
-		seen.Created, req.After = d.CreatedAt, d.CreatedAt
+		result.Created, req.After = d.CreatedAt, d.CreatedAt
 	}
 	times, bad := form.Compile(req.ID, &req.Spec)
-	if bad != nil { // such as an unknown zone: the schedule shows it and looks again
-		seen.Problem = bad.Error()
-		return seen, nil //nolint:nilerr // Problem has it
+	if bad != nil { // such as an unknown zone: the schedule shows it and checks again
+		result.Problem = bad.Error()
+		return result, nil //nolint:nilerr // Problem has it
 	}
-	if bad := plan(&seen, times, &req); bad != nil {
-		seen.Problem = bad.Error()
-		return seen, nil //nolint:nilerr // as above
+	if bad := plan(&result, times, &req); bad != nil {
+		result.Problem = bad.Error()
+		return result, nil //nolint:nilerr // as above
 	}
-	if seen.Version = req.Action.Version; !req.Action.Newest {
-		return seen, nil
+	if result.Version = req.Action.Version; !req.Action.Newest {
+		return result, nil
 	}
 	version, err := a.newest(ctx, req.Action.Orchestration)
-	seen.Version = version
-	return seen, err
+	result.Version = version
+	return result, err
 }
 
 // plan computes the due times that the schedule asks for.
-func plan(seen *form.Seen, times *form.Times, req *form.Look) (err error) {
+func plan(result *form.CheckResult, times *form.Times, req *form.CheckRequest) (err error) {
 	of := &form.Progress{After: req.After}
 	if req.Jittered != nil {
 		of = req.Jittered
 	}
-	if seen.Plan.After = req.Now; !req.Idle {
-		if seen.Plan, err = times.Plan(of, req.Now); err != nil {
+	if result.Plan.After = req.Now; !req.Idle {
+		if result.Plan, err = times.Plan(of, req.Now); err != nil {
 			return err
 		}
 	}
 	defer func() { // releases before go by this alone: what a change left behind is not theirs to start
-		if seen.Plan.After.Before(req.After) {
-			seen.Plan.After = req.After
+		if result.Plan.After.Before(req.After) {
+			result.Plan.After = req.After
 		}
 	}()
-	if seen.Upcoming, err = times.Upcoming(seen.Plan.Progress(), req.Now, shownNext); err != nil {
+	if result.Upcoming, err = times.Upcoming(result.Plan.Progress(), req.Now, shownNext); err != nil {
 		return err
 	}
 	if b := req.Backfill; b != nil {
-		for after := b.After; len(seen.Backfill) < req.Spec.Running(); {
+		for after := b.After; len(result.Backfill) < req.Spec.Running(); {
 			d, ok := times.Next(after)
 			if !ok || d.Time.After(b.To) {
 				break
 			}
-			seen.Backfill = append(seen.Backfill, d.Time)
+			result.Backfill = append(result.Backfill, d.Time)
 			after = d.Time
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 // answering is a query whose handler runs. Its calls only read; any other ends it.
 type answering struct {
-	home    home
-	refused atomic.Pointer[string] // the place of a call that is not allowed
+	goroutine ownGoroutine
+	refused   atomic.Pointer[string] // the place of a call that is not allowed
 }
 
 // refuse ends the goroutine of a call while a handler of a query runs, which is to blame. It sets no violation: the

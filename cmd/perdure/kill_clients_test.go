@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 )
 
-// crowd is the clients of the kill test, in the test's own process. Each start and event has a request ID, and some
+// testClients is the clients of the kill test, in the test's own process. Each start and event has a request ID, and some
 // calls are made twice.
-type crowd struct {
+type testClients struct {
 	client  *client.Client
 	random  *rand.Rand
 	courses []*course
@@ -28,17 +28,17 @@ const (
 	broken     = 9
 )
 
-// haste is the number of rounds in which the crowd finishes its work.
+// haste is the number of rounds in which the clients finish their work.
 const haste = 6
 
 // enlist adds n plans that are not started yet.
-func (c *crowd) enlist(n int) {
+func (c *testClients) enlist(n int) {
 	for range n {
 		c.courses = append(c.courses, c.newCourse(uint64(len(c.courses))+1))
 	}
 }
 
-func (c *crowd) newCourse(seed uint64) *course {
+func (c *testClients) newCourse(seed uint64) *course {
 	p := churn.Plan{Seed: seed, Rounds: 1 + int(seed%3), Steps: 4 + int(seed%8), Width: int(seed % 5)}
 	if seed%4 == 1 {
 		p.Haul = 8
@@ -75,7 +75,7 @@ func (c *crowd) newCourse(seed uint64) *course {
 }
 
 // act does a part of the work, mixed over all plans.
-func (c *crowd) act(ctx context.Context) error {
+func (c *testClients) act(ctx context.Context) error {
 	total := 0
 	for _, o := range c.courses {
 		total += len(o.todo)
@@ -84,7 +84,7 @@ func (c *crowd) act(ctx context.Context) error {
 }
 
 // finish does the remaining work.
-func (c *crowd) finish(ctx context.Context) error {
+func (c *testClients) finish(ctx context.Context) error {
 	for {
 		open := c.open()
 		if len(open) == 0 {
@@ -96,7 +96,7 @@ func (c *crowd) finish(ctx context.Context) error {
 	}
 }
 
-func (c *crowd) open() []*course {
+func (c *testClients) open() []*course {
 	return slices.DeleteFunc(slices.Clone(c.courses), func(o *course) bool { return len(o.todo) == 0 })
 }
 
@@ -104,7 +104,7 @@ func (c *crowd) open() []*course {
 const callers = 4
 
 // do does n steps.
-func (c *crowd) do(ctx context.Context, n int) error {
+func (c *testClients) do(ctx context.Context, n int) error {
 	open := c.open()
 	faults := make([]error, callers)
 	var all sync.WaitGroup

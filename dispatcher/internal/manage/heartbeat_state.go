@@ -12,9 +12,9 @@ type Pace struct {
 	Auto     time.Duration // interval of automatic heartbeats; 0: none
 }
 
-// pulse is the signs of life of an attempt, and how much of its details the store has. It has no goroutine, and only the timers that
+// heartbeats is the signs of life of an attempt, and how much of its details the store has. It has no goroutine, and only the timers that
 // its Pace needs.
-type pulse struct {
+type heartbeats struct {
 	throttle, limit, every time.Duration // a Pace
 
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ type pulse struct {
 }
 
 // stop stops the timers. Details that were not stored go into the report on the attempt.
-func (p *pulse) stop() {
+func (p *heartbeats) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
@@ -44,8 +44,8 @@ func (p *pulse) stop() {
 	}
 }
 
-// silent reports whether the attempt has passed its heartbeat timeout. If not, the timer is set to when it may have.
-func (p *pulse) silent() bool {
+// timedOut reports whether the attempt has passed its heartbeat timeout. If not, the timer is set to when it may have.
+func (p *heartbeats) timedOut() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -58,8 +58,8 @@ func (p *pulse) silent() bool {
 	return left <= 0
 }
 
-// heard takes a sign of life that somebody else gave.
-func (p *pulse) heard(at time.Time) {
+// received takes a sign of life that somebody else gave.
+func (p *heartbeats) received(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at.After(p.last) {
@@ -68,7 +68,7 @@ func (p *pulse) heard(at time.Time) {
 }
 
 // enqueue returns when the manager is to send something, if it does not know that. p is locked.
-func (p *pulse) enqueue() (due time.Time, tell bool) {
+func (p *heartbeats) enqueue() (due time.Time, schedule bool) {
 	if p.over || !p.ask && p.given == p.taken {
 		return due, false
 	}
@@ -83,7 +83,7 @@ func (p *pulse) enqueue() (due time.Time, tell bool) {
 }
 
 // take returns the details that are to be sent now, and up to which they go; 0: none are, or not yet.
-func (p *pulse) take(now time.Time) (details []byte, upTo int64) {
+func (p *heartbeats) take(now time.Time) (details []byte, upTo int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queued, p.ask = false, false
@@ -94,15 +94,15 @@ func (p *pulse) take(now time.Time) (details []byte, upTo int64) {
 	return p.details, p.given
 }
 
-// kept says that the store has what was taken.
-func (p *pulse) kept(upTo int64) {
+// markStored says that the store has what was taken.
+func (p *heartbeats) markStored(upTo int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stored = max(p.stored, upTo)
 }
 
-// lost says that what was taken may not be stored: it is sent with the next renewal.
-func (p *pulse) lost(upTo int64) {
+// markUnsent says that what was taken may not be stored: it is sent with the next renewal.
+func (p *heartbeats) markUnsent(upTo int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if upTo > 0 {
@@ -111,7 +111,7 @@ func (p *pulse) lost(upTo int64) {
 }
 
 // unsaved returns the last details unless the store surely has them.
-func (p *pulse) unsaved() []byte {
+func (p *heartbeats) unsaved() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.given == p.stored {

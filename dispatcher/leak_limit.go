@@ -29,7 +29,7 @@ func (d *Dispatcher) tooManyLeaks(instances int) {
 	if d.node.Config.OnFatal == nil {
 		return
 	}
-	close(d.overrun)
+	close(d.leakLimit)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {

@@ -13,16 +13,18 @@ import (
 // eventLimit is the length to which a table row cuts a payload.
 const eventLimit = 100
 
-// narrator describes events in one line each, without their kind. It takes the events of an execution in order and
+// eventDescriber describes events in one line each, without their kind. It takes the events of an execution in order and
 // remembers the names that later events refer to.
-type narrator struct {
+type eventDescriber struct {
 	limit int // of a payload
 	names map[int64]string
 }
 
-func newNarrator(limit int) *narrator { return &narrator{limit: limit, names: make(map[int64]string)} }
+func newEventDescriber(limit int) *eventDescriber {
+	return &eventDescriber{limit: limit, names: make(map[int64]string)}
+}
 
-func (n *narrator) text(e *client.HistoryEvent) string {
+func (n *eventDescriber) text(e *client.HistoryEvent) string {
 	if e.Name != "" {
 		n.names[e.ID] = e.Name
 	}

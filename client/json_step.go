@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// stepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first. beat takes
-// the progress of the attempt, and returns once it is stored if store is set. The forms are JSON because public signatures name no internal type.
+// stepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first. heartbeat takes
+// the progress of the attempt, and returns once it is stored if store is set. The forms are JSON because public
+// signatures name no internal type.
 func stepOf[Request, Done any](
-	request, from []byte, beat func(done []byte, store bool) error, step func(req Request, from *Done, beat func(done Done, store bool) error) (Done, error),
+	request, from []byte, heartbeat func(done []byte, store bool) error, step func(req Request, from *Done, heartbeat func(done Done, store bool) error) (Done, error),
 ) ([]byte, error) {
 	var req Request
 	if err := json.Unmarshal(request, &req); err != nil {
@@ -26,7 +27,7 @@ func stepOf[Request, Done any](
 		if err != nil {
 			return fmt.Errorf("writing the progress of a step: %w", err)
 		}
-		return beat(text, store)
+		return heartbeat(text, store)
 	})
 	if err != nil {
 		return nil, err

@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// servedAge is the age at which what was read of the nodes is read again.
-const servedAge = 10 * time.Second
+// versionCacheAge is the age at which what was read of the nodes is read again.
+const versionCacheAge = 10 * time.Second
 
-// servedPatience bounds such a read, so that a store that hangs does not hold starts up for long.
-const servedPatience = 2 * time.Second
+// versionReadTimeout bounds such a read, so that a store that hangs does not hold starts up for long.
+const versionReadTimeout = 2 * time.Second
 
-// served knows the newest versions that nodes have registered, for starts by name. A new served knows nothing yet.
-type served struct {
+// versionCache knows the newest versions that nodes have registered, for starts by name. A new one knows nothing yet.
+type versionCache struct {
 	reader chan struct{} // held by the goroutine that reads
 
 	mu     sync.Mutex
@@ -27,13 +27,13 @@ type served struct {
 	byName map[string]string
 }
 
-func newServed() *served { return &served{reader: make(chan struct{}, 1)} }
+func newVersionCache() *versionCache { return &versionCache{reader: make(chan struct{}, 1)} }
 
 // newest returns the newest version of an orchestration that a listed node has, "" if none has one. Inside a transaction of the caller
 // it reads nothing: the caller may hold the only connection. While the list cannot be read again, what is known holds. While another
 // goroutine reads, it does, too; one that knows nothing waits for that, until ctx is done.
-func (s *served) newest(ctx context.Context, store *storage, name string, inTx bool) (string, error) {
-	version, known, fresh := s.look(name)
+func (s *versionCache) newest(ctx context.Context, store *storage, name string, inTx bool) (string, error) {
+	version, known, fresh := s.cached(name)
 	if inTx || fresh {
 		return version, nil
 	}
@@ -43,32 +43,32 @@ func (s *served) newest(ctx context.Context, store *storage, name string, inTx b
 		default:
 			return version, nil
 		}
-	} else if err := hold(ctx, s.reader); err != nil {
+	} else if err := acquire(ctx, s.reader); err != nil {
 		return "", err
 	}
 	defer func() { <-s.reader }()
-	if version, known, fresh = s.look(name); fresh { // another goroutine has read meanwhile
+	if version, known, fresh = s.cached(name); fresh { // another goroutine has read meanwhile
 		return version, nil
 	}
 	if known {
-		limited, cancel := context.WithTimeout(ctx, servedPatience)
+		limited, cancel := context.WithTimeout(ctx, versionReadTimeout)
 		defer cancel()
 		ctx = limited
 	}
 	now := time.Now()
-	byName, err := servedBy(ctx, store)
-	return s.learn(name, now, byName, err)
+	byName, err := readVersions(ctx, store)
+	return s.update(name, now, byName, err)
 }
 
-// look returns what is known of an orchestration, whether anything is known, and whether that need not be read again.
-func (s *served) look(name string) (version string, known, fresh bool) {
+// cached returns what is known of an orchestration, whether anything is known, and whether that need not be read again.
+func (s *versionCache) cached(name string) (version string, known, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byName[name], s.known, s.known && time.Now().Before(s.next)
 }
 
-// learn takes what a read has found.
-func (s *served) learn(name string, now time.Time, byName map[string]string, err error) (string, error) {
+// update takes what a read has found.
+func (s *versionCache) update(name string, now time.Time, byName map[string]string, err error) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -79,12 +79,12 @@ func (s *served) learn(name string, now time.Time, byName map[string]string, err
 	case !s.known:
 		return "", err
 	}
-	s.next = now.Add(servedAge)
+	s.next = now.Add(versionCacheAge)
 	return s.byName[name], nil
 }
 
-// servedBy reads the nodes.
-func servedBy(ctx context.Context, store *storage) (map[string]string, error) {
+// readVersions reads the nodes.
+func readVersions(ctx context.Context, store *storage) (map[string]string, error) {
 	nodes, err := read(ctx, store, "looking for the newest version", func(ctx context.Context, store provider.Keeper) ([]upgrade.Node, error) {
 		nodes, _, err := upgrade.Nodes(ctx, store)
 		return nodes, err
