@@ -133,7 +133,7 @@ func TestAttempt(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(bind.WithAttempt(t.Context(), &bind.Attempt{
 		Info: bind.Info{Activity: "charge", Attempt: 2}, Key: "k/1/2",
-		Details: []byte(`{"ID":"half"}`), Beat: func(d []byte) { beats = append(beats, string(d)) },
+		Details: []byte(`{"ID":"half"}`), Heartbeat: func(d []byte) { beats = append(beats, string(d)) },
 	}))
 	if info := activity.GetInfo(ctx); info.Activity != "charge" || info.Attempt != 2 || activity.IdempotencyKey(ctx) != "k/1/2" {
 		t.Errorf("%+v, %s", info, activity.IdempotencyKey(ctx))

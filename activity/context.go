@@ -112,7 +112,7 @@ func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Named() }
 func Heartbeat(ctx context.Context, details any) error {
 	a := attempt(ctx)
 	if details == nil {
-		a.Beat(nil)
+		a.Heartbeat(nil)
 		return context.Cause(ctx)
 	}
 	data, err := payload.EncodeExact(details)
@@ -123,7 +123,7 @@ func Heartbeat(ctx context.Context, details any) error {
 		return failure.New(failure.ErrTooLarge, "heartbeat details: %d bytes, at most %d fit: store them elsewhere and report a reference",
 			len(data), bind.MaxDetails)
 	}
-	a.Beat(data)
+	a.Heartbeat(data)
 	return context.Cause(ctx)
 }
 

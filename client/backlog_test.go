@@ -202,11 +202,11 @@ type slowStats struct {
 	hidden
 
 	took  time.Duration
-	asked int
+	calls int
 }
 
 func (s *slowStats) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
-	s.asked++
+	s.calls++
 	time.Sleep(s.took) //nolint:forbidigo // virtual time
 	if !req.Waiting {
 		return provider.StatsResult{}, errors.New("asked for more than what waits")
@@ -224,11 +224,11 @@ func TestLooksAreRare(t *testing.T) {
 			for range 100 {
 				w.start()
 			}
-			if store.asked != 1 {
-				t.Errorf("100 starts looked %d times", store.asked)
+			if store.calls != 1 {
+				t.Errorf("100 starts looked %d times", store.calls)
 			}
 			began := time.Now()
-			for store.asked < 11 {
+			for store.calls < 11 {
 				if err := w.tryStart(t.Context(), "x"); !errors.Is(err, client.ErrOverloaded) {
 					t.Fatal(err)
 				}

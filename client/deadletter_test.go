@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/provider/faulty"
 )
 
-// letters lists the dead letters of an instance, or of all.
-func (w *world) letters(instance string) (all []client.DeadLetter) {
+// deadLetters lists the dead letters of an instance, or of all.
+func (w *world) deadLetters(instance string) (all []client.DeadLetter) {
 	w.t.Helper()
 	for l, err := range w.DeadLetters(w.t.Context(), instance) {
 		if err != nil {
@@ -59,8 +59,8 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("described with %d dead letters: %v", d.DeadLetters, err)
 	}
 	w.lose(faulty.DeadLetters, 1)
-	all := w.letters("")
-	if len(all) != 45 || len(w.letters("late")) != 45 || len(w.letters("other")) != 0 {
+	all := w.deadLetters("")
+	if len(all) != 45 || len(w.deadLetters("late")) != 45 || len(w.deadLetters("other")) != 0 {
 		t.Fatalf("%d letters", len(all))
 	}
 	if l := all[44]; l.Kind != "EventReceived" || l.Name != "paid" || string(l.Payload) != "44" || l.Instance != "late" || l.InstanceKey != h.Key() {
@@ -86,7 +86,7 @@ func TestDeadLetters(t *testing.T) {
 	if err := w.DropDeadLetter(t.Context(), all[1].ID); err != nil {
 		t.Fatal(err)
 	}
-	if left := w.letters("late"); len(left) != 43 {
+	if left := w.deadLetters("late"); len(left) != 43 {
 		t.Errorf("%d letters are left", len(left))
 	}
 	want(t, w.DropDeadLetter(t.Context(), all[1].ID), fmt.Sprintf("dropping dead letter %d: not found: "+gone, all[1].ID), client.ErrNotFound)

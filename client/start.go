@@ -167,12 +167,12 @@ func (c *Client) resend(ctx context.Context, t *target, op string, o *startOptio
 // create stores a start. The client's node makes the first turn with it if it can. If the outcome of that is not known, the
 // repeat finds it out.
 func (c *Client) create(ctx context.Context, op string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
-	asked := false
+	triedNode := false
 	doubtful, err = c.store.write(ctx, op, func(ctx context.Context) (err error) {
 		var res provider.CreateResult
 		ok := false
-		if !asked && c.node != nil {
-			asked = true
+		if !triedNode && c.node != nil {
+			triedNode = true
 			res, ok, err = c.node.StartEagerly(ctx, req)
 		}
 		if !ok {
@@ -184,10 +184,10 @@ func (c *Client) create(ctx context.Context, op string, req provider.CreateReque
 	return stored, doubtful, err
 }
 
-// request applies the options and returns the request to the storage. It is the same for all repeats. look returns the level that the
+// request applies the options and returns the request to the storage. It is the same for all repeats. levelAndVersion returns the level that the
 // store allows, and the version of the code.
 func (o *startOptions) request(
-	ctx context.Context, c *Client, name string, in any, opts []StartOption, look func() (level int64, version string, err error),
+	ctx context.Context, c *Client, name string, in any, opts []StartOption, levelAndVersion func() (level int64, version string, err error),
 ) (req provider.CreateRequest, err error) {
 	if err := checkName("orchestration name", name); err != nil {
 		return req, err
@@ -208,7 +208,7 @@ func (o *startOptions) request(
 	if o.requestID == "" {
 		o.requestID = uuid.NewString()
 	}
-	level, version, err := look()
+	level, version, err := levelAndVersion()
 	if err != nil {
 		return req, err
 	}

@@ -282,8 +282,8 @@ func TestUnusableClient(t *testing.T) {
 	}
 }
 
-// deaf is a store that is locked, and then says nothing.
-type deaf struct {
+// hangingStore is a store that is locked, and then says nothing.
+type hangingStore struct {
 	hidden
 
 	calls int
@@ -291,7 +291,7 @@ type deaf struct {
 
 var errLocked = errors.New("the file is locked by shop.go:36")
 
-func (d *deaf) Create(ctx context.Context, _ provider.CreateRequest) (provider.CreateResult, error) {
+func (d *hangingStore) Create(ctx context.Context, _ provider.CreateRequest) (provider.CreateResult, error) {
 	if d.calls++; d.calls == 1 {
 		return provider.CreateResult{}, &provider.Error{Op: "create", Outcome: provider.OutcomeNothing, Retryable: true, Err: errLocked}
 	}
@@ -303,7 +303,7 @@ func (d *deaf) Create(ctx context.Context, _ provider.CreateRequest) (provider.C
 func TestTimeoutSaysWhatTheStorageSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		c := clienttest.New(t, &deaf{hidden: hidden{provider.FullOf(w.store)}}, client.Options{Logger: slog.New(slog.DiscardHandler)})
+		c := clienttest.New(t, &hangingStore{hidden: hidden{provider.FullOf(w.store)}}, client.Options{Logger: slog.New(slog.DiscardHandler)})
 		_, err := client.Start(t.Context(), c, Checkout, order{})
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errLocked) {
 			t.Errorf("%v: want the deadline, and that the file was locked", err)

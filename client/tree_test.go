@@ -23,12 +23,12 @@ import (
 type lists struct {
 	hidden
 
-	sorted int
-	made   int
+	sorted  int
+	created int
 }
 
 func (l *lists) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
-	l.made++
+	l.created++
 	if len(req.Filter.ParentKeys) < 2 || l.sorted == 0 {
 		return l.Full.List(ctx, req)
 	}
@@ -110,7 +110,7 @@ func TestTreeOfAnyShape(t *testing.T) {
 				{Depth: 100, Size: 100}, {Depth: 1, Size: 100}, {Depth: 1 + rnd.IntN(5), Size: 1 + rnd.IntN(size)}, {Depth: 100, Size: 1 + rnd.IntN(size)},
 			} {
 				for _, l.sorted = range []int{0, 5} {
-					l.made = 0
+					l.created = 0
 					tree, err := c.Tree(t.Context(), "i0", limits)
 					if err != nil {
 						t.Fatal(err)
@@ -119,8 +119,8 @@ func TestTreeOfAnyShape(t *testing.T) {
 						t.Errorf("seed %d, %+v: got %s, want %s", seed, limits, got, want)
 					}
 					checkMore(t, all, tree, limits, limits.Depth)
-					if depth := levels(tree); l.sorted == 0 && limits.Size == 100 && limits.Depth == 100 && l.made != depth {
-						t.Errorf("seed %d: %d lists of %d levels", seed, l.made, depth)
+					if depth := levels(tree); l.sorted == 0 && limits.Size == 100 && limits.Depth == 100 && l.created != depth {
+						t.Errorf("seed %d: %d lists of %d levels", seed, l.created, depth)
 					}
 				}
 			}

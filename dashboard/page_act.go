@@ -141,9 +141,9 @@ func (a *act) perform(c *call) error {
 			return a.previewed(c, times)
 		}
 	} else if err == nil {
-		var made outcome
-		if made, err = a.do(c.r.Context(), c, in); err == nil {
-			return a.performed(c, made)
+		var result outcome
+		if result, err = a.do(c.r.Context(), c, in); err == nil {
+			return a.performed(c, result)
 		}
 	}
 	status, _ := classify(err)
@@ -175,13 +175,13 @@ func (a *act) previewed(c *call, times dueTimes) error {
 }
 
 // performed shows what an act has returned, or leads to where it can be seen.
-func (a *act) performed(c *call, made outcome) error {
-	if all, ok := made.value.(list[each]); ok {
+func (a *act) performed(c *call, result outcome) error {
+	if all, ok := result.value.(list[each]); ok {
 		return a.performedOn(c, all.Items)
 	}
-	out, ok := made.value.(answer)
+	out, ok := result.value.(answer)
 	if !ok {
-		to := made.page
+		to := result.page
 		if to == "" {
 			to = a.after(c)
 		}
@@ -228,12 +228,12 @@ func (a *act) call(c *call) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.do(c.r.Context(), c, in)
+	result, err := a.do(c.r.Context(), c, in)
 	if err != nil {
 		return err
 	}
 	c.payloads = c.texts && !c.s.o.HidePayloads // the program has asked for the output
-	return c.answer(made.value)
+	return c.answer(result.value)
 }
 
 // nav returns the entry of the navigation that the act belongs to.

@@ -232,10 +232,10 @@ func TestEagerStart_WatchIsFaster(t *testing.T) {
 	})
 }
 
-// deafStore is a store whose starts with a turn return only when their callers give up.
-type deafStore struct{ *provider.Full }
+// hangingStore is a store whose starts with a turn return only when their callers give up.
+type hangingStore struct{ *provider.Full }
 
-func (s *deafStore) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+func (s *hangingStore) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
 	if req.First != nil {
 		<-ctx.Done()
 		return provider.CreateResult{}, ctx.Err()
@@ -248,7 +248,7 @@ func (s *deafStore) Create(ctx context.Context, req provider.CreateRequest) (pro
 func TestEagerStart_ShutdownIgnoresTheStorage(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: time.Second, ForceTimeout: time.Second}}, func(e *enginetest.Engine) {
-		store := &deafStore{e.Store}
+		store := &hangingStore{e.Store}
 		rt, err := runtime.Start(e.T.Context(), store, single(e, Double), e.Options)
 		if err != nil {
 			e.T.Fatal(err)

@@ -399,13 +399,13 @@ func TestQueryOfAnExecutionThatIsEvicted(t *testing.T) {
 func TestHazard77_OvertakenExecutionDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		store := newDeafNode(e.Store)
+		store := newIdleNode(e.Store)
 		first := e.StartOn(store, askingRegistry(e, nil), e.Options)
 		h := startCounter(e, first, "one")
 		if n, err := askN(e.T.Context(), h); err != nil || n != 0 || first.Stats().QueriesCold != 0 {
 			e.T.Errorf("%d, %v, %d rebuilt", n, err, first.Stats().QueriesCold)
 		}
-		close(store.deaf)
+		close(store.idle)
 		second := e.Start(askingRegistry(e, nil))
 		e.Raise(h.Key(), "event", 1)
 		e.Until("the second node has it", func() bool { return second.Stats().TurnsCommitted == 1 })

@@ -13,33 +13,33 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A deafNode is the store as a node sees it that stops taking turns, though it lives. It counts the commits by whether they stick.
-type deafNode struct {
+// A idleNode is the store as a node sees it that stops taking turns, though it lives. It counts the commits by whether they stick.
+type idleNode struct {
 	*provider.Full
 
-	deaf chan struct{} // closed when it takes no more
+	idle chan struct{} // closed when it takes no more
 
 	mu     sync.Mutex
 	sticky []bool
 }
 
-func newDeafNode(store provider.Provider) *deafNode {
-	return &deafNode{Full: provider.FullOf(store), deaf: make(chan struct{})}
+func newIdleNode(store provider.Provider) *idleNode {
+	return &idleNode{Full: provider.FullOf(store), idle: make(chan struct{})}
 }
 
-func (n *deafNode) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+func (n *idleNode) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-n.deaf:
+		case <-n.idle:
 			cancel()
 		case <-inner.Done():
 		}
 	}()
 	res, err := n.Provider.FetchTurns(inner, req)
 	select {
-	case <-n.deaf:
+	case <-n.idle:
 		<-ctx.Done()
 		return res, ctx.Err()
 	default:
@@ -47,7 +47,7 @@ func (n *deafNode) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	}
 }
 
-func (n *deafNode) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+func (n *idleNode) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
 	n.mu.Lock()
 	n.sticky = append(n.sticky, req.Sticky > 0)
 	n.mu.Unlock()
@@ -55,7 +55,7 @@ func (n *deafNode) CommitTurn(ctx context.Context, req provider.CommitTurnReques
 }
 
 // counts returns how many commits stick, and how many do not.
-func (n *deafNode) counts() (sticky, free int) {
+func (n *idleNode) counts() (sticky, free int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.sticky {
@@ -111,10 +111,10 @@ func TestHazard23_WorkComesToWhereItIsCached(t *testing.T) {
 	})
 }
 
-// takenOver has a node make the first turn of an instance, do something to it, and become deaf. It returns how long an
+// takenOver has a node make the first turn of an instance, do something to it, and become idle. It returns how long an
 // event for the instance then waits until another node takes it.
 func takenOver(e *enginetest.Engine, opts runtime.Options, act func(rt *runtime.Runtime)) time.Duration {
-	store := newDeafNode(e.Store)
+	store := newIdleNode(e.Store)
 	rt := e.StartOn(store, listeners(e), opts)
 	key := e.Create("in", "listen", none{})
 	e.Until("it listens", func() bool { return rt.Stats().TurnsCommitted == 1 })
@@ -122,7 +122,7 @@ func takenOver(e *enginetest.Engine, opts runtime.Options, act func(rt *runtime.
 		e.T.Errorf("%d commits stick, %d do not", sticky, free)
 	}
 	act(rt)
-	close(store.deaf)
+	close(store.idle)
 	synctest.Wait() // its parked fetch is over
 	e.Start(listeners(e))
 	began := time.Now()
@@ -219,7 +219,7 @@ func TestHazard23_OnlyCachedExecutionsStick(t *testing.T) {
 		"small": {Cache: runtime.CacheOptions{Bytes: 1}},
 	} {
 		enginetest.Bubble(t, opts, func(e *enginetest.Engine) {
-			store := newDeafNode(e.Store)
+			store := newIdleNode(e.Store)
 			rt := e.StartOn(store, listeners(e), opts)
 			key := e.Create("in", "listen", none{})
 			e.Until("it listens", func() bool { return rt.Stats().TurnsCommitted == 1 })
@@ -231,7 +231,7 @@ func TestHazard23_OnlyCachedExecutionsStick(t *testing.T) {
 		})
 	}
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		store := newDeafNode(e.Store)
+		store := newIdleNode(e.Store)
 		e.StartOn(store, registry(e.T), e.Options)
 		enginetest.Output[int](e, e.Create("in", "Chain", 5))
 		if sticky, free := store.counts(); sticky != 5 || free != 1 {
@@ -250,7 +250,7 @@ func TestHazard23_BusyNodeSharesItsInstances(t *testing.T) {
 			return listener(ctx, none{})
 		})
 		keys := []provider.UUID{e.Create("a", "slow", none{}), e.Create("b", "slow", none{})}
-		store := newDeafNode(e.Store)
+		store := newIdleNode(e.Store)
 		rt := e.StartOn(store, reg, e.Options)
 		e.Until("both listen", func() bool { return rt.Stats().TurnsCommitted == 2 })
 		if store.sticky[0] {

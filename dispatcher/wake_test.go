@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// deaf is a store that loses every wake-up: a parked fetch sees what was there before, and nothing more until it is over.
-type deaf struct{ *provider.Full }
+// lostWakeups is a store that loses every wake-up: a parked fetch sees what was there before, and nothing more until it is over.
+type lostWakeups struct{ *provider.Full }
 
-func (d deaf) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+func (d lostWakeups) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	wait := req.Wait
 	req.Wait = 0
 	res, err := d.Provider.FetchTurns(ctx, req)
@@ -23,7 +23,7 @@ func (d deaf) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (p
 	return res, err
 }
 
-func (d deaf) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+func (d lostWakeups) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	wait := req.Wait
 	req.Wait = 0
 	res, err := d.Provider.FetchTasks(ctx, req)
@@ -38,8 +38,8 @@ func TestHazard05_LostWakeUpIsHealed(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		turns, worker := separate(e, func(_ context.Context, n int) (int, error) { return n, nil })
-		e.StartOn(deaf{e.Store}, turns, e.Options)
-		e.StartOn(deaf{e.Store}, worker, e.Options)
+		e.StartOn(lostWakeups{e.Store}, turns, e.Options)
+		e.StartOn(lostWakeups{e.Store}, worker, e.Options)
 		time.Sleep(time.Second) //nolint:forbidigo // virtual time: all fetches are parked
 		key := e.Create("single", "single", 7)
 		began := time.Now()

@@ -46,7 +46,7 @@ func New(ctx context.Context, opts Options) (context.Context, *Attempt) {
 		Name: i.Orchestration, CodeVersion: i.CodeVersion, Header: history.EncodeHeader(i.Header),
 	})
 	a.attempt.Retry = stored(i.Retry)
-	a.attempt.Key, a.attempt.Logger, a.attempt.Beat = opts.IdempotencyKey, opts.Logger, a.beat
+	a.attempt.Key, a.attempt.Logger, a.attempt.Heartbeat = opts.IdempotencyKey, opts.Logger, a.beat
 	if opts.Details != nil {
 		data, err := json.Marshal(opts.Details)
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asked runs a command that destroys, with what the user types.
-func asked(ctx context.Context, in io.Reader, terminal bool, args ...string) (done bool, prompt string, err error) {
+// runConfirmed runs a command that destroys, with what the user types.
+func runConfirmed(ctx context.Context, in io.Reader, terminal bool, args ...string) (done bool, prompt string, err error) {
 	var errs bytes.Buffer
 	a := &app{terminal: func(any) bool { return terminal }}
 	cmd := &cobra.Command{Use: "drop", SilenceErrors: true, SilenceUsage: true}
@@ -52,12 +52,12 @@ func TestConfirmation(t *testing.T) {
 		{"y\n", true, []string{"--yes"}, true, "", nil},
 		{"", false, []string{"--yes"}, true, "", nil},
 	} {
-		done, prompt, err := asked(t.Context(), strings.NewReader(c.typed), c.terminal, c.args...)
+		done, prompt, err := runConfirmed(t.Context(), strings.NewReader(c.typed), c.terminal, c.args...)
 		if done != c.done || !errors.Is(err, c.err) || !strings.Contains(prompt, c.prompt) || (c.prompt == "" && prompt != "") {
 			t.Errorf("%q %v: done %v, %q, %v", c.typed, c.args, done, prompt, err)
 		}
 	}
-	done, prompt, err := asked(t.Context(), strings.NewReader("y\n"), false)
+	done, prompt, err := runConfirmed(t.Context(), strings.NewReader("y\n"), false)
 	if done || prompt != "" || codeOf(err) != exitUsage || !strings.Contains(err.Error(), "add --yes") {
 		t.Errorf("without a terminal: done %v, %q, %v", done, prompt, err)
 	}
@@ -69,7 +69,7 @@ func TestInterruptedConfirmation(t *testing.T) {
 	in, typing := io.Pipe()
 	t.Cleanup(func() { _ = typing.Close() })
 	cancel(errInterrupted)
-	if done, _, err := asked(ctx, in, true); done || !errors.Is(err, errInterrupted) {
+	if done, _, err := runConfirmed(ctx, in, true); done || !errors.Is(err, errInterrupted) {
 		t.Errorf("done %v, %v", done, err)
 	}
 }

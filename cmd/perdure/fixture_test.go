@@ -81,7 +81,7 @@ func Tally(ctx *orchestration.Context, _ orchestration.None) (int, error) {
 }
 
 // The fixture is made once and copied for each test.
-var made struct {
+var created struct {
 	once sync.Once
 	data []byte
 	err  error
@@ -93,17 +93,17 @@ var made struct {
 //	with its child, panic-1 (Running, blocked), idle-1 (Running, never fetched)
 func fixture(t *testing.T) string {
 	t.Helper()
-	made.once.Do(func() {
+	created.once.Do(func() {
 		path := filepath.Join(t.TempDir(), "made.db")
-		if made.err = makeFixture(t.Context(), file(path)); made.err == nil {
-			made.data, made.err = os.ReadFile(path) // closing has emptied the log next to it
+		if created.err = makeFixture(t.Context(), file(path)); created.err == nil {
+			created.data, created.err = os.ReadFile(path) // closing has emptied the log next to it
 		}
 	})
-	if made.err != nil {
-		t.Fatal(made.err)
+	if created.err != nil {
+		t.Fatal(created.err)
 	}
 	path := filepath.Join(t.TempDir(), "fixture.db")
-	if err := os.WriteFile(path, made.data, 0o600); err != nil {
+	if err := os.WriteFile(path, created.data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -114,27 +114,27 @@ func (f *historyFlags) checkFollow(output string, part bool) error {
 // read reads the events that the flags choose, in order.
 func (f *historyFlags) read(ctx context.Context, h client.Handle[json.RawMessage]) ([]client.HistoryEvent, error) {
 	const page = 1_000
-	list, asked := []client.HistoryEvent{}, f.historyRange
-	asked.Newest = f.last > 0
+	list, wanted := []client.HistoryEvent{}, f.historyRange
+	wanted.Newest = f.last > 0
 	for {
-		if asked.Max = page; asked.Newest {
-			asked.Max = min(page, f.last-len(list))
+		if wanted.Max = page; wanted.Newest {
+			wanted.Max = min(page, f.last-len(list))
 		}
-		got, err := h.HistoryPage(ctx, asked)
+		got, err := h.HistoryPage(ctx, wanted)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, got.Events...)
-		if !got.More || asked.Newest && len(list) == f.last {
+		if !got.More || wanted.Newest && len(list) == f.last {
 			break
 		}
-		if asked.Execution = got.Execution; asked.Newest {
-			asked.To = got.Next
+		if wanted.Execution = got.Execution; wanted.Newest {
+			wanted.To = got.Next
 		} else {
-			asked.From = got.Next
+			wanted.From = got.Next
 		}
 	}
-	if asked.Newest {
+	if wanted.Newest {
 		slices.Reverse(list)
 	}
 	return list, nil
@@ -161,9 +161,9 @@ func (a *app) showHistory(
 
 // followHistory prints events as they are stored. Columns have fixed widths, since no table can wait for its last row.
 func (a *app) followHistory(ctx context.Context, cmd *cobra.Command, h client.Handle[json.RawMessage], f *historyFlags) error {
-	asked := client.HistoryFollow{Execution: f.historyRange.Execution, From: f.historyRange.From, Kinds: f.historyRange.Kinds, Failed: f.historyRange.Failed, Across: f.across}
+	wanted := client.HistoryFollow{Execution: f.historyRange.Execution, From: f.historyRange.From, Kinds: f.historyRange.Kinds, Failed: f.historyRange.Failed, Across: f.across}
 	say, execution := newEventDescriber(eventLimit), int64(0)
-	for e, err := range h.FollowHistory(ctx, asked) {
+	for e, err := range h.FollowHistory(ctx, wanted) {
 		if err != nil {
 			return err
 		}

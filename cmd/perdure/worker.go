@@ -132,8 +132,8 @@ func (o workerOptions) admit(ctx context.Context, db database, store provider.Pr
 	if err != nil {
 		return err
 	}
-	made, err := hasDemoMark(ctx, c)
-	if err == nil && !made {
+	marked, err := hasDemoMark(ctx, c)
+	if err == nil && !marked {
 		err = refusal(db)
 	}
 	return err

@@ -38,15 +38,15 @@ const MaxDetails = 256 << 10
 
 // Attempt connects the context of a running attempt with the node that runs it.
 type Attempt struct {
-	Info    Info
-	Key     string               // the idempotency key
-	Logger  *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
-	Origin  []byte               // see history.Origin
-	Trace   string               // context of its span; "": none
-	Retry   *history.RetryPolicy // nil: tried once
-	Details []byte               // last heartbeat details of an earlier attempt
-	Beat    func(details []byte) // takes over new details; nil: a sign of life without any
-	Later   Later                // ends it after its function has returned without a result
+	Info      Info
+	Key       string               // the idempotency key
+	Logger    *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
+	Origin    []byte               // see history.Origin
+	Trace     string               // context of its span; "": none
+	Retry     *history.RetryPolicy // nil: tried once
+	Details   []byte               // last heartbeat details of an earlier attempt
+	Heartbeat func(details []byte) // takes over new details; nil: a sign of life without any
+	Later     Later                // ends it after its function has returned without a result
 
 	hooks  hooks
 	name   sync.Once

@@ -153,8 +153,8 @@ func (w *Watch) applyOrders(ctx context.Context, node Controls) (first bool) {
 // report writes the record if orders or state have changed, if the load has changed and the record has an age, or if the record is old.
 func (w *Watch) report(ctx context.Context, node Controls) {
 	state, load, age := node.State(), node.Load(), time.Since(w.reportedAt)
-	news := state != w.reportedState || w.orders.Version != w.reportedVersion
-	if !news && age < MaxReportInterval-ReadInterval/2 && (age < MinReportInterval || equal(&load, &w.reportedLoad)) {
+	changed := state != w.reportedState || w.orders.Version != w.reportedVersion
+	if !changed && age < MaxReportInterval-ReadInterval/2 && (age < MinReportInterval || equal(&load, &w.reportedLoad)) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -44,10 +44,10 @@ type codec struct {
 	err     error
 }
 
-// spareValues saves an allocation of a kilobyte for each record that is decoded.
+// valuePool saves an allocation of a kilobyte for each record that is decoded.
 //
 //nolint:gochecknoglobals // a cache without content
-var spareValues = sync.Pool{New: func() any { return new([maxFields + 1]value) }}
+var valuePool = sync.Pool{New: func() any { return new([maxFields + 1]value) }}
 
 type value struct {
 	set   bool
@@ -66,10 +66,10 @@ func decodeRecord(data []byte, r record, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("records nested deeper than %d: %w", maxDepth, ErrCorrupt)
 	}
-	values := spareValues.Get().(*[maxFields + 1]value) //nolint:forcetypeassert // the pool holds nothing else
+	values := valuePool.Get().(*[maxFields + 1]value) //nolint:forcetypeassert // the pool holds nothing else
 	defer func() {
 		clear(values[:])
-		spareValues.Put(values)
+		valuePool.Put(values)
 	}()
 	c := codec{depth: depth, values: values}
 	if err := c.scan(data); err != nil {

@@ -93,7 +93,7 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 		var found []*instance
 		for n, i := range old {
 			// It may be gone with its parent.
-			if cl.instances.byKey[i.row.Key] == i && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.stays(i, req.Spare) {
+			if cl.instances.byKey[i.row.Key] == i && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.mustStay(i, req.Spare) {
 				trees++
 				if req.Look {
 					found = append(found, i)

@@ -104,10 +104,10 @@ func (all *instances) runs(i *instance) bool {
 	return !i.row.Status.Ended() || slices.ContainsFunc(all.children[i.row.Key], all.runs)
 }
 
-// stays reports whether the instance or one below it is running or spared.
-func (all *instances) stays(i *instance, spare []provider.UUID) bool {
-	return !i.row.Status.Ended() || slices.Contains(spare, i.row.Key) ||
-		slices.ContainsFunc(all.children[i.row.Key], func(child *instance) bool { return all.stays(child, spare) })
+// mustStay reports whether the instance or one below it is running or exempt.
+func (all *instances) mustStay(i *instance, exempt []provider.UUID) bool {
+	return !i.row.Status.Ended() || slices.Contains(exempt, i.row.Key) ||
+		slices.ContainsFunc(all.children[i.row.Key], func(child *instance) bool { return all.mustStay(child, exempt) })
 }
 
 // belongs reports whether the instance goes with its parent: the parent is there, in the execution that started it.

@@ -148,7 +148,7 @@ func (p *Plan) ForkInto(commit provider.UUID) provider.ForkRequest {
 
 // notices ask the children to stop that only the part that is taken back has started.
 func (p *Plan) notices() (all []provider.OutMessage) {
-	ended, foreign := make(map[int64]bool), replay.LastOfOtherInstance(p.Events)
+	ended, lastOfOther := make(map[int64]bool), replay.LastOfOtherInstance(p.Events)
 	for _, e := range slices.Backward(p.later()) {
 		switch b := e.Body.(type) {
 		case *history.ChildCompleted:
@@ -156,7 +156,7 @@ func (p *Plan) notices() (all []provider.OutMessage) {
 		case *history.ChildFailed:
 			ended[b.Started] = true
 		case *history.ChildStarted:
-			if !ended[e.ID] && e.ID > foreign {
+			if !ended[e.ID] && e.ID > lastOfOther {
 				all = append(all, provider.OutMessage{Key: b.Key, Message: engine.Message(&history.CancelRequested{
 					Reason: "its parent " + p.Inst.ID + " was reset", RequestID: "parent:" + provider.UUID(b.Key).String(),
 				}, 0, 0)})

@@ -62,8 +62,8 @@ type Result struct {
 	details []byte
 	ended   *Ended // nil: nobody observes
 
-	Came    time.Time                  // when the execution got it
-	Timeout atomic.Pointer[time.Timer] // of its wait for the execution
+	ArrivedAt time.Time                  // when the execution got it
+	Timeout   atomic.Pointer[time.Timer] // of its wait for the execution
 }
 
 // HandedOff makes the attempt of a task that the commit of a turn leases to its own node.

@@ -80,10 +80,10 @@ func (f *taskFetcher) fetch(
 	defer func() { f.Tasks.Release(taken - len(tasks)) }()
 	o := f.worker.pools.Offers(req.Max)
 	for _, l := range o.Polls {
-		look := req
-		look.Queues, look.Max, look.Wait = l.Queues, l.Limit, 0
+		poll := req
+		poll.Queues, poll.Max, poll.Wait = l.Queues, l.Limit, 0
 		read.Sent = manage.ThisMoment()
-		res, err := f.Store.FetchTasks(ctx, look)
+		res, err := f.Store.FetchTasks(ctx, poll)
 		f.fetched(&res)
 		read.Storage = res.Now
 		f.worker.queueEmpty.Store(err == nil && f.worker.pools.Found(l, len(res.Tasks)))

@@ -32,7 +32,7 @@ func (w *Worker) ContextInTurn(ctx context.Context, a *Attempt) (context.Context
 	a.completion.Refuse(errLocalCompletion)
 	ctx, stop := w.contextOf(ctx, a)
 	u := a.user
-	u.Info.Local, u.Beat, u.Later = true, func([]byte) {}, neverLater{a}
+	u.Info.Local, u.Heartbeat, u.Later = true, func([]byte) {}, neverLater{a}
 	a.Cause = func() error { return context.Cause(ctx) }
 	return ctx, stop
 }

@@ -243,7 +243,7 @@ func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, co
 	info.Deadline = deadline
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
-	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.Manage.Heartbeat(&a.Attempt, details) }, &a.later
+	u.Info, u.Key, u.Details, u.Heartbeat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.Manage.Heartbeat(&a.Attempt, details) }, &a.later
 	u.Logger, u.Origin, u.Retry = w.Config.Logger, a.Origin, a.Call.Retry
 	return bind.WithAttempt(ctx, u), stop
 }

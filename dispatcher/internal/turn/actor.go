@@ -249,7 +249,7 @@ func (as *actors) withdraw(key provider.UUID, r *task.Result) withdrawal {
 		if j.result != r {
 			continue
 		}
-		if (a.commits || time.Since(a.committed) < handOffTimeout) && time.Since(r.Came) < commitTimeout {
+		if (a.commits || time.Since(a.committed) < handOffTimeout) && time.Since(r.ArrivedAt) < commitTimeout {
 			return committing
 		}
 		a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)

@@ -40,12 +40,12 @@ func (ev *evictor) close(x *replay.Execution) {
 		return
 	}
 	ev.Work.Add()
-	var left atomic.Bool
+	var decided atomic.Bool
 	var code leak.Code
 	stop := func() bool { return true }
 	if limit := ev.Config.DeadlockLimit; limit > 0 {
 		stop = time.AfterFunc(limit, func() {
-			if left.CompareAndSwap(false, true) {
+			if decided.CompareAndSwap(false, true) {
 				ev.abandon(x, &code)
 			}
 		}).Stop
@@ -54,7 +54,7 @@ func (ev *evictor) close(x *replay.Execution) {
 		x.Close()
 		stop()
 		ev.Watchdog.Returned(&code)
-		if left.CompareAndSwap(false, true) {
+		if decided.CompareAndSwap(false, true) {
 			ev.Work.Done()
 		}
 	}()

@@ -35,13 +35,13 @@ var errNotEager = errors.New("the turn needs a stored instance")
 type first struct {
 	run
 
-	starter     *starter
-	ctx         context.Context //nolint:containedctx // of the caller, which waits
-	req         provider.CreateRequest
-	code        atomic.Pointer[time.Time] // since when the code runs; nil: it has not begun
-	abandonedCh chan struct{}             // closed when the turn was abandoned
-	done        chan started              // gets one when the turn is over
-	answered    started                   // what it gets
+	starter  *starter
+	ctx      context.Context //nolint:containedctx // of the caller, which waits
+	req      provider.CreateRequest
+	code     atomic.Pointer[time.Time] // since when the code runs; nil: it has not begun
+	givenUp  chan struct{}             // closed when the turn was abandoned
+	done     chan started              // gets one when the turn is over
+	answered started                   // what it gets
 }
 
 // started holds the results of start.
@@ -61,12 +61,12 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 	select {
 	case o := <-f.done:
 		return o.res, o.ok, o.err
-	case <-f.abandonedCh:
+	case <-f.givenUp:
 	case <-ctx.Done():
 		s.turns.abandon(s.Working, &f.run, nil, func() {}) //nolint:contextcheck // abandoned code belongs to the node
 	}
 	select {
-	case <-f.abandonedCh:
+	case <-f.givenUp:
 		if began := f.code.Load(); began != nil {
 			s.slowStarts.Took(capability(&req), *began)
 		}
@@ -105,7 +105,7 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *first 
 		s.turns.slots.Release(1)
 		return nil
 	}
-	f := &first{starter: s, ctx: ctx, req: req, abandonedCh: make(chan struct{}), done: make(chan started, 1)}
+	f := &first{starter: s, ctx: ctx, req: req, givenUp: make(chan struct{}), done: make(chan started, 1)}
 	f.of, f.a, f.slot = f, a, true
 	f.waited = observe.NoTime
 	s.turns.reporter.began(&f.run, observe.FromStart)
@@ -244,4 +244,4 @@ func (f *first) refused(working context.Context, _ error, stored bool) {
 
 func (f *first) failed(working context.Context, _ error) { f.refused(working, nil, true) }
 
-func (f *first) abandoned(context.Context, *stuckTurn) { close(f.abandonedCh) }
+func (f *first) abandoned(context.Context, *stuckTurn) { close(f.givenUp) }

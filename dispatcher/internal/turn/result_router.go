@@ -33,7 +33,7 @@ func (rr *resultRouter) take(working context.Context, r *task.Result) (next *act
 	}
 	a := r.Attempt
 	defer rr.attempts.Over(a)
-	r.Came = time.Now()
+	r.ArrivedAt = time.Now()
 	taken, idle := false, (*actor)(nil)
 	if a.Deliveries == 1 && rr.Accepting() && !rr.Config.Off.Has(fastpath.FastTurn) {
 		taken, idle = rr.actors.enlist(a.Ref.Key, job{result: r}, false)

@@ -53,7 +53,7 @@ func (re *results) allowed(working context.Context) bool {
 	case a.fast >= maxFastTurns && ts.queued.Load():
 		return false
 	}
-	since := re.all[0].Came
+	since := re.all[0].ArrivedAt
 	if a.committed.After(since) {
 		since = a.committed
 	}
@@ -63,7 +63,7 @@ func (re *results) allowed(working context.Context) bool {
 func (re *results) play(working context.Context) (running map[int64]*local.Attempt, err error) {
 	re.ts.reporter.began(&re.run, observe.FromMemory)
 	if !re.began.IsZero() {
-		re.waited = re.began.Sub(re.all[0].Came)
+		re.waited = re.began.Sub(re.all[0].ArrivedAt)
 	}
 	re.ts.begin(&re.run, re.a.x)
 	if re.completes, err = re.deliver(); err != nil {

@@ -44,7 +44,7 @@ func TestCostBesideLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		besideLoad(t, store)
+		withLoad(t, store)
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url := postgrestest.URL(t)
@@ -55,12 +55,12 @@ func TestCostBesideLoad(t *testing.T) {
 		}
 		makeEnded(t, store, *load)
 		postgrestest.Exec(t, url, fmt.Sprintf(`UPDATE "%s".instance SET ended_at = ended_at - %d`, schema, (3*day).Microseconds()))
-		besideLoad(t, store)
+		withLoad(t, store)
 	})
 }
 
-// besideLoad measures the throughput alone and beside a bulk job, and then alone and beside retention.
-func besideLoad(t *testing.T, store provider.Provider) {
+// withLoad measures the throughput alone and beside a bulk job, and then alone and beside retention.
+func withLoad(t *testing.T, store provider.Provider) {
 	t.Helper()
 	e := enginetest.On(t, store, runtime.Options{})
 	e.Unchecked("its old instances are made up")
