@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,34 @@ func TestPendingIsBounded(t *testing.T) {
 				}
 				if s := rt.Stats(); s.AttemptsLeaked != 0 || s.AttemptsPending != 0 {
 					e.T.Errorf("%+v", s)
+				}
+			})
+		})
+	}
+}
+
+// An attempt whose outcome no longer counts is told as abandoned, and not as one that had a grace period of 0 s. One that had its grace period is
+// told by that.
+func TestPendingIsToldWhyItWasAbandoned(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do   func(e *enginetest.Engine, key provider.UUID)
+		says string
+	}{
+		"timeout":   {func(*enginetest.Engine, provider.UUID) {}, "was abandoned, as its outcome no longer counts"},
+		"cancelled": {func(e *enginetest.Engine, key provider.UUID) { e.Cancel(key, "enough") }, "did not end within the grace period of 10s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+				p := newDeferred(activity.ErrPending)
+				e.Start(single(e, p.work, orchestration.WithStartToCloseTimeout(time.Minute), orchestration.WithCancellation(orchestration.WaitForEnd)))
+				key := e.Create("single", "single", 1)
+				<-p.completers
+				c.do(e, key)
+				_, err := enginetest.Result[int](e, key, nil)
+				if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), " 0s") {
+					e.T.Errorf("it ended with %v, want %q", err, c.says)
 				}
 			})
 		})

@@ -249,6 +249,34 @@ func TestHazard56_CodeThatDiffersIsRefused(t *testing.T) {
 	})
 }
 
+// Code of a fork may differ from what would be kept by the identity that it will have, and by that of its origin, in different places. The
+// refusal names the difference for the identity that it will have, as that is what the caller asked for.
+func TestARefusedForkNamesTheDifferenceForItself(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		rt := e.Start(resettable(e))
+		h := twoOf(e, e.Client(client.Options{}), "two")
+		e.Stop(rt)
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "two", func(ctx *octx, _ none) (string, error) {
+			if ctx.Info().ID == "fork" {
+				return "", ctx.Sleep(1)
+			}
+			_, err := orchestration.CallActivity(ctx, Double, 1)
+			return "", err
+		})
+		e.Start(reg)
+		_, err := client.Fork(e.T.Context(), h, 5, "fork")
+		if !errors.Is(err, client.ErrNotReplayed) || !strings.Contains(err.Error(), "TimerCreated") || strings.Contains(err.Error(), "Double") {
+			e.T.Errorf("a fork: %v", err)
+		}
+		_, err = client.Reset(e.T.Context(), h, 5) // both have the ID of the origin
+		if !errors.Is(err, client.ErrNotReplayed) || !strings.Contains(err.Error(), "Double") || strings.Contains(err.Error(), "TimerCreated") {
+			e.T.Errorf("a reset: %v", err)
+		}
+	})
+}
+
 // A store on which older nodes may run is not given what they cannot read.
 func TestHazard80_ResetsNeedTheirLevel(t *testing.T) {
 	t.Parallel()
