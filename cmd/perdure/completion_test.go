@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +68,38 @@ func TestCompletion(t *testing.T) {
 		}
 		if c.not != "" && slices.Contains(got, c.not) {
 			t.Errorf("%q offers %q", c.words, c.not)
+		}
+	}
+}
+
+// Bulk jobs are completed by their IDs, and dead letters by their numbers.
+func TestJobsAndLettersAreCompleted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "letters.db")
+	buryEvents(t, path)
+	t.Setenv(dbVariable, path)
+	for _, job := range []string{"clean-1", "clean-2", "other"} {
+		if code, _, stderr := perdure(t, "", "bulk", "start", "cancel", "--name", "Idle", "--job", job, "--yes"); code != exitOK {
+			t.Fatal(stderr)
+		}
+	}
+	_, stdout, _ := perdure(t, "", "dead-letters", "list", "-o", "json")
+	var listed lettersListed
+	if err := json.Unmarshal([]byte(stdout), &listed); err != nil || len(listed.Letters) <= completionCount {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	oldest, last := fmt.Sprint(listed.Letters[0].ID), fmt.Sprint(listed.Letters[completionCount-1].ID)
+	for _, act := range []string{"show", "stop", "resume", "failures"} {
+		got := completed(t, "bulk", act, "clean")
+		if slices.Sort(got); !slices.Equal(got, []string{"clean-1", "clean-2"}) {
+			t.Errorf("bulk %s: jobs are completed to %q", act, got)
+		}
+	}
+	for _, act := range []string{"redrive", "drop"} {
+		if got := completed(t, "dead-letters", act, ""); len(got) != completionCount || got[0] != oldest || got[completionCount-1] != last {
+			t.Errorf("dead-letters %s: letters are completed to %q", act, got)
+		}
+		if got := completed(t, "dead-letters", act, last); !slices.Contains(got, last) || slices.Contains(got, oldest) {
+			t.Errorf("dead-letters %s: letters that begin with %s are completed to %q", act, last, got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -29,6 +30,22 @@ func TestReasonsAreShown(t *testing.T) {
 	} {
 		if got := strings.Count(out.String(), text); got != n {
 			t.Errorf("%q is there %d times, want %d:\n%s", text, got, n, out.String())
+		}
+	}
+}
+
+// An order about a queue that no node serves is given, and says so: the name may be mistyped.
+func TestOrdersToAnUnknownQueueSaySo(t *testing.T) {
+	path := fixture(t)
+	for act, done := range map[string]string{"pause": "queue paymnets is paused\n", "resume": "queue paymnets goes on\n"} {
+		code, stdout, stderr := perdure(t, "", "queue", act, "paymnets", "--db", path)
+		if want := done + "no node serves a queue paymnets now: 'perdure queue list' shows the names\n"; code != exitOK || stdout != want {
+			t.Errorf("%s: exit code %d: %s%s", act, code, stdout, stderr)
+		}
+		_, stdout, _ = perdure(t, "", "queue", act, "paymnets", "--db", path, "-o", "json")
+		var out ordered
+		if err := json.Unmarshal([]byte(stdout), &out); err != nil || !out.NoNode {
+			t.Errorf("%s: %v: %s", act, err, stdout)
 		}
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"os"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,4 +128,47 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	if _, err := moving.NewReader(bytes.NewReader([]byte("{}\n"))).Begin(); !errors.Is(err, moving.ErrDamaged) {
 		t.Errorf("got %v, want ErrDamaged", err)
 	}
+}
+
+// A line without an end is refused with its place. Its reader never holds much more than the longest line that it admits.
+func TestLongLinesAreRefused(t *testing.T) {
+	longest := int64(4 * provider.MaxCommitBytes)
+	file := written(t, full())
+	header := file[:bytes.IndexByte(file, '\n')+1]
+	endless := &endless{}
+	r := moving.NewReader(io.MultiReader(bytes.NewReader(header), endless))
+	if _, err := r.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := r.Next()
+	if !errors.Is(err, moving.ErrDamaged) || !strings.Contains(err.Error(), "line 2: the line is too long") {
+		t.Errorf("got %v", err)
+	}
+	const ahead = 2 << 20 // what the reader reads beyond it
+	if endless.read < longest-ahead || endless.read > longest+ahead {
+		t.Errorf("it was refused after %d bytes, want about %d", endless.read, longest)
+	}
+	if most := uint64(longest + longest/2); endless.peak > most {
+		t.Errorf("%d bytes of memory were in use, want at most %d", endless.peak, most)
+	}
+}
+
+// endless is a line without an end. It looks how much memory is in use.
+type endless struct {
+	read int64
+	peak uint64
+}
+
+// Read implements [io.Reader].
+func (e *endless) Read(b []byte) (int, error) {
+	const look = 1 << 25
+	if e.read/look != (e.read+int64(len(b)))/look {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		e.peak = max(e.peak, m.HeapInuse)
+	}
+	clear(b)
+	e.read += int64(len(b))
+	return len(b), nil
 }

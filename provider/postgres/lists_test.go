@@ -43,6 +43,15 @@ func TestHazard89_ListsAmongMany(t *testing.T) {
 	})
 }
 
+// A count is exact up to its maximum, also where no condition has few rows.
+func TestHazard89_CountsAmongMany(t *testing.T) {
+	longtest.Skip(t)
+	const all = 50_000
+	p := store(t)
+	fill(t, p, all)
+	listing.CheckCounts(t, p, all)
+}
+
 // TestHazard89_RunningAmongMany counts what the figures of running instances read: for each kind and status up to a limit, and the oldest one.
 func TestHazard89_RunningAmongMany(t *testing.T) {
 	longtest.Skip(t)
