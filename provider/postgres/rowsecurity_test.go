@@ -68,7 +68,7 @@ func TestRowSecurityHidesNothingOnConnectionsOfOthers(t *testing.T) {
 		"pool of the program": asRole(t, url, role, Options{Schema: schema}),
 		"pooler":              asRole(t, url, role, Options{Schema: schema, Pooler: true}),
 	}
-	for _, table := range []string{"instance", "record", "lease", "dead_letter", "ask"} {
+	for _, table := range []string{"instance", "record", "lease", "dead_letter", "ask", "process"} {
 		exec(t, owner, `ALTER TABLE perdure.`+table+` ENABLE ROW LEVEL SECURITY`)
 	}
 	for name, p := range stores {
@@ -138,5 +138,6 @@ func hiddenCalls(ctx context.Context, p *Provider) map[string]func() error {
 			_, _, err := p.asks.answerOf(ctx, unique(), unique())
 			return err
 		},
+		"the end of silent processes": func() error { return p.presence.burySilent(ctx, 1) },
 	}
 }
