@@ -78,8 +78,10 @@ const sqlSight = `SELECT pg_is_in_recovery(), (SELECT c.relname FROM pg_class c 
 	WHERE n.nspname = $1 AND c.relkind = 'r' AND row_security_active(c.oid) ORDER BY 1 LIMIT 1)`
 
 // checkSight refuses a store whose rows a policy may hide: it would look empty and healthy. What is switched on later is an
-// error of each statement, since the sessions of the store have row_security off. A standby only gets a warning, as the server
-// itself refuses all writes.
+// error of each statement: the sessions of the store have row_security off, and on connections that others use, too, each
+// transaction of the store. Only this check covers a transaction that the program has begun, whose own statements may rely on
+// policies. Without the rows of kinds, fetches fail at their own statements. A standby only gets a warning, as the server itself
+// refuses all writes.
 func checkSight(ctx context.Context, db *database) error {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()
