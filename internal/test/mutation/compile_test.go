@@ -1,8 +1,6 @@
 package mutation
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -17,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -34,7 +33,8 @@ func newCompiler(t *testing.T) *compiler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f",
+		"{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \" \"}}", "./...")
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	listed, err := cmd.Output()
 	if err != nil {
@@ -42,19 +42,11 @@ func newCompiler(t *testing.T) *compiler {
 	}
 	c := &compiler{files: token.NewFileSet(), packages: make(map[string][]string)}
 	exports := make(map[string]string)
-	for list := json.NewDecoder(bytes.NewReader(listed)); ; {
-		var pkg struct {
-			ImportPath, Dir, Export string
-			GoFiles                 []string
-		}
-		if err := list.Decode(&pkg); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		exports[pkg.ImportPath] = pkg.Export
-		if folder, err := filepath.Rel(module, pkg.Dir); err == nil && filepath.IsLocal(folder) {
-			c.packages[filepath.ToSlash(folder)] = pkg.GoFiles
+	for line := range strings.Lines(string(listed)) {
+		pkg := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		exports[pkg[0]] = pkg[2]
+		if folder, err := filepath.Rel(module, pkg[1]); err == nil && filepath.IsLocal(folder) {
+			c.packages[filepath.ToSlash(folder)] = strings.Fields(pkg[3])
 		}
 	}
 	c.imports = importer.ForCompiler(c.files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
