@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -166,29 +167,70 @@ func packageFolders(t *testing.T) map[string]bool {
 	return found
 }
 
-// Every package belongs to one of the eight parts, and every part names folders that exist.
-func TestEveryPackageHasAPart(t *testing.T) {
-	t.Parallel()
-	part := map[string]string{} // of a folder
+// partsOfTheMap returns the parts from top to bottom, and the place of each folder that they name.
+func partsOfTheMap(t *testing.T) (parts []string, of map[string]int) {
+	t.Helper()
+	of = map[string]int{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (\\w+) \\| (`.*`) \\|$").FindAllStringSubmatch(section(t, "ARCHITECTURE.md", "## Eight parts"), -1) {
 		for folder := range strings.SplitSeq(row[2], ", ") {
 			folder = strings.Trim(folder, "`")
 			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 				t.Errorf("part %s: no folder %s", row[1], folder)
 			}
-			if before := part[folder]; before != "" {
-				t.Errorf("%s is of %s and of %s", folder, before, row[1])
+			if before, twice := of[folder]; twice {
+				t.Errorf("%s is of %s and of %s", folder, parts[before], row[1])
 			}
-			part[folder] = row[1]
+			of[folder] = len(parts)
 		}
+		parts = append(parts, row[1])
+	}
+	return parts, of
+}
+
+// placeOf returns the part of a package: that of its folder, or of the nearest folder above it.
+func placeOf(folder string, of map[string]int) (place int, found bool) {
+	for !found && folder != "." {
+		place, found = of[folder]
+		folder = path.Dir(folder)
+	}
+	return place, found
+}
+
+// Every package belongs to one of the eight parts, and every part names folders that exist.
+func TestEveryPackageHasAPart(t *testing.T) {
+	t.Parallel()
+	parts, of := partsOfTheMap(t)
+	if len(parts) != 8 {
+		t.Errorf("%d parts, want 8", len(parts))
 	}
 	for folder := range packageFolders(t) {
-		above := folder
-		for part[above] == "" && above != "." {
-			above = path.Dir(above)
-		}
-		if above == "." {
+		if _, found := placeOf(folder, of); !found {
 			t.Errorf("%s belongs to no part", folder)
+		}
+	}
+}
+
+// A package imports only packages of its own part or of parts below.
+func TestPartsImportDownwards(t *testing.T) {
+	t.Parallel()
+	parts, of := partsOfTheMap(t)
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		importer, ours := strings.CutPrefix(words[0], module)
+		if !ours {
+			continue // the root has no code
+		}
+		from, _ := placeOf(importer, of)
+		for _, imported := range words[1:] {
+			if name, ours := strings.CutPrefix(imported, module); ours {
+				if to, _ := placeOf(name, of); to < from {
+					t.Errorf("%s (%s) imports %s (%s)", importer, parts[from], name, parts[to])
+				}
+			}
 		}
 	}
 }

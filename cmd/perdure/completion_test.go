@@ -75,7 +75,7 @@ func TestCompletion(t *testing.T) {
 // Bulk jobs are completed by their IDs, and dead letters by their numbers.
 func TestJobsAndLettersAreCompleted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "letters.db")
-	buryEvents(t, path)
+	moveToDeadLetters(t, path)
 	t.Setenv(dbVariable, path)
 	for _, job := range []string{"clean-1", "clean-2", "other"} {
 		if code, _, stderr := perdure(t, "", "bulk", "start", "cancel", "--name", "Idle", "--job", job, "--yes"); code != exitOK {
@@ -83,7 +83,7 @@ func TestJobsAndLettersAreCompleted(t *testing.T) {
 		}
 	}
 	_, stdout, _ := perdure(t, "", "dead-letters", "list", "-o", "json")
-	var listed lettersListed
+	var listed deadLettersListed
 	if err := json.Unmarshal([]byte(stdout), &listed); err != nil || len(listed.Letters) <= completionCount {
 		t.Fatalf("%v: %s", err, stdout)
 	}

@@ -2,12 +2,29 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
 
 // maxDead is larger than any connection pool of the tests.
 const maxDead = 50
+
+// freezeAtWork freezes a worker and returns how many turns and activities it has in flight. From then on none of its code
+// runs. If it were dead instead, others would take over the work that is counted. If wait is true, it looks for a moment
+// at which the worker has work, for a time that is limited.
+func (k *killing) freezeAtWork(i int, wait bool) (turns, activities int) {
+	k.t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; {
+		frozen := freeze(k.t, k.workers[i])
+		turns, activities = k.heldBy(k.t.Context(), k.workers[i].owner)
+		if turns+activities > 0 || !wait || !frozen || time.Now().After(end) {
+			return turns, activities
+		}
+		thaw(k.t, k.workers[i])
+		k.pass(k.moment(5, 100))
+	}
+}
 
 // heldBy counts the turns and activities that an owner has leased.
 func (k *killing) heldBy(ctx context.Context, owner string) (turns, activities int) {

@@ -138,7 +138,9 @@ func (a *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provide
 	gone := false
 	bounded, cancel := a.db.bounded(ctx)
 	defer cancel()
-	err = a.db.pool.QueryRow(bounded, a.db.names.sql(sqlAnswerOf), uuid(id), uuid(key)).Scan(&ok, &res.Payload, &gone, &res.Now)
+	b := a.db.byIndex()
+	b.Queue(a.db.names.sql(sqlAnswerOf), uuid(id), uuid(key)).QueryRow(func(r pgx.Row) error { return r.Scan(&ok, &res.Payload, &gone, &res.Now) })
+	err = a.db.pooled(bounded, b)
 	switch {
 	case err == nil && gone && !ok:
 		return res, false, relational.NotFound("", key)
@@ -155,7 +157,9 @@ func (a *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provide
 func (a *asks) withdraw(ctx context.Context, id provider.UUID) {
 	bounded, cancel := a.db.bounded(context.WithoutCancel(ctx))
 	defer cancel()
-	if _, err := a.db.pool.Exec(bounded, a.db.names.sql(sqlDropAsk), uuid(id)); err != nil {
+	b := a.db.byIndex()
+	b.Queue(a.db.names.sql(sqlDropAsk), uuid(id))
+	if err := a.db.pooled(bounded, b); err != nil {
 		a.db.opts.Logger.Warn("perdure postgres: removing a question failed, it stays until it expires", "ask", id.String(), "error", err)
 	}
 }
@@ -235,7 +239,9 @@ func (f *askFetch) undo() {
 	f.res = provider.FetchAsksResult{}
 	ctx, cancel := f.c.db.bounded(f.c.group.ctx)
 	defer cancel()
-	if _, err := f.c.db.pool.Exec(ctx, f.c.db.names.sql(sqlUntakeAsks), uuids(ids)); err != nil {
+	b := f.c.db.byIndex()
+	b.Queue(f.c.db.names.sql(sqlUntakeAsks), uuids(ids))
+	if err := f.c.db.pooled(ctx, b); err != nil {
 		f.c.db.opts.Logger.Warn("perdure postgres: releasing questions failed, they wait until their lease expires", "error", err)
 	}
 }
@@ -247,8 +253,10 @@ func (a *asks) answer(ctx context.Context, req provider.AnswerRequest) error {
 	}
 	payload := slices.Clone(req.Payload)
 	var now provider.Time
-	err := a.db.autocommit(ctx, "answer", func(ctx context.Context, pool *pgxpool.Pool) error {
-		err := pool.QueryRow(ctx, a.db.names.sql(sqlAnswer), uuid(req.AskID), payload).Scan(&now)
+	err := a.db.autocommit(ctx, "answer", func(ctx context.Context, _ *pgxpool.Pool) error {
+		b := a.db.byIndex()
+		b.Queue(a.db.names.sql(sqlAnswer), uuid(req.AskID), payload).QueryRow(func(r pgx.Row) error { return r.Scan(&now) })
+		err := a.db.pooled(ctx, b)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("question %s: %w", req.AskID, provider.ErrNotFound)
 		}

@@ -77,9 +77,10 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, connector *connector, o Op
 const sqlVisibility = `SELECT pg_is_in_recovery(), (SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = $1 AND c.relkind = 'r' AND row_security_active(c.oid) ORDER BY 1 LIMIT 1)`
 
-// checkVisibility refuses a store whose rows a policy may hide: it would look empty and healthy. What is switched on later is an
-// error of each statement, since the sessions of the store have row_security off. A standby only gets a warning, as the server
-// itself refuses all writes.
+// checkVisibility refuses a store whose rows a policy may hide: such a store would look empty and healthy. A policy that is
+// switched on later is an error of each statement: the sessions of the store have row_security off, and on connections that
+// others use, too, each transaction of the store has. Only this check covers a transaction that the program has begun, whose own
+// statements may rely on policies. A standby only gets a warning, as the server itself refuses all writes.
 func checkVisibility(ctx context.Context, db *database) error {
 	ctx, cancel := db.bounded(ctx)
 	defer cancel()

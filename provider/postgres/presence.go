@@ -204,6 +204,7 @@ func (s *presence) checkLiveness() (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, 2*pulse)
 	defer cancel()
 	b := &pgx.Batch{}
+	b.Queue(sqlByIndex) // also on a pool of the store: its spare connections are without the settings
 	if renews {
 		b.Queue(s.db.names.sql(sqlRenewProcess), s.process, owners)
 		s.stored = true
@@ -335,6 +336,7 @@ func (s *presence) reapLeases(ctx context.Context, gone string, args []any, old 
 	fx := relational.NewEffects()
 	fx.Freed = make(map[int64]struct{})
 	b := &pgx.Batch{}
+	b.Queue(sqlByIndex)
 	b.Queue(s.db.names.sql(gone+sqlEndTurnsOf), args...).Query(func(rows pgx.Rows) error {
 		var kind int64
 		_, err := pgx.ForEachRow(rows, []any{&kind}, func() error {

@@ -36,7 +36,7 @@ func (s storage) Read(ctx context.Context, how relational.Reading, fn func(relat
 // Write implements [relational.Storage].
 func (s storage) Write(ctx context.Context, op string, _ int, fn func(relational.Queryer) error) error {
 	return s.db.autocommit(ctx, op, func(ctx context.Context, pool *pgxpool.Pool) error {
-		return fn(queries{s.db, newBatch, func(b *pgx.Batch) error { return pool.SendBatch(ctx, b).Close() }})
+		return fn(queries{s.db, s.db.byIndex, func(b *pgx.Batch) error { return pool.SendBatch(ctx, b).Close() }})
 	})
 }
 

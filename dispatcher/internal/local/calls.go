@@ -164,7 +164,8 @@ func (l *calls) startAndCancel() {
 
 // runsInTurn reports whether an activity may run inside the turn. Only the queue enforces limits and sessions.
 func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
-	return w.Config.LocalTime > 0 && w.Accepting() && !w.worker.Paused(call.Queue) && w.Config.Activities[call.Queue][call.Name] != nil && !w.worker.MustQueue(call)
+	return w.Config.LocalTime > 0 && w.Accepting() && !w.worker.Paused(call.Queue) && w.Config.Activities[call.Queue][call.Name] != nil &&
+		!w.worker.MustQueue(call)
 }
 
 func (l *calls) begin(call *localCall) {

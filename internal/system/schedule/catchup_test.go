@@ -115,6 +115,22 @@ func TestPauseAfterFailures(t *testing.T) {
 	})
 }
 
+// Of due times that are caught up at once, no more start than the limit leaves.
+func TestLimitOfACatchUp(t *testing.T) {
+	scheduled(t, func(w *world) {
+		spec := every(10 * time.Minute)
+		spec.Limit, spec.CatchUp, spec.Overlap = 3, client.CatchUp{Max: 9}, client.OverlapAllowAll
+		s := w.create(spec, job{})
+		w.pass(15 * time.Minute)
+		w.outage(time.Hour + 5*time.Minute)
+		w.pass(2 * time.Hour)
+		w.wantBegan("00:10:00 00:20:00 00:30:00")
+		if d := w.describe(s); !d.Done || d.Started != 3 || d.Skips["missed"] != 0 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
 func TestLimit(t *testing.T) {
 	scheduled(t, func(w *world) {
 		spec := every(time.Minute)

@@ -128,7 +128,7 @@ func (w *world) dying(n int, kind faulty.Kind) (rt *runtime.Runtime, died bool) 
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	alive := time.NewTimer(5 * time.Second)
+	alive := time.NewTimer(30 * time.Second)
 	defer alive.Stop()
 	select {
 	case <-dead:

@@ -190,3 +190,30 @@ func TestNoWaitHangsOnWhatAnotherCoroutineTakes(t *testing.T) {
 		})
 	}
 }
+
+// AwaitHandlers waits for handlers that have not begun, and then for what they wait for.
+func TestAwaitHandlersWaitsForFreshRuns(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (string, error) {
+			done := false
+			orchestration.HandleEvent(ctx, "nudge", func(ctx *octx, _ none) error {
+				err := ctx.Sleep(time.Hour)
+				done = true
+				return err
+			})
+			began := ctx.Now()
+			err := ctx.AwaitHandlers()
+			return fmt.Sprint(done, " after ", ctx.Now().Sub(began).Round(time.Second)), err
+		})
+		e.Start(reg)
+		h, err := client.StartNamed[string](e.T.Context(), e.Client(client.Options{}), "main", none{}, client.WithEvent("nudge", none{}))
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		if got, err := h.Wait(e.T.Context()); err != nil || got != "true after 1h0m0s" {
+			e.T.Errorf("it ends with %q, %v", got, err)
+		}
+	})
+}
