@@ -24,7 +24,7 @@ type bulkAct struct {
 	do      func(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error
 	wasDone func(ctx context.Context, c *Client, r *doneRequest) (bool, error)
 	due     func(ctx context.Context, c *Client, key provider.UUID) (bool, error) // sets Planned.Due; nil: wasDone does not need it
-	named   bool                                                                  // wasDone finds by Planned.ID what the act has made, also if the instance is gone
+	named   bool                                                                  // wasDone needs Planned.ID only: the instance may be gone
 }
 
 // bulkActs returns the acts that jobs can do.

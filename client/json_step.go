@@ -9,7 +9,8 @@ import (
 // the progress of the attempt, and returns once it is stored if store is set. The forms are JSON because public
 // signatures name no internal type.
 func stepOf[Request, Done any](
-	request, from []byte, heartbeat func(done []byte, store bool) error, step func(req Request, from *Done, heartbeat func(done Done, store bool) error) (Done, error),
+	request, from []byte, heartbeat func(done []byte, store bool) error,
+	step func(req Request, from *Done, heartbeat func(done Done, store bool) error) (Done, error),
 ) ([]byte, error) {
 	var req Request
 	if err := json.Unmarshal(request, &req); err != nil {

@@ -29,7 +29,8 @@ type scheduledRun struct {
 // exemptRuns returns the keys that no prune may remove: those that schedules believe running, and the newest run of each.
 func (c *Client) exemptRuns(ctx context.Context, op string) (keys []provider.UUID, err error) {
 	req := provider.ListRequest{
-		Filter: provider.Filter{IDPrefix: schedulePrefix}, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
+		Filter: provider.Filter{IDPrefix: schedulePrefix},
+		Omit:   []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	}
 	for {
 		page, err := read(ctx, c.store, op, c.store.List, req)

@@ -161,7 +161,8 @@ func (a *app) showHistory(
 
 // followHistory prints events as they are stored. Columns have fixed widths, since no table can wait for its last row.
 func (a *app) followHistory(ctx context.Context, cmd *cobra.Command, h client.Handle[json.RawMessage], f *historyFlags) error {
-	wanted := client.HistoryFollow{Execution: f.historyRange.Execution, From: f.historyRange.From, Kinds: f.historyRange.Kinds, Failed: f.historyRange.Failed, Across: f.across}
+	r := f.historyRange
+	wanted := client.HistoryFollow{Execution: r.Execution, From: r.From, Kinds: r.Kinds, Failed: r.Failed, Across: f.across}
 	say, execution := newEventDescriber(eventLimit), int64(0)
 	for e, err := range h.FollowHistory(ctx, wanted) {
 		if err != nil {

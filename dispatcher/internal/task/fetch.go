@@ -222,7 +222,8 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 		f.Count.AttemptsFailed.Add(1)
 		failTask(report, f.judge.workerLost(call.Name, "the node that had taken it was lost"), a.pastAttempts...)
 	case task.Deliveries > f.Config.PoisonLimit:
-		f.judge.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1), a.pastAttempts...)
+		cause := fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1)
+		f.judge.poisonTask(report, cause, a.pastAttempts...)
 	case task.Attempt > 1 && call.Retry != nil && elapsed(call.Retry, task.ScheduledAt, f.Clock.Now(), 0):
 		// It waited too long for a node or a slot, so there is no further attempt.
 		f.Count.AttemptsFailed.Add(1)
