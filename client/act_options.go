@@ -1,10 +1,8 @@
 package client
 
 import (
-	"errors"
-
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
-	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 )
 
@@ -33,7 +31,7 @@ type repeatable string
 // resets, terminations and other acts.
 func Repeatable(requestID string) RepeatOption { return repeatable(requestID) }
 
-func (r repeatable) check() error { return checkName("request ID", string(r)) }
+func (r repeatable) check() error { return access.Name("request ID", string(r)) }
 
 func (r repeatable) applyReset(o *history.Opening) error {
 	o.RequestID = string(r)
@@ -52,16 +50,8 @@ func (r repeatable) applyRestart(o *restartOptions) error {
 	return r.check()
 }
 
-// badOption returns the error of applying options. Those of options themselves say that they are invalid.
-func badOption(err error) error {
-	if errors.Is(err, check.ErrNilOption) {
-		return invalid(err)
-	}
-	return err
-}
-
 // actOptionsOf applies options.
 func actOptionsOf(opts []ActOption) (o actOptions, err error) {
 	err = bind.Apply(opts, func(opt ActOption) error { return opt.applyAct(&o) })
-	return o, badOption(err)
+	return o, access.Option(err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -34,7 +35,7 @@ func (d *Description) Ref(a *Activity) ActivityRef {
 // KiB, and may be empty: the audit has them.
 type PendingActivity struct {
 	c   *Client
-	t   target
+	t   access.Target
 	ref ActivityRef
 }
 
@@ -106,9 +107,9 @@ func (p PendingActivity) end(ctx context.Context, verb, reason string, body func
 // the activity ends as well.
 func (p PendingActivity) attempts(ctx context.Context) (number int64, earlier []history.Attempt) {
 	number = p.ref.Attempt
-	ctx, cancel := p.c.store.bound(ctx)
+	ctx, cancel := p.c.store.Bound(ctx)
 	defer cancel()
-	req := provider.ReadHistoryRequest{Key: p.t.key, Execution: p.ref.Execution, From: p.ref.EventID, To: p.ref.EventID}
+	req := provider.ReadHistoryRequest{Key: p.t.Key, Execution: p.ref.Execution, From: p.ref.EventID, To: p.ref.EventID}
 	if res, err := p.c.store.ReadHistory(ctx, req); err == nil && len(res.Events) == 1 {
 		event, _ := history.Decode(res.Events[0].ID, res.Events[0].Data)
 		if call, ok := event.Body.(*history.ActivityScheduled); ok {
@@ -124,7 +125,7 @@ func (p PendingActivity) attempts(ctx context.Context) (number int64, earlier []
 
 // task reads the task of the activity. It is nil if none is pending.
 func (p PendingActivity) task(ctx context.Context) (*provider.TaskInfo, *provider.Instance, error) {
-	res, err := p.c.store.Get(ctx, provider.GetRequest{Key: p.t.key, WithTasks: true})
+	res, err := p.c.store.Get(ctx, provider.GetRequest{Key: p.t.Key, WithTasks: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,18 +138,18 @@ func (p PendingActivity) task(ctx context.Context) (*provider.TaskInfo, *provide
 }
 
 func (p PendingActivity) taskRef() provider.TaskRef {
-	return provider.TaskRef{Key: p.t.key, Execution: p.ref.Execution, EventID: p.ref.EventID}
+	return provider.TaskRef{Key: p.t.Key, Execution: p.ref.Execution, EventID: p.ref.EventID}
 }
 
 // check refuses what no act can be about.
 func (p PendingActivity) check(ctx context.Context, reason string) error {
-	if p.t.key.IsZero() {
+	if p.t.Key.IsZero() {
 		return fmt.Errorf("%w: %w", ErrInvalid, errNoInstance)
 	}
 	if err := p.c.usable(ctx); err != nil {
 		return err
 	}
-	if err := checkReason(reason); err != nil {
+	if err := access.Reason(reason); err != nil {
 		return err
 	}
 	if p.ref.Execution < 1 || p.ref.EventID < 1 || p.ref.Attempt < 1 {
@@ -170,26 +171,26 @@ var taskStates = map[ActivityState]provider.TaskState{
 
 // act acts on the task.
 func (p PendingActivity) act(ctx context.Context, verb, reason string, req provider.SteerTaskRequest) error {
-	a := act{
-		kind: ActActivity, op: fmt.Sprintf("%s %s", verb, p), on: p.t,
-		detail: fmt.Sprintf("%s event %d, attempt %d", verb, p.ref.EventID, p.ref.Attempt),
+	a := access.Act{
+		Kind: string(ActActivity), Op: fmt.Sprintf("%s %s", verb, p), On: p.t,
+		Detail: fmt.Sprintf("%s event %d, attempt %d", verb, p.ref.EventID, p.ref.Attempt),
 	}
 	if err := p.check(ctx, reason); err != nil {
-		return fmt.Errorf("%s: %w", a.op, err)
+		return fmt.Errorf("%s: %w", a.Op, err)
 	}
 	if reason != "" {
-		a.detail += ": " + reason
+		a.Detail += ": " + reason
 	}
 	req.TaskRef, req.Attempt, req.State = p.taskRef(), p.ref.Attempt, taskStates[p.ref.State]
-	return p.c.perform(ctx, &a, func(ctx context.Context) error {
-		doubtful, err := p.c.store.write(ctx, a.op, func(ctx context.Context) error {
+	return p.c.caller.Perform(ctx, &a, func(ctx context.Context) error {
+		doubtful, err := p.c.store.Write(ctx, a.Op, func(ctx context.Context) error {
 			_, err := p.c.store.SteerTask(ctx, req)
 			if provider.OutcomeOf(err) == provider.OutcomeHappened {
 				return nil
 			}
 			return err
 		})
-		return doubt(p.explain(ctx, a.op, err), doubtful, "look at the activity; a repeat changes nothing if it was stored")
+		return access.Doubt(p.explain(ctx, a.Op, err), doubtful, "look at the activity; a repeat changes nothing if it was stored")
 	})
 }
 
@@ -198,11 +199,11 @@ func (p PendingActivity) explain(ctx context.Context, op string, err error) erro
 	stale, gone := errors.Is(err, provider.ErrConflict), errors.Is(err, provider.ErrNotFound)
 	if err == nil || !stale && !gone {
 		if err != nil {
-			err = explain(op, 0, err)
+			err = access.Explain(op, 0, err)
 		}
 		return err
 	}
-	ctx, cancel := p.c.store.bound(ctx)
+	ctx, cancel := p.c.store.Bound(ctx)
 	defer cancel()
 	t, i, lost := p.task(ctx)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/orchestration"
@@ -35,7 +36,7 @@ func WithAttribute[V orchestration.AttributeValue](name string, v V) StartOption
 
 // attribute checks an attribute and returns it in the storage's form.
 func attribute(name string, v any) (provider.Attribute, error) {
-	if err := checkName("attribute name", name); err != nil {
+	if err := access.Name("attribute name", name); err != nil {
 		return provider.Attribute{}, err
 	}
 	if strings.HasPrefix(name, "perdure.") {
@@ -43,7 +44,7 @@ func attribute(name string, v any) (provider.Attribute, error) {
 			ErrInvalid, check.Quote(name))
 	}
 	a, err := bind.Attribute(name, v)
-	return a, invalid(err)
+	return a, access.Invalid(err)
 }
 
 // AttributeFilter is a condition on an attribute; see [Filter]. The zero value is refused.
@@ -87,9 +88,9 @@ func AttributePrefix(name, prefix string) AttributeFilter {
 
 // value checks a value and returns it in the storage's form.
 func (f *AttributeFilter) value(v any) *provider.AttributeValue {
-	err := checkName("filter attribute", f.match.Name)
+	err := access.Name("filter attribute", f.match.Name)
 	a, bad := bind.Attribute(f.match.Name, v)
-	f.err = cmp.Or(f.err, err, invalid(bad))
+	f.err = cmp.Or(f.err, err, access.Invalid(bad))
 	f.match.Kind = a.Kind
 	return &provider.AttributeValue{Text: a.Text, Number: a.Number}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
@@ -54,7 +55,7 @@ func (c *Client) Audit(ctx context.Context, f AuditFilter, page Page) (AuditPage
 		return AuditPage{}, fmt.Errorf("%s: %w", op, err)
 	}
 	var found AuditPage
-	_, err = c.store.write(ctx, op, func(ctx context.Context) error {
+	_, err = c.store.Write(ctx, op, func(ctx context.Context) error {
 		entries, next, err := audit.List(ctx, c.store, q, page.Cursor, size)
 		found = AuditPage{Items: make([]AuditEntry, 0, len(entries)), Cursor: next}
 		for i := range entries {
@@ -63,7 +64,7 @@ func (c *Client) Audit(ctx context.Context, f AuditFilter, page Page) (AuditPage
 		return err
 	})
 	if err != nil {
-		return AuditPage{}, explain(op, 0, err)
+		return AuditPage{}, access.Explain(op, 0, err)
 	}
 	return found, nil
 }
@@ -81,7 +82,7 @@ func (f *AuditFilter) stored(page Page) (q *audit.Query, size int, err error) {
 		size = defaultPage
 	}
 	for _, err := range []error{
-		invalid(check.OptionalName("page cursor", page.Cursor)),
+		access.Invalid(check.OptionalName("page cursor", page.Cursor)),
 		bound(&q.From, "After", f.After),
 		bound(&q.To, "Before", f.Before),
 	} {

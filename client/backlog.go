@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -51,8 +52,8 @@ func (b *backlog) enter(ctx context.Context, op string, policy OverloadPolicy) e
 		full, err := b.try(ctx, op)
 		if full != nil {
 			last = full
-			if !sleep(ctx, full.RetryAfter) {
-				err = why(ctx)
+			if !access.Sleep(ctx, full.RetryAfter) {
+				err = access.Why(ctx)
 			}
 		}
 		switch {
@@ -116,13 +117,13 @@ func acquire(ctx context.Context, place chan struct{}) error {
 	case place <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return why(ctx)
+		return access.Why(ctx)
 	}
 }
 
 // waiting returns how much work waits for nodes.
 func (s *storage) waiting(ctx context.Context, op string) (seen OverloadedError, err error) {
-	stats, err := read(ctx, s, op+": looking at what waits", s.Stats, provider.StatsRequest{Waiting: true})
+	stats, err := access.Read(ctx, s.Store, op+": looking at what waits", s.Stats, provider.StatsRequest{Waiting: true})
 	most := int64(0)
 	count := func(total *int64, n int64, what string) {
 		if *total += n; n > most {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -26,7 +27,7 @@ func (c *Client) Backup(ctx context.Context, path string) error {
 		return fmt.Errorf("%s: %w; for Postgres use pg_dump of its schema, or archive its log for recovery to a point in time",
 			op, provider.Lacking("backup", "Backuper"))
 	}
-	return c.perform(ctx, &act{kind: ActBackup, op: op, other: "store", detail: path}, func(ctx context.Context) error {
+	return c.caller.Perform(ctx, &access.Act{Kind: string(ActBackup), Op: op, Other: "store", Detail: path}, func(ctx context.Context) error {
 		err := b.Backup(ctx, path)
 		if err != nil && !errors.Is(err, ctx.Err()) {
 			return fmt.Errorf("%s: %w", op, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -54,7 +55,7 @@ func (c *Client) PreviewBulk(ctx context.Context, f Filter) (BulkPreview, error)
 	}
 	page, err := c.page(ctx, op, provider.ListRequest{Filter: filter, Max: previewSample}, f.users())
 	if err != nil {
-		return BulkPreview{}, explain(op, 0, err)
+		return BulkPreview{}, access.Explain(op, 0, err)
 	}
 	p := BulkPreview{At: (page.Now + 1).Std(), Sample: make([]Description, 0, len(page.Instances))}
 	for i := range page.Instances {
@@ -103,7 +104,7 @@ type BulkJob struct {
 // Bulk is a bulk job. It is a plain value: many goroutines may copy, compare and use it at once.
 type Bulk struct {
 	c *Client
-	t target
+	t access.Target
 }
 
 // BulkPhase is where a bulk job stands.
@@ -172,7 +173,7 @@ func (c *Client) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
 		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if p := c.principal; p != nil {
-		if err := c.may(&act{kind: j.Act, op: op}); err != nil {
+		if err := c.caller.May(&access.Act{Kind: string(j.Act), Op: op}); err != nil {
 			return Bulk{}, err
 		}
 		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role.String()}
@@ -196,7 +197,7 @@ func (j *BulkJob) stored(ctx context.Context, c *Client) (bulk.Job, error) {
 	if err != nil {
 		return job, err
 	}
-	for _, err := range []error{checkBulkID(j.ID), checkReason(j.Reason), invalid(check.OptionalName("version", j.Version))} {
+	for _, err := range []error{checkBulkID(j.ID), access.Reason(j.Reason), access.Invalid(check.OptionalName("version", j.Version))} {
 		if err != nil {
 			return job, err
 		}
@@ -254,7 +255,7 @@ func (j *BulkJob) bound(ctx context.Context, c *Client, job *bulk.Job) error {
 
 // checkBulkID checks the ID of a job.
 func checkBulkID(id string) error {
-	if err := checkName("bulk job ID", id); err != nil {
+	if err := access.Name("bulk job ID", id); err != nil {
 		return err
 	}
 	if len(id) > maxBulkID {
@@ -273,7 +274,7 @@ func (c *Client) Bulk(ctx context.Context, id string) (Bulk, error) {
 	if err != nil {
 		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
-	t, _, err := c.store.resolve(ctx, target{id: bulkPrefix + id}, op)
+	t, _, err := c.store.Resolve(ctx, access.Target{ID: bulkPrefix + id}, op)
 	return Bulk{c, t}, err
 }
 
@@ -284,7 +285,7 @@ func (c *Client) Bulks(ctx context.Context, page Page) (jobs []BulkInfo, cursor 
 		return nil, "", err
 	}
 	for i := range list.Items {
-		info, err := (Bulk{c, target{id: list.Items[i].ID, key: list.Items[i].Key}}).Describe(ctx)
+		info, err := (Bulk{c, access.Target{ID: list.Items[i].ID, Key: list.Items[i].Key}}).Describe(ctx)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -297,7 +298,7 @@ func (c *Client) Bulks(ctx context.Context, page Page) (jobs []BulkInfo, cursor 
 }
 
 // ID returns the job's ID.
-func (b Bulk) ID() string { return strings.TrimPrefix(b.t.id, bulkPrefix) }
+func (b Bulk) ID() string { return strings.TrimPrefix(b.t.ID, bulkPrefix) }
 
 // usable refuses a job that no method has made.
 func (b Bulk) usable(ctx context.Context) error {
@@ -313,9 +314,9 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 		return BulkInfo{}, err
 	}
 	op := fmt.Sprintf("describing bulk job %q", b.ID())
-	res, err := read(ctx, b.c.store, op, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.ValueKey})
+	res, err := access.Read(ctx, b.c.store.Store, op, b.c.store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.ValueKey})
 	if err != nil {
-		return BulkInfo{}, explain(op, 0, err)
+		return BulkInfo{}, access.Explain(op, 0, err)
 	}
 	i := &res.Instance
 	info := BulkInfo{ID: b.ID(), Key: i.Key, Phase: BulkWaiting, CreatedAt: i.CreatedAt.Std(), EndedAt: i.EndedAt.Std()}
@@ -362,7 +363,7 @@ func (b Bulk) Resume(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := b.c.may(&act{kind: info.Act, op: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
+		if err := b.c.caller.May(&access.Act{Kind: string(info.Act), Op: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
 			return err
 		}
 	}
@@ -377,10 +378,10 @@ func (b Bulk) control(ctx context.Context, request string) error {
 	if err != nil {
 		return fmt.Errorf("steering bulk job %q: %w", b.ID(), err)
 	}
-	a := act{kind: ActBulk, op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), on: b.t, detail: request, requestID: uuid.NewString(), system: true}
-	return b.c.perform(ctx, &a, func(ctx context.Context) error {
-		return b.c.store.send(ctx, &a.on, a.op, "repeat it, which does no harm",
-			&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.requestID})
+	a := access.Act{Kind: string(ActBulk), Op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), On: b.t, Detail: request, RequestID: uuid.NewString(), System: true}
+	return b.c.caller.Perform(ctx, &a, func(ctx context.Context) error {
+		return b.c.store.send(ctx, &a.On, a.Op, "repeat it, which does no harm",
+			&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.RequestID})
 	})
 }
 
@@ -393,7 +394,7 @@ func (b Bulk) Failures(ctx context.Context) iter.Seq2[BulkFailure, error] {
 		}
 		op := fmt.Sprintf("reading the failures of bulk job %q", b.ID())
 		for chunk := range int64(bulk.Chunks) {
-			res, err := read(ctx, b.c.store, op, b.c.store.Get, provider.GetRequest{Key: b.t.key, Value: bulk.FailuresKey(chunk)})
+			res, err := access.Read(ctx, b.c.store.Store, op, b.c.store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.FailuresKey(chunk)})
 			if err == nil && res.Value == nil {
 				return
 			}
@@ -402,7 +403,7 @@ func (b Bulk) Failures(ctx context.Context) iter.Seq2[BulkFailure, error] {
 				err = json.Unmarshal(res.Value.Value, &list)
 			}
 			if err != nil {
-				yield(BulkFailure{}, explain(op, 0, err))
+				yield(BulkFailure{}, access.Explain(op, 0, err))
 				return
 			}
 			for f := range slices.Values(list) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -21,7 +22,7 @@ var errNoEffect = errors.New("the act has no effect on the instance")
 // A bulkAct is an act that jobs can do. Done on one instance twice under the same request ID, it happens once.
 type bulkAct struct {
 	check   func(args *bulk.Args) error // nil: it takes a reason only
-	do      func(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error
+	do      func(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, args *bulk.Args) error
 	wasDone func(ctx context.Context, c *Client, r *doneRequest) (bool, error)
 	due     func(ctx context.Context, c *Client, key provider.UUID) (bool, error) // sets Planned.Due; nil: wasDone does not need it
 	named   bool                                                                  // wasDone needs Planned.ID only: the instance may be gone
@@ -61,34 +62,34 @@ func bulkActOf(a Act) (bulkAct, error) {
 	return found, nil
 }
 
-func bulkCancel(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
+func bulkCancel(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, args *bulk.Args) error {
 	if i.Status.Ended() {
 		return errNoEffect
 	}
-	return c.store.send(ctx, &a.on, a.op, "", &history.CancelRequested{Reason: args.Reason, RequestID: a.requestID})
+	return c.store.send(ctx, &a.On, a.Op, "", &history.CancelRequested{Reason: args.Reason, RequestID: a.RequestID})
 }
 
-func bulkTerminate(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
+func bulkTerminate(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, args *bulk.Args) error {
 	if i.Status.Ended() {
 		return errNoEffect
 	}
 	req := terminateRequest(i, args.Reason, i.UpdatedAt)
-	req.RequestID = a.requestID
-	return c.steer(ctx, a.on, a.op, req)
+	req.RequestID = a.RequestID
+	return c.steer(ctx, a.On, a.Op, req)
 }
 
 // bulkSteer returns an act without arguments.
-func bulkSteer(action provider.SteerAction) func(context.Context, *Client, *act, *provider.Instance, *bulk.Args) error {
-	return func(ctx context.Context, c *Client, a *act, i *provider.Instance, _ *bulk.Args) error {
+func bulkSteer(action provider.SteerAction) func(context.Context, *Client, *access.Act, *provider.Instance, *bulk.Args) error {
+	return func(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, _ *bulk.Args) error {
 		if i.Status.Ended() || action == provider.SteerUnblock && i.Blocked == nil {
 			return errNoEffect
 		}
-		return c.steer(ctx, a.on, a.op, provider.SteerRequest{Action: action, RequestID: a.requestID})
+		return c.steer(ctx, a.On, a.Op, provider.SteerRequest{Action: action, RequestID: a.RequestID})
 	}
 }
 
 func checkBulkRaise(args *bulk.Args) error {
-	if err := checkName("event name", args.Event); err != nil {
+	if err := access.Name("event name", args.Event); err != nil {
 		return err
 	}
 	if len(args.Payload) == 0 {
@@ -97,30 +98,30 @@ func checkBulkRaise(args *bulk.Args) error {
 	return nil
 }
 
-func bulkRaise(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
+func bulkRaise(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, args *bulk.Args) error {
 	if i.Status.Ended() {
 		return errNoEffect
 	}
-	return c.store.send(ctx, &a.on, a.op, "", &history.EventReceived{Name: args.Event, Payload: args.Payload, RequestID: a.requestID})
+	return c.store.send(ctx, &a.On, a.Op, "", &history.EventReceived{Name: args.Event, Payload: args.Payload, RequestID: a.RequestID})
 }
 
-func bulkRestart(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
+func bulkRestart(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, args *bulk.Args) error {
 	if !i.Status.Ended() {
 		return errNoEffect
 	}
-	_, err := c.restart(ctx, a.on, args.Reason, []RestartOption{Repeatable(a.requestID)})
+	_, err := c.restart(ctx, a.On, args.Reason, []RestartOption{Repeatable(a.RequestID)})
 	return err
 }
 
 func checkBulkMove(args *bulk.Args) error {
-	return invalid(check.OptionalName("version", args.Version))
+	return access.Invalid(check.OptionalName("version", args.Version))
 }
 
-func bulkMove(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
+func bulkMove(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, args *bulk.Args) error {
 	if i.Status.Ended() || i.CodeVersion == args.Version {
 		return errNoEffect
 	}
-	return c.move(ctx, a.on, args.Version, []MoveOption{moveFunc(func(o *moveOptions) { o.requestID = a.requestID })})
+	return c.move(ctx, a.On, args.Version, []MoveOption{moveFunc(func(o *moveOptions) { o.requestID = a.RequestID })})
 }
 
 func checkBulkReset(args *bulk.Args) error {
@@ -131,8 +132,8 @@ func checkBulkReset(args *bulk.Args) error {
 }
 
 // bulkReset takes an instance back in its current execution. An instance that remembers the request ID was taken back before.
-func bulkReset(ctx context.Context, c *Client, a *act, _ *provider.Instance, args *bulk.Args) error {
-	_, err := c.openNow(ctx, a, history.Opening{Event: args.Point, RequestID: a.requestID, DropLater: args.Drop, Reason: args.Reason})
+func bulkReset(ctx context.Context, c *Client, a *access.Act, _ *provider.Instance, args *bulk.Args) error {
+	_, err := c.openNow(ctx, a, history.Opening{Event: args.Point, RequestID: a.RequestID, DropLater: args.Drop, Reason: args.Reason})
 	return err
 }
 
@@ -140,7 +141,7 @@ func checkBulkFork(args *bulk.Args) error {
 	if args.Prefix == "" {
 		return fmt.Errorf("%w: a fork has no prefix: give what the IDs of the new instances begin with", ErrInvalid)
 	}
-	if err := checkName("prefix of IDs", args.Prefix); err != nil {
+	if err := access.Name("prefix of IDs", args.Prefix); err != nil {
 		return err
 	}
 	if reserved.ID(args.Prefix) {
@@ -151,12 +152,12 @@ func checkBulkFork(args *bulk.Args) error {
 
 // bulkFork starts an instance from a point of the history of another one. Its ID is the other one's with a prefix, so that a job forks none
 // twice.
-func bulkFork(ctx context.Context, c *Client, a *act, i *provider.Instance, args *bulk.Args) error {
+func bulkFork(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, args *bulk.Args) error {
 	id := args.Prefix + i.ID
-	if err := checkName("instance ID", id); err != nil {
+	if err := access.Name("instance ID", id); err != nil {
 		return err
 	}
-	o := history.Opening{Event: args.Point, RequestID: a.requestID, Reason: args.Reason, ForkID: id, ForkKey: provider.NewKey(id)}
+	o := history.Opening{Event: args.Point, RequestID: a.RequestID, Reason: args.Reason, ForkID: id, ForkKey: provider.NewKey(id)}
 	if err := forkable(&o); err != nil { // the prefix may end in the middle of a reserved one
 		return err
 	}
@@ -164,14 +165,14 @@ func bulkFork(ctx context.Context, c *Client, a *act, i *provider.Instance, args
 	return err
 }
 
-func bulkDelete(ctx context.Context, c *Client, a *act, _ *provider.Instance, args *bulk.Args) error {
+func bulkDelete(ctx context.Context, c *Client, a *access.Act, _ *provider.Instance, args *bulk.Args) error {
 	_, err := c.deleteNow(ctx, a, deleteOptions{force: args.Force})
 	return err
 }
 
 // bulkRedrive puts all dead letters of an instance back. A letter goes with its redrive, so none is put back twice.
-func bulkRedrive(ctx context.Context, c *Client, a *act, i *provider.Instance, _ *bulk.Args) error {
-	letters, err := c.store.deadLetters(ctx, a.op, provider.DeadLettersRequest{Key: i.Key})
+func bulkRedrive(ctx context.Context, c *Client, a *access.Act, i *provider.Instance, _ *bulk.Args) error {
+	letters, err := c.store.deadLetters(ctx, a.Op, provider.DeadLettersRequest{Key: i.Key})
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func bulkRedrive(ctx context.Context, c *Client, a *act, i *provider.Instance, _
 	}
 	var failed []error
 	for n := range letters {
-		if err := c.changeDeadLetterNow(ctx, a.op, provider.DeadLettersRedrive, letters[n].ID); err != nil && !errors.Is(err, ErrNotFound) {
+		if err := c.changeDeadLetterNow(ctx, a.Op, provider.DeadLettersRedrive, letters[n].ID); err != nil && !errors.Is(err, ErrNotFound) {
 			failed = append(failed, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -11,7 +12,7 @@ import (
 
 // A doneRequest asks whether a lost attempt of a step has acted on an instance.
 type doneRequest struct {
-	act     *act
+	act     *access.Act
 	planned bulk.Planned
 	now     *provider.Instance // nil: it is gone
 	args    *bulk.Args
@@ -25,15 +26,15 @@ func wasSteered(ctx context.Context, c *Client, r *doneRequest) (bool, error) {
 	if r.now == nil {
 		return false, nil
 	}
-	_, err := c.store.write(ctx, r.act.op, func(ctx context.Context) error {
-		_, err := c.store.Steer(ctx, changeless(r.now.Key, r.act.requestID)) // succeeds only as a repeat
+	_, err := c.store.Write(ctx, r.act.Op, func(ctx context.Context) error {
+		_, err := c.store.Steer(ctx, changeless(r.now.Key, r.act.RequestID)) // succeeds only as a repeat
 		return err
 	})
 	switch {
 	case err == nil:
 		return true, nil
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
-		return false, explain(r.act.op, 0, err)
+		return false, access.Explain(r.act.Op, 0, err)
 	}
 	return false, nil // a refusal, such as that of an instance that was moved away
 }
@@ -55,19 +56,19 @@ func wasSent(ctx context.Context, c *Client, r *doneRequest) (bool, error) {
 // received reports whether an execution has received the message of an act.
 func (c *Client) received(ctx context.Context, r *doneRequest, execution int64) (bool, error) {
 	for from := int64(1); ; {
-		res, err := read(ctx, c.store, r.act.op, c.store.ReadHistory, provider.ReadHistoryRequest{Key: r.now.Key, Execution: execution, From: from})
+		res, err := access.Read(ctx, c.store.Store, r.act.Op, c.store.ReadHistory, provider.ReadHistoryRequest{Key: r.now.Key, Execution: execution, From: from})
 		if errors.Is(err, provider.ErrNotFound) {
 			return false, nil
 		}
 		if err != nil {
-			return false, explain(r.act.op, 0, err)
+			return false, access.Explain(r.act.Op, 0, err)
 		}
 		for _, stored := range res.Events {
 			event, err := history.Decode(stored.ID, stored.Data)
 			if err != nil {
 				return false, nil //nolint:nilerr // a newer release wrote it
 			}
-			if requestOf(event.Body) == r.act.requestID {
+			if requestOf(event.Body) == r.act.RequestID {
 				return true, nil
 			}
 			from = stored.ID + 1
@@ -108,8 +109,8 @@ func (r *doneRequest) isOf(ctx context.Context, c *Client, prefix string) (bool,
 	if id == "" { // a plan of an older release
 		return false, nil
 	}
-	res, err := c.store.instance(ctx, target{id: prefix + id}, r.act.op, false)
-	return err == nil && res.Instance.RequestID == r.act.requestID, err
+	res, err := c.store.Instance(ctx, access.Target{ID: prefix + id}, r.act.Op, false)
+	return err == nil && res.Instance.RequestID == r.act.RequestID, err
 }
 
 // wasRedriven takes an instance that had dead letters before the act and has none now as one that the job has redriven.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
@@ -40,12 +41,12 @@ func (c *Client) stepBulk(
 	}
 	op := fmt.Sprintf("bulk job %q", req.Job.ID)
 	for s.done.More && !s.over() {
-		page, err := read(ctx, c.store, op, c.store.List, provider.ListRequest{
+		page, err := access.Read(ctx, c.store.Store, op, c.store.List, provider.ListRequest{
 			Filter: req.Job.Filter, Cursor: s.done.To.Cursor, Max: bulk.MaxStep,
 			Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 		})
 		if err != nil {
-			return s.done, explain(op, 0, err)
+			return s.done, access.Explain(op, 0, err)
 		}
 		rest, err := s.plan(ctx, &page)
 		if err != nil {
@@ -155,11 +156,11 @@ func (s *bulkStep) allowed() (err error) {
 // actOn acts on an instance if the filter still matches it. An error means that the storage or ctx ended the step.
 func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	job := &s.req.Job
-	a := act{
-		kind: Act(job.Act), op: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), on: target{key: p.Key},
-		requestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
+	a := access.Act{
+		Kind: job.Act, Op: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), On: access.Target{Key: p.Key},
+		RequestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
 	}
-	res, err := s.c.store.instance(ctx, a.on, a.op, false)
+	res, err := s.c.store.Instance(ctx, a.On, a.Op, false)
 	if errors.Is(err, ErrNotFound) {
 		return s.skip(ctx, &a, p, nil, false)
 	}
@@ -167,7 +168,7 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 		return err
 	}
 	i := &res.Instance
-	if a.op, a.on.id = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
+	if a.Op, a.On.ID = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
 		return s.skip(ctx, &a, p, i, false)
 	}
 	err = s.act.do(ctx, s.c, &a, i, &job.Args)
@@ -179,7 +180,7 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	case errors.Is(err, errNoEffect), errors.Is(err, ErrEnded):
 		return s.skip(ctx, &a, p, i, false)
 	case ctx.Err() != nil:
-		return why(ctx)
+		return access.Why(ctx)
 	case errors.Is(err, ErrUnserved): // it may never be served, and holds the job up
 		s.fail(i, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrOutcomeUnknown), provider.Retryable(err):
@@ -198,7 +199,7 @@ func (s *bulkStep) fail(i *provider.Instance, err error) {
 
 // skip counts an instance on which there was nothing to do, nil for one that is gone. It is done if the lost attempt has done it, or this one
 // if it has tried.
-func (s *bulkStep) skip(ctx context.Context, a *act, p bulk.Planned, i *provider.Instance, tried bool) error {
+func (s *bulkStep) skip(ctx context.Context, a *access.Act, p bulk.Planned, i *provider.Instance, tried bool) error {
 	did := false
 	if s.repeated || tried {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/header"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
@@ -54,7 +55,10 @@ type Options struct {
 // Client starts, observes and steers the instances of a store. Make it with [New]. Many goroutines may use it at once. It
 // starts none itself and need not be closed.
 type Client struct {
-	store   *storage // nil in a zero Client
+	accessible // to package operate
+
+	caller  *access.Caller // nil in a zero Client
+	store   *storage       // that of caller
 	errors  *failure.Set
 	backlog *backlog // nil: no limit
 	policy  OverloadPolicy
@@ -64,8 +68,10 @@ type Client struct {
 	propagators []header.Propagator
 	versions    *versionCache
 	watch       *observing.Hub // nil: nobody observes
-	principal   *Principal     // nil: all rights, and no audit
+	principal   *Principal     // that of caller; nil: all rights, and no audit
 }
+
+type accessible = access.Handle
 
 // Node is a node of the client's own process: see runtime.Runtime.Node. The zero Node is none.
 type Node struct{ handle }
@@ -84,8 +90,11 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	if node := bind.StarterOf(&opts.Node.handle); watch == nil && node != nil {
 		watch = node.Watch()
 	}
-	s := &storage{Full: provider.FullOf(observing.Timed(store, watch)), logger: opts.Logger, timeout: opts.CallTimeout}
-	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
+	s := &storage{Store: &access.Store{
+		Full: provider.FullOf(observing.Timed(store, watch)), Logger: opts.Logger, Timeout: opts.CallTimeout,
+	}}
+	caller := &access.Caller{Store: s.Store}
+	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
 	c.propagators, c.versions, c.watch = slices.Clone(opts.Propagators), newVersionCache(), watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
@@ -93,8 +102,8 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	if opts.MaxBacklog > 0 {
 		c.backlog = newBacklog(opts.MaxBacklog, s)
 	}
-	if s.logger == nil {
-		s.logger = slog.Default()
+	if s.Logger == nil {
+		s.Logger = slog.Default()
 	}
 	if c.node != nil {
 		c.level = c.node.Level()
@@ -103,9 +112,9 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	}
 	switch opts.CallTimeout { //nolint:exhaustive // other durations are used as they are
 	case 0:
-		s.timeout = defaultCallTimeout
+		s.Timeout = defaultCallTimeout
 	case orchestration.Off:
-		s.timeout = 0
+		s.Timeout = 0
 	}
 	return c, nil
 }
@@ -145,5 +154,5 @@ func (c *Client) usable(ctx context.Context) error {
 	if c == nil || c.store == nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, errNoClient)
 	}
-	return invalid(check.Context(ctx))
+	return access.Invalid(check.Context(ctx))
 }

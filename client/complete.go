@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -31,7 +32,7 @@ func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out
 		return err
 	}
 	of := a.act("completed")
-	return c.perform(ctx, &of, func(ctx context.Context) error {
+	return c.caller.Perform(ctx, &of, func(ctx context.Context) error {
 		return a.end(ctx, &history.ActivityCompleted{Scheduled: a.Task.EventID, Output: data, Attempt: a.Attempt, Attempts: a.earlier(ctx)})
 	})
 }
@@ -48,7 +49,7 @@ func FailActivity(ctx context.Context, c *Client, token string, err error) error
 		return unusable
 	}
 	of := a.act("failed")
-	return c.perform(ctx, &of, func(ctx context.Context) error { return a.fail(ctx, c.errors.Encode(err)) })
+	return c.caller.Perform(ctx, &of, func(ctx context.Context) error { return a.fail(ctx, c.errors.Encode(err)) })
 }
 
 // ReportCancelled ends an activity after HeartbeatActivity has reported its cancellation. It returns activity.ErrNotCancelled
@@ -60,7 +61,7 @@ func ReportCancelled(ctx context.Context, c *Client, token string) error {
 		return err
 	}
 	of := a.act("cancelled")
-	return c.perform(ctx, &of, func(ctx context.Context) error {
+	return c.caller.Perform(ctx, &of, func(ctx context.Context) error {
 		err := a.heartbeat(ctx, nil)
 		switch {
 		case err == nil:
@@ -95,7 +96,7 @@ func HeartbeatActivity(ctx context.Context, c *Client, token string, details any
 	if err != nil {
 		return err
 	}
-	if err := c.may(&act{kind: ActActivity, op: op}); err != nil {
+	if err := c.caller.May(&access.Act{Kind: string(ActActivity), Op: op}); err != nil {
 		return err
 	}
 	return a.heartbeat(ctx, data)

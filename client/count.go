@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
@@ -61,17 +62,17 @@ func (c *Client) count(ctx context.Context, op string, f *Filter, filter provide
 		req := provider.CountRequest{Filter: filter, Max: most}
 		req.Filter.IDPrefix = reserved.IDPrefix
 		var err error
-		if own, err = read(ctx, c.store, op, c.store.Count, req); err != nil {
-			return Counted{}, explain(op, 0, err)
+		if own, err = access.Read(ctx, c.store.Store, op, c.store.Count, req); err != nil {
+			return Counted{}, access.Explain(op, 0, err)
 		}
 	}
 	req := provider.CountRequest{Filter: filter, Max: most}
 	if most > 0 {
 		req.Max += own.Count
 	}
-	res, err := read(ctx, c.store, op, c.store.Count, req)
+	res, err := access.Read(ctx, c.store.Store, op, c.store.Count, req)
 	if err != nil {
-		return Counted{}, explain(op, 0, err)
+		return Counted{}, access.Explain(op, 0, err)
 	}
 	n := Counted{Count: max(0, res.Count-own.Count), Exact: res.Exact && own.Exact}
 	if most > 0 {

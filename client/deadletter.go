@@ -8,6 +8,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -35,20 +36,20 @@ type DeadLetter struct {
 // DeadLetters ranges over the dead letters of the instance that the ID names now, or of all instances with "", the oldest
 // first. It ends after the first error. It reads page by page, so that a loop may stop early.
 func (c *Client) DeadLetters(ctx context.Context, instance string) iter.Seq2[DeadLetter, error] {
-	return c.deadLetters(ctx, target{id: instance})
+	return c.deadLetters(ctx, access.Target{ID: instance})
 }
 
 // deadLetters ranges over the dead letters of an instance, or of all instances with the zero target.
-func (c *Client) deadLetters(ctx context.Context, of target) iter.Seq2[DeadLetter, error] {
+func (c *Client) deadLetters(ctx context.Context, of access.Target) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		const op = "listing dead letters"
 		req := provider.DeadLettersRequest{Max: deadLettersPage}
 		err := c.usable(ctx)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", op, err)
-		} else if of != (target{}) {
-			of, _, err = c.store.resolve(ctx, of, fmt.Sprintf("%s of %s", op, of))
-			req.Key = of.key
+		} else if of != (access.Target{}) {
+			of, _, err = c.store.Resolve(ctx, of, fmt.Sprintf("%s of %s", op, of))
+			req.Key = of.Key
 		}
 		for more := true; more; {
 			var page []provider.DeadLetter
@@ -71,9 +72,9 @@ func (c *Client) deadLetters(ctx context.Context, of target) iter.Seq2[DeadLette
 }
 
 func (s *storage) deadLetters(ctx context.Context, op string, req provider.DeadLettersRequest) ([]provider.DeadLetter, error) {
-	res, err := read(ctx, s, op, s.DeadLetters, req)
+	res, err := access.Read(ctx, s.Store, op, s.DeadLetters, req)
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
 	return res.Letters, nil
 }
@@ -128,24 +129,24 @@ func (c *Client) changeDeadLetter(ctx context.Context, op string, action provide
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActRedrive, op: op, other: fmt.Sprintf("dead letter %d", id)}
+	a := access.Act{Kind: string(ActRedrive), Op: op, Other: fmt.Sprintf("dead letter %d", id)}
 	if action == provider.DeadLettersDiscard {
-		a.kind = ActDiscard
+		a.Kind = string(ActDiscard)
 	}
-	return c.perform(ctx, &a, func(ctx context.Context) error { return c.changeDeadLetterNow(ctx, op, action, id) })
+	return c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.changeDeadLetterNow(ctx, op, action, id) })
 }
 
 func (c *Client) changeDeadLetterNow(ctx context.Context, op string, action provider.DeadLetterAction, id int64) error {
 	req := provider.DeadLettersRequest{Action: action, IDs: []int64{id}}
 	var res provider.DeadLettersResult
 	tries := 0
-	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) (err error) {
+	doubtful, err := c.store.Write(ctx, op, func(ctx context.Context) (err error) {
 		tries++
 		res, err = c.store.DeadLetters(ctx, req)
 		return err
 	})
 	if err != nil {
-		return doubt(explain(op, 0, err), doubtful, "list the dead letters")
+		return access.Doubt(access.Explain(op, 0, err), doubtful, "list the dead letters")
 	}
 	if res.Done > 0 {
 		return nil
@@ -173,8 +174,8 @@ func (s *storage) deadLetter(ctx context.Context, op string, id int64) (*provide
 
 // whyDeadLetterStays returns why a letter could not be redriven.
 func (s *storage) whyDeadLetterStays(ctx context.Context, op string, l *provider.DeadLetter) error {
-	t := target{id: l.InstanceID, key: l.Key}
-	res, err := s.instance(ctx, t, op, false)
+	t := access.Target{ID: l.InstanceID, Key: l.Key}
+	res, err := s.Instance(ctx, t, op, false)
 	switch i := &res.Instance; {
 	case errors.Is(err, ErrNotFound):
 		return fmt.Errorf("%s: %w: %s was deleted; drop the letter", op, ErrNotFound, t)

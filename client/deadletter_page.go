@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
 )
@@ -30,11 +31,11 @@ func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Pa
 		return DeadLetterPage{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if f.Instance != "" && req.Key.IsZero() {
-		t, _, err := c.store.resolve(ctx, target{id: f.Instance}, fmt.Sprintf("%s of %s", op, target{id: f.Instance}))
+		t, _, err := c.store.Resolve(ctx, access.Target{ID: f.Instance}, fmt.Sprintf("%s of %s", op, access.Target{ID: f.Instance}))
 		if err != nil {
 			return DeadLetterPage{}, err
 		}
-		req.Key = t.key
+		req.Key = t.Key
 	}
 	found := DeadLetterPage{Items: make([]DeadLetter, 0, size)}
 	for {
@@ -64,7 +65,7 @@ func (f *DeadLetterFilter) stored(page Page) (req provider.DeadLettersRequest, s
 	}
 	size = cmp.Or(page.Size, defaultPage)
 	req.Key = f.Key
-	if err := invalid(check.OptionalName("filter Instance", f.Instance)); err != nil {
+	if err := access.Invalid(check.OptionalName("filter Instance", f.Instance)); err != nil {
 		return req, 0, err
 	}
 	if page.Cursor == "" {

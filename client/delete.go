@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -22,7 +23,7 @@ func Force() DeleteOption { return force{} }
 
 // Delete removes the instance that the ID names now. See Handle.Delete.
 func (c *Client) Delete(ctx context.Context, id string, opts ...DeleteOption) (int64, error) {
-	return c.delete(ctx, target{id: id}, opts)
+	return c.delete(ctx, access.Target{ID: id}, opts)
 }
 
 // Delete removes the instance for good, with its history, its dead letters and all children below it, and returns how many instances it
@@ -39,7 +40,7 @@ func (h Handle[Out]) Delete(ctx context.Context, opts ...DeleteOption) (int64, e
 	return h.c.delete(ctx, h.t, opts)
 }
 
-func (c *Client) delete(ctx context.Context, t target, opts []DeleteOption) (n int64, err error) {
+func (c *Client) delete(ctx context.Context, t access.Target, opts []DeleteOption) (n int64, err error) {
 	op := fmt.Sprintf("deleting %s", t)
 	if err := c.usable(ctx); err != nil {
 		return 0, fmt.Errorf("%s: %w", op, err)
@@ -51,28 +52,28 @@ func (c *Client) delete(ctx context.Context, t target, opts []DeleteOption) (n i
 		}
 		opt.applyDelete(&o)
 	}
-	a := act{kind: ActDelete, op: op, on: t}
+	a := access.Act{Kind: string(ActDelete), Op: op, On: t}
 	if o.force {
-		a.detail = "also while it runs"
+		a.Detail = "also while it runs"
 	}
-	err = c.perform(ctx, &a, func(ctx context.Context) error {
+	err = c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		n, err = c.deleteNow(ctx, &a, o)
 		return err
 	})
 	return n, err
 }
 
-func (c *Client) deleteNow(ctx context.Context, a *act, o deleteOptions) (int64, error) {
-	t, _, err := c.store.resolve(ctx, a.on, a.op)
+func (c *Client) deleteNow(ctx context.Context, a *access.Act, o deleteOptions) (int64, error) {
+	t, _, err := c.store.Resolve(ctx, a.On, a.Op)
 	if err != nil {
 		return 0, err
 	}
-	a.on = t
+	a.On = t
 	var res provider.DeleteResult
 	tries := 0
-	_, err = c.store.write(ctx, a.op, func(ctx context.Context) (err error) {
+	_, err = c.store.Write(ctx, a.Op, func(ctx context.Context) (err error) {
 		tries++
-		part, err := c.store.Delete(ctx, provider.DeleteRequest{Key: t.key, Force: o.force})
+		part, err := c.store.Delete(ctx, provider.DeleteRequest{Key: t.Key, Force: o.force})
 		res.Instances += part.Instances
 		return err
 	})
@@ -80,7 +81,7 @@ func (c *Client) deleteNow(ctx context.Context, a *act, o deleteOptions) (int64,
 	case err == nil, tries > 1 && errors.Is(err, provider.ErrNotFound): // an earlier try removed it, and its result was lost
 		return max(res.Instances, 1), nil
 	case errors.Is(err, provider.ErrRunning):
-		return res.Instances, fmt.Errorf("%s: %w: wait for its end, terminate it first, or delete it with client.Force", a.op, err)
+		return res.Instances, fmt.Errorf("%s: %w: wait for its end, terminate it first, or delete it with client.Force", a.Op, err)
 	}
-	return res.Instances, explain(a.op, 0, err)
+	return res.Instances, access.Explain(a.Op, 0, err)
 }

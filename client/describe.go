@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
@@ -104,15 +105,15 @@ const (
 
 // Describe returns what is stored about the instance that the ID names now, pending activities included.
 func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
-	return c.describe(ctx, target{id: id})
+	return c.describe(ctx, access.Target{ID: id})
 }
 
-func (c *Client) describe(ctx context.Context, t target) (Description, error) {
+func (c *Client) describe(ctx context.Context, t access.Target) (Description, error) {
 	op := fmt.Sprintf("describing %s", t)
 	if err := c.usable(ctx); err != nil {
 		return Description{}, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, t, op, true)
+	res, err := c.store.Instance(ctx, t, op, true)
 	if err != nil {
 		return Description{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/upgrade"
 )
@@ -39,14 +40,14 @@ func (c *Client) orderNode(
 	ctx context.Context, verb, owner, reason string, opts []OrderOption,
 	change func(o *control.Orders, by control.Order, alive func(owner string) bool),
 ) (Confirmation, error) {
-	a := act{kind: ActNode, op: verb + " node " + strconv.Quote(owner), other: "node " + strconv.Quote(owner), detail: verb}
-	if err := cmp.Or(c.usable(ctx), checkName("owner of the node", owner), checkReason(reason)); err != nil {
-		return Confirmation{}, fmt.Errorf("%s: %w", a.op, err)
+	a := access.Act{Kind: string(ActNode), Op: verb + " node " + strconv.Quote(owner), Other: "node " + strconv.Quote(owner), Detail: verb}
+	if err := cmp.Or(c.usable(ctx), access.Name("owner of the node", owner), access.Reason(reason)); err != nil {
+		return Confirmation{}, fmt.Errorf("%s: %w", a.Op, err)
 	}
-	if err := c.may(&a); err != nil {
+	if err := c.caller.May(&a); err != nil {
 		return Confirmation{}, err
 	}
-	nodes, _, err := c.listed(ctx, a.op)
+	nodes, _, err := c.listed(ctx, a.Op)
 	if err != nil {
 		return Confirmation{}, err
 	}
@@ -55,7 +56,7 @@ func (c *Client) orderNode(
 	}
 	if !alive(owner) {
 		return Confirmation{}, fmt.Errorf("%s: %w: it is not in the list of nodes, which has those that run now; list them for the names",
-			a.op, ErrNotFound)
+			a.Op, ErrNotFound)
 	}
 	return c.order(ctx, &a, reason, opts, func(o *control.Orders, by control.Order) { change(o, by, alive) },
 		func(n *upgrade.Node) bool { return n.Owner == owner })

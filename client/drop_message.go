@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
 
 // DropMessage moves a waiting message of the instance that the ID names now to the dead letters. See Handle.DropMessage.
 func (c *Client) DropMessage(ctx context.Context, id string, message int64, reason string) error {
-	return c.dropMessage(ctx, target{id: id}, message, reason)
+	return c.dropMessage(ctx, access.Target{ID: id}, message, reason)
 }
 
 // DropMessage moves one message from the instance's inbox to the dead letters, for a message whose turn fails again and
@@ -32,36 +33,36 @@ func (h Handle[Out]) DropMessage(ctx context.Context, message int64, reason stri
 	return h.c.dropMessage(ctx, h.t, message, reason)
 }
 
-func (c *Client) dropMessage(ctx context.Context, t target, message int64, reason string) error {
+func (c *Client) dropMessage(ctx context.Context, t access.Target, message int64, reason string) error {
 	op := fmt.Sprintf("dropping message %d of %s", message, t)
-	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
+	if err := cmp.Or(c.usable(ctx), access.Reason(reason)); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	if message <= 0 {
 		return fmt.Errorf("%s: %w: message numbers begin with 1; the text of a blocked instance has it", op, ErrInvalid)
 	}
-	a := act{kind: ActDropMessage, op: op, on: t, other: fmt.Sprintf("message %d", message), detail: reason}
-	return c.perform(ctx, &a, func(ctx context.Context) error { return c.dropNow(ctx, &a, message) })
+	a := access.Act{Kind: string(ActDropMessage), Op: op, On: t, Other: fmt.Sprintf("message %d", message), Detail: reason}
+	return c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.dropNow(ctx, &a, message) })
 }
 
-func (c *Client) dropNow(ctx context.Context, a *act, message int64) error {
-	op := a.op
-	res, err := c.store.instance(ctx, a.on, op, false)
+func (c *Client) dropNow(ctx context.Context, a *access.Act, message int64) error {
+	op := a.Op
+	res, err := c.store.Instance(ctx, a.On, op, false)
 	if err != nil {
 		return err
 	}
-	a.on.key = res.Instance.Key
+	a.On.Key = res.Instance.Key
 	if res.Instance.Status.Ended() {
-		return explain(op, res.Instance.Status, ErrEnded)
+		return access.Explain(op, res.Instance.Status, ErrEnded)
 	}
 	if err := c.mayDrop(ctx, res.Instance.Key, message); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	req := provider.SteerRequest{
-		Key: res.Instance.Key, Action: provider.SteerDrop, Commit: provider.UUID(uuid.New()), RequestID: a.requestID,
-		MessageID: message, Reason: cmp.Or(a.detail, "dropped by a person"),
+		Key: res.Instance.Key, Action: provider.SteerDrop, Commit: provider.UUID(uuid.New()), RequestID: a.RequestID,
+		MessageID: message, Reason: cmp.Or(a.Detail, "dropped by a person"),
 	}
-	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) error {
+	doubtful, err := c.store.Write(ctx, op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		return err
 	})
@@ -69,7 +70,7 @@ func (c *Client) dropNow(ctx context.Context, a *act, message int64) error {
 		return fmt.Errorf("%s: it does not wait in the inbox: %w", op, ErrNotFound)
 	}
 	if err != nil {
-		return doubt(explain(op, 0, err), doubtful, "list the dead letters")
+		return access.Doubt(access.Explain(op, 0, err), doubtful, "list the dead letters")
 	}
 	return nil
 }
@@ -80,7 +81,7 @@ func (c *Client) mayDrop(ctx context.Context, key provider.UUID, message int64) 
 	if !ok {
 		return nil
 	}
-	ctx, cancel := c.store.bound(ctx)
+	ctx, cancel := c.store.Bound(ctx)
 	defer cancel()
 	req := provider.InspectRequest{Kind: provider.InspectMessages, Key: key}
 	for {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/moving"
 	"github.com/perdure/perdure/provider"
@@ -78,8 +79,8 @@ func (c *Client) Export(ctx context.Context, w io.Writer, opts ExportOptions) (r
 		return res, fmt.Errorf("%s: %w", op, provider.Lacking("export", "Mover"))
 	}
 	transfer := provider.UUID(uuid.New())
-	a := &act{kind: ActExport, op: op, other: "instances", detail: "transfer " + transfer.String()}
-	err = c.perform(ctx, a, func(ctx context.Context) error {
+	a := &access.Act{Kind: string(ActExport), Op: op, Other: "instances", Detail: "transfer " + transfer.String()}
+	err = c.caller.Perform(ctx, a, func(ctx context.Context) error {
 		e := &exporting{c: c, mover: mover, opts: &opts, transfer: transfer, op: op, known: map[provider.UUID]*member{}}
 		if err := e.collect(ctx); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -44,7 +45,7 @@ const rounds = 20
 // nothing new, all that is chosen stands still.
 func (e *exporting) collect(ctx context.Context) error {
 	for _, id := range e.opts.IDs {
-		res, err := e.c.store.instance(ctx, target{id: id}, e.op, false)
+		res, err := e.c.store.Instance(ctx, access.Target{ID: id}, e.op, false)
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (e *exporting) find(ctx context.Context, f provider.Filter, users bool) err
 	for {
 		page, err := e.c.page(ctx, e.op, req, users)
 		if err != nil {
-			return explain(e.op, 0, err)
+			return access.Explain(e.op, 0, err)
 		}
 		for i := range page.Instances {
 			e.add(&page.Instances[i])
@@ -126,7 +127,7 @@ func (e *exporting) hold(ctx context.Context) error {
 		if err := e.find(ctx, provider.Filter{ParentKey: m.key, Replaced: true}, false); err != nil {
 			return err
 		}
-		got, err := e.c.store.instance(ctx, target{key: m.key}, e.op, false)
+		got, err := e.c.store.Instance(ctx, access.Target{Key: m.key}, e.op, false)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -134,7 +135,7 @@ func (e *exporting) hold(ctx context.Context) error {
 			return err
 		}
 		if parent := got.Instance.Parent.Key; !parent.IsZero() && e.known[parent] == nil {
-			up, err := e.c.store.instance(ctx, target{key: parent}, e.op, false)
+			up, err := e.c.store.Instance(ctx, access.Target{Key: parent}, e.op, false)
 			if err == nil {
 				e.add(&up.Instance)
 			} else if !errors.Is(err, ErrNotFound) {
@@ -150,7 +151,7 @@ func (e *exporting) seal(ctx context.Context, m *member, to provider.SealState) 
 	req := provider.SealRequest{
 		Key: m.key, Transfer: e.transfer, To: to, Commit: provider.UUID(uuid.New()), Again: e.opts.Again && to == provider.SealHeld,
 	}
-	_, err := e.c.store.write(ctx, e.op, func(ctx context.Context) error {
+	_, err := e.c.store.Write(ctx, e.op, func(ctx context.Context) error {
 		_, err := e.mover.Seal(ctx, req)
 		return err
 	})

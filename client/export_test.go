@@ -4,7 +4,7 @@ import "github.com/perdure/perdure/internal/upgrade"
 
 // Filled returns the options of a client with the defaults filled in.
 func (c *Client) Filled() Options {
-	o := Options{Logger: c.store.logger, CallTimeout: c.store.timeout, Overload: c.policy}
+	o := Options{Logger: c.store.Logger, CallTimeout: c.store.Timeout, Overload: c.policy}
 	if c.backlog != nil {
 		o.MaxBacklog = int(c.backlog.limit)
 	}

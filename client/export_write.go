@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/moving"
 	"github.com/perdure/perdure/provider"
@@ -58,7 +59,7 @@ func (e *exporting) carry(ctx context.Context, w *moving.Writer, m *member) erro
 	}
 	var version provider.UUID
 	for number := 0; ; number++ {
-		page, err := read(ctx, e.c.store, e.op, e.mover.Export, req)
+		page, err := access.Read(ctx, e.c.store.Store, e.op, e.mover.Export, req)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
@@ -30,7 +31,7 @@ func (c *Client) StoreFigures(ctx context.Context) (*observe.Store, error) {
 	}
 	s, stats, err := observing.ReadStore(ctx, c.store.Full)
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
 	for kind, n := range unservedWork(nodes, now, stats) {
 		s.Unserved[kind] += n

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
@@ -36,8 +37,8 @@ func (f *Filter) stored() (provider.Filter, error) {
 	stored := provider.Filter{IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced}
 	stored.CodeVersions = slices.Compact(slices.Sorted(slices.Values(f.CodeVersions)))
 	for _, err := range []error{
-		invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
-		invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
+		access.Invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
+		access.Invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
 		bound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
 		bound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore),
 		bound(&stored.EndedAfter, "EndedAfter", f.EndedAfter),
@@ -91,7 +92,7 @@ func checkVersions(versions []string) error {
 	}
 	for _, v := range versions {
 		if err := check.OptionalName("filter CodeVersions", v); err != nil {
-			return invalid(err)
+			return access.Invalid(err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/provider"
 )
@@ -43,7 +44,7 @@ func FollowFor(d time.Duration) FollowOption {
 //
 // A mark is opaque, and the same in all processes of one release. Any other text counts as the mark of something that has changed.
 func (c *Client) Follow(ctx context.Context, id, mark string, opts ...FollowOption) (Description, string, error) {
-	return c.follow(ctx, target{id: id}, mark, opts)
+	return c.follow(ctx, access.Target{ID: id}, mark, opts)
 }
 
 // Follow waits until the description of the instance differs from the one that a mark stands for. See Client.Follow.
@@ -68,7 +69,7 @@ func (h Handle[Out]) Watch(ctx context.Context) iter.Seq2[Description, error] {
 	}
 }
 
-func (c *Client) follow(ctx context.Context, t target, mark string, opts []FollowOption) (Description, string, error) {
+func (c *Client) follow(ctx context.Context, t access.Target, mark string, opts []FollowOption) (Description, string, error) {
 	op := fmt.Sprintf("following %s", t)
 	fail := func(err error) (Description, string, error) {
 		return Description{}, "", fmt.Errorf("%s: %w", op, err)
@@ -78,16 +79,16 @@ func (c *Client) follow(ctx context.Context, t target, mark string, opts []Follo
 		return fail(err)
 	}
 	if err := bind.Apply(opts, func(opt FollowOption) error { return opt.applyFollow(&o) }); err != nil {
-		return fail(invalid(err))
+		return fail(access.Invalid(err))
 	}
 	if len(mark) > provider.MaxName {
 		return fail(fmt.Errorf("%w: the mark has %d bytes: give one that Follow has returned", ErrInvalid, len(mark)))
 	}
-	t, _, err := c.store.resolve(ctx, t, op)
+	t, _, err := c.store.Resolve(ctx, t, op)
 	if err != nil {
 		return Description{}, "", err
 	}
-	req := provider.GetRequest{Key: t.key, WithTasks: true, WithValues: true, WithMark: true, Mark: mark}
+	req := provider.GetRequest{Key: t.Key, WithTasks: true, WithValues: true, WithMark: true, Mark: mark}
 	until := time.Now().Add(o.most)
 	for {
 		if req.Wait = provider.MaxWait; o.most > 0 {
@@ -109,14 +110,14 @@ func (c *Client) follow(ctx context.Context, t target, mark string, opts []Follo
 
 // waited makes a Get that may block, and repeats it after failures of the store until ctx ends.
 func (s *storage) waited(ctx context.Context, op string, req provider.GetRequest) (res provider.GetResult, err error) {
-	_, err = s.repeat(ctx, op, func(ctx context.Context) (err error) {
+	_, err = s.Repeat(ctx, op, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, req.Wait+slack)
 		defer cancel()
 		res, err = s.Get(ctx, req)
 		return err
 	})
 	if err != nil {
-		return res, explain(op, 0, err)
+		return res, access.Explain(op, 0, err)
 	}
 	return res, nil
 }

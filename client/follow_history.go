@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+
+	"github.com/perdure/perdure/internal/access"
 )
 
 // HistoryFollow selects what FollowHistory returns.
@@ -22,7 +24,7 @@ type HistoryFollow struct {
 //
 // A server that serves it by long polls uses HistoryPage with Wait.
 func (c *Client) FollowHistory(ctx context.Context, id string, f HistoryFollow) iter.Seq2[HistoryEvent, error] {
-	return c.followHistory(ctx, target{id: id}, f)
+	return c.followHistory(ctx, access.Target{ID: id}, f)
 }
 
 // FollowHistory ranges over the events of the instance, those to come, too. See Client.FollowHistory.
@@ -33,7 +35,7 @@ func (h Handle[Out]) FollowHistory(ctx context.Context, f HistoryFollow) iter.Se
 	return h.c.followHistory(ctx, h.t, f)
 }
 
-func (c *Client) followHistory(ctx context.Context, t target, f HistoryFollow) iter.Seq2[HistoryEvent, error] {
+func (c *Client) followHistory(ctx context.Context, t access.Target, f HistoryFollow) iter.Seq2[HistoryEvent, error] {
 	op := fmt.Sprintf("following the history of %s", t)
 	return func(yield func(HistoryEvent, error) bool) {
 		fail := func(err error) { yield(HistoryEvent{}, err) }
@@ -41,7 +43,7 @@ func (c *Client) followHistory(ctx context.Context, t target, f HistoryFollow) i
 			fail(fmt.Errorf("%s: %w", op, err))
 			return
 		}
-		t, _, err := c.store.resolve(ctx, t, op)
+		t, _, err := c.store.Resolve(ctx, t, op)
 		if err != nil {
 			fail(err)
 			return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -14,17 +15,17 @@ import (
 // returns ErrInvalid.
 type Handle[Out any] struct {
 	c *Client
-	t target
+	t access.Target
 }
 
 // Lookup returns a handle of the instance that the ID names now, running or ended, and ErrNotFound if there is none. The type
 // Out is not checked before Wait decodes the output.
 func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], error) {
-	op := fmt.Sprintf("looking up %s", target{id: id})
+	op := fmt.Sprintf("looking up %s", access.Target{ID: id})
 	if err := c.usable(ctx); err != nil {
 		return Handle[Out]{}, fmt.Errorf("%s: %w", op, err)
 	}
-	t, _, err := c.store.resolve(ctx, target{id: id}, op)
+	t, _, err := c.store.Resolve(ctx, access.Target{ID: id}, op)
 	if err != nil {
 		return Handle[Out]{}, err
 	}
@@ -34,7 +35,7 @@ func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], er
 // LookupKey returns a handle of the instance with a key, running or ended, replaced or not, and ErrNotFound if there is none. It
 // reaches instances whose ID a path cannot have, such as "..", and never a successor under the ID.
 func LookupKey[Out any](ctx context.Context, c *Client, key provider.UUID) (Handle[Out], error) {
-	op := fmt.Sprintf("looking up %s", target{key: key})
+	op := fmt.Sprintf("looking up %s", access.Target{Key: key})
 	err := c.usable(ctx)
 	if err == nil && key.IsZero() {
 		err = fmt.Errorf("%w: the key is zero: give that of an instance", ErrInvalid)
@@ -42,24 +43,24 @@ func LookupKey[Out any](ctx context.Context, c *Client, key provider.UUID) (Hand
 	if err != nil {
 		return Handle[Out]{}, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, target{key: key}, op, false)
+	res, err := c.store.Instance(ctx, access.Target{Key: key}, op, false)
 	if err != nil {
 		return Handle[Out]{}, err
 	}
-	return Handle[Out]{c: c, t: target{id: res.Instance.ID, key: key}}, nil
+	return Handle[Out]{c: c, t: access.Target{ID: res.Instance.ID, Key: key}}, nil
 }
 
 // HandleOf returns the handle of an instance whose key the caller has kept, without a call of the store. It reaches replaced
 // instances, too. The ID is used in messages only.
 func HandleOf[Out any](c *Client, id string, key provider.UUID) Handle[Out] {
-	return Handle[Out]{c: c, t: target{id: id, key: key}}
+	return Handle[Out]{c: c, t: access.Target{ID: id, Key: key}}
 }
 
 // ID returns the instance's ID.
-func (h Handle[Out]) ID() string { return h.t.id }
+func (h Handle[Out]) ID() string { return h.t.ID }
 
 // Key returns the instance's key, which is never used again.
-func (h Handle[Out]) Key() provider.UUID { return h.t.key }
+func (h Handle[Out]) Key() provider.UUID { return h.t.Key }
 
 // Raise puts an event into the instance's mailbox of that name. It returns when the event is stored. The orchestration receives
 // the events of one sender in the order in which they were raised. The payload is stored as JSON, at most 2 MiB.
@@ -109,7 +110,7 @@ func (h Handle[Out]) Waits(ctx context.Context) ([]Wait, error) {
 		return nil, err
 	}
 	op := fmt.Sprintf("reading what %s waits for", h.t)
-	res, err := h.c.store.instance(ctx, h.t, op, true)
+	res, err := h.c.store.Instance(ctx, h.t, op, true)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ var errNoInstance = errors.New("the handle is zero or its key is: take one from 
 
 // usable refuses a handle that was not made by this package.
 func (h Handle[Out]) usable(ctx context.Context) error {
-	if h.t.key.IsZero() {
+	if h.t.Key.IsZero() {
 		return fmt.Errorf("using a handle of no instance: %w: %w", ErrInvalid, errNoInstance)
 	}
 	if err := h.c.usable(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/header"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/propagate"
@@ -60,7 +61,7 @@ func addHeader(to *header.Map, o headerOption) error {
 	if errors.Is(err, ErrTooLarge) {
 		return err
 	}
-	return invalid(err)
+	return access.Invalid(err)
 }
 
 // applyCancel collects the header of a request to cancel.
@@ -72,7 +73,7 @@ func applyCancel(to *header.Map, opts []CancelOption) error {
 		return fmt.Errorf("%w: option of type %T: give what functions of package client made", ErrInvalid, opt)
 	})
 	if errors.Is(err, check.ErrNilOption) {
-		return invalid(err)
+		return access.Invalid(err)
 	}
 	return err
 }
@@ -83,14 +84,14 @@ func (c *Client) header(ctx context.Context, given, traced header.Map, inTx bool
 		return nil
 	}
 	stored := propagate.Inject(ctx, c.propagators, given, func(err error) {
-		c.store.logger.Warn("header left out", "err", err)
+		c.store.Logger.Warn("header left out", "err", err)
 	})
 	if len(traced) > 0 {
 		stored = propagate.Add(stored, traced)
 	}
 	if stored != nil && c.allowed(ctx, inTx) < replay.LevelOfHandlers {
 		c.store.noHeaders.Do(func() {
-			c.store.logger.Warn("headers are left out: nodes of earlier releases may use the store; finish the upgrade with perdure upgrade --finish")
+			c.store.Logger.Warn("headers are left out: nodes of earlier releases may use the store; finish the upgrade with perdure upgrade --finish")
 		})
 		return nil
 	}

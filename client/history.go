@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -14,10 +15,10 @@ import (
 // one. It ends after the first error, or after the last event that is stored by then. It reads page by page, so that a loop may
 // stop early.
 func (c *Client) History(ctx context.Context, id string, execution int64) iter.Seq2[HistoryEvent, error] {
-	return c.history(ctx, target{id: id}, execution)
+	return c.history(ctx, access.Target{ID: id}, execution)
 }
 
-func (c *Client) history(ctx context.Context, t target, execution int64) iter.Seq2[HistoryEvent, error] {
+func (c *Client) history(ctx context.Context, t access.Target, execution int64) iter.Seq2[HistoryEvent, error] {
 	op := fmt.Sprintf("reading the history of %s", t)
 	return func(yield func(HistoryEvent, error) bool) {
 		fail := func(err error) { yield(HistoryEvent{}, err) }
@@ -29,12 +30,12 @@ func (c *Client) history(ctx context.Context, t target, execution int64) iter.Se
 			fail(fmt.Errorf("%s: %w", op, badExecution(execution)))
 			return
 		}
-		t, _, err := c.store.resolve(ctx, t, op)
+		t, _, err := c.store.Resolve(ctx, t, op)
 		if err != nil {
 			fail(err)
 			return
 		}
-		r := eventReader{store: c.store, op: op, key: t.key, execution: execution}
+		r := eventReader{store: c.store, op: op, key: t.Key, execution: execution}
 		for from, more := int64(1), true; more; {
 			page, err := r.read(ctx, from, 0)
 			if err != nil {
@@ -105,12 +106,12 @@ func (r *eventReader) read(ctx context.Context, from, to int64) (readEvents, err
 
 // historyPage reads events of an instance that was there a moment ago.
 func (s *storage) historyPage(ctx context.Context, req provider.ReadHistoryRequest, op string) (provider.ReadHistoryResult, error) {
-	res, err := read(ctx, s, op, s.ReadHistory, req)
+	res, err := access.Read(ctx, s.Store, op, s.ReadHistory, req)
 	if errors.Is(err, ErrNotFound) {
 		return res, fmt.Errorf("%s: %w: it has no execution %d, or was deleted; 0 is the current one", op, ErrNotFound, req.Execution)
 	}
 	if err != nil {
-		return res, explain(fmt.Sprintf("%s (execution %d)", op, req.Execution), 0, err)
+		return res, access.Explain(fmt.Sprintf("%s (execution %d)", op, req.Execution), 0, err)
 	}
 	return res, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -67,10 +68,10 @@ type historyLine struct {
 // ExportHistory returns the stored history of an execution of the instance that the ID names now; execution 0 is the current
 // one. It ends where the last stored turn ends. Errors: ErrInvalid, ErrNotFound, or the error of ctx.
 func (c *Client) ExportHistory(ctx context.Context, id string, execution int64) (HistoryFile, error) {
-	return c.exportHistory(ctx, target{id: id}, execution)
+	return c.exportHistory(ctx, access.Target{ID: id}, execution)
 }
 
-func (c *Client) exportHistory(ctx context.Context, t target, execution int64) (f HistoryFile, err error) {
+func (c *Client) exportHistory(ctx context.Context, t access.Target, execution int64) (f HistoryFile, err error) {
 	op := fmt.Sprintf("exporting the history of %s", t)
 	if err := c.usable(ctx); err != nil {
 		return f, fmt.Errorf("%s: %w", op, err)
@@ -78,7 +79,7 @@ func (c *Client) exportHistory(ctx context.Context, t target, execution int64) (
 	if execution < 0 {
 		return f, fmt.Errorf("%s: %w: execution %d: give 1 or more, or 0 for the current one", op, ErrInvalid, execution)
 	}
-	res, err := c.store.instance(ctx, t, op, false)
+	res, err := c.store.Instance(ctx, t, op, false)
 	if err != nil {
 		return f, err
 	}

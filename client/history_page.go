@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -51,7 +52,7 @@ func HistoryKinds() []string { return history.KindNames() }
 // HistoryPage returns events of the instance that the ID names now. A page may have fewer events than Max while there are more: it
 // looks at 5,000 events at most.
 func (c *Client) HistoryPage(ctx context.Context, id string, r HistoryRange) (HistoryPage, error) {
-	return c.pageOfHistory(ctx, target{id: id}, r)
+	return c.pageOfHistory(ctx, access.Target{ID: id}, r)
 }
 
 // HistoryPage returns events of the instance. See Client.HistoryPage.
@@ -62,17 +63,17 @@ func (h Handle[Out]) HistoryPage(ctx context.Context, r HistoryRange) (HistoryPa
 	return h.c.pageOfHistory(ctx, h.t, r)
 }
 
-func (c *Client) pageOfHistory(ctx context.Context, t target, r HistoryRange) (HistoryPage, error) {
+func (c *Client) pageOfHistory(ctx context.Context, t access.Target, r HistoryRange) (HistoryPage, error) {
 	op := fmt.Sprintf("reading the history of %s", t)
 	if err := cmp.Or(c.usable(ctx), r.check()); err != nil {
 		return HistoryPage{}, fmt.Errorf("%s: %w", op, err)
 	}
-	t, _, err := c.store.resolve(ctx, t, op)
+	t, _, err := c.store.Resolve(ctx, t, op)
 	if err != nil {
 		return HistoryPage{}, err
 	}
 	r.Max, r.From = cmp.Or(r.Max, defaultPage), cmp.Or(r.From, 1)
-	events := eventReader{store: c.store, op: op, key: t.key, execution: r.Execution}
+	events := eventReader{store: c.store, op: op, key: t.Key, execution: r.Execution}
 	if r.Newest {
 		return r.backward(ctx, &events)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/moving"
 	"github.com/perdure/perdure/internal/reserved"
@@ -57,8 +58,8 @@ func (c *Client) Import(ctx context.Context, r io.Reader, opts ImportOptions) (r
 	if err != nil {
 		return res, fmt.Errorf("%s: %w", op, err)
 	}
-	a := &act{kind: ActImport, op: op, other: "instances", detail: "transfer " + header.Transfer.String()}
-	err = c.perform(ctx, a, func(ctx context.Context) error {
+	a := &access.Act{Kind: string(ActImport), Op: op, Other: "instances", Detail: "transfer " + header.Transfer.String()}
+	err = c.caller.Perform(ctx, a, func(ctx context.Context) error {
 		i := &importing{c: c, mover: mover, opts: &opts, transfer: header.Transfer, op: op}
 		if err := i.read(ctx, file); err != nil {
 			return err
@@ -139,14 +140,14 @@ func (i *importing) store(ctx context.Context, page *moving.Page) error {
 	}
 	var res provider.ImportResult
 	call := func() error {
-		_, err := i.c.store.write(ctx, i.op, func(ctx context.Context) (err error) {
+		_, err := i.c.store.Write(ctx, i.op, func(ctx context.Context) (err error) {
 			res, err = i.mover.Import(ctx, req)
 			return err
 		})
 		return err
 	}
 	err := call()
-	for began := time.Now(); errors.Is(err, provider.ErrClockBehind) && time.Since(began) < clockPatience && sleep(ctx, clockPause); {
+	for began := time.Now(); errors.Is(err, provider.ErrClockBehind) && time.Since(began) < clockPatience && access.Sleep(ctx, clockPause); {
 		err = call()
 	}
 	head := page.Parcel.Head
@@ -197,7 +198,7 @@ func (i *importing) finish(ctx context.Context) error {
 func (i *importing) seal(ctx context.Context, key provider.UUID, to provider.SealState) (provider.Seal, error) {
 	var res provider.SealResult
 	req := provider.SealRequest{Key: key, Transfer: i.transfer, To: to, Commit: provider.UUID(uuid.New())}
-	_, err := i.c.store.write(ctx, i.op, func(ctx context.Context) (err error) {
+	_, err := i.c.store.Write(ctx, i.op, func(ctx context.Context) (err error) {
 		res, err = i.mover.Seal(ctx, req)
 		return err
 	})

@@ -8,7 +8,7 @@ func (c *Client) allowed(ctx context.Context, inTx bool) int64 {
 	if inTx {
 		return c.level.Allowed()
 	}
-	ctx, cancel := c.store.bound(ctx)
+	ctx, cancel := c.store.Bound(ctx)
 	defer cancel()
 	return c.level.Current(ctx)
 }

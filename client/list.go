@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
@@ -70,7 +71,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 			op, ErrInvalid, check.Quote(page.Cursor))
 	}
 	if err != nil {
-		return Instances{}, explain(op, 0, err)
+		return Instances{}, access.Explain(op, 0, err)
 	}
 	list := Instances{Items: make([]Description, 0, len(res.Instances)), Cursor: res.Cursor}
 	for i := range res.Instances {
@@ -84,7 +85,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 func (c *Client) page(ctx context.Context, op string, req provider.ListRequest, users bool) (res provider.ListResult, err error) {
 	most, until := req.Max, time.Now().Add(pageTime)
 	for {
-		next, err := read(ctx, c.store, op, c.store.List, req)
+		next, err := access.Read(ctx, c.store.Store, op, c.store.List, req)
 		if err != nil {
 			return res, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -53,7 +54,7 @@ func SuspendToMove() MoveOption { return moveFunc(func(o *moveOptions) { o.suspe
 
 // Move gives the instance that the ID names now another version of its code. See Handle.Move.
 func (c *Client) Move(ctx context.Context, id, version string, opts ...MoveOption) error {
-	return c.move(ctx, target{id: id}, version, opts)
+	return c.move(ctx, access.Target{ID: id}, version, opts)
 }
 
 // Move gives the current execution of the instance another version of its code, older or newer; "" is code without a version. A node that
@@ -77,40 +78,40 @@ func (h Handle[Out]) Move(ctx context.Context, version string, opts ...MoveOptio
 	return h.c.move(ctx, h.t, version, opts)
 }
 
-func (c *Client) move(ctx context.Context, t target, version string, opts []MoveOption) (err error) {
+func (c *Client) move(ctx context.Context, t access.Target, version string, opts []MoveOption) (err error) {
 	op := fmt.Sprintf("moving %s to version %s", t, check.Quote(version))
 	var o moveOptions
 	err = c.usable(ctx)
 	if err == nil {
-		err = invalid(check.OptionalName("version", version))
+		err = access.Invalid(check.OptionalName("version", version))
 	}
 	if err == nil {
-		err = invalid(bind.Apply(opts, func(opt MoveOption) error { return opt.applyMove(&o) }))
+		err = access.Invalid(bind.Apply(opts, func(opt MoveOption) error { return opt.applyMove(&o) }))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
-		limited, cancel := context.WithTimeout(ctx, c.store.timeout)
+	if _, limited := ctx.Deadline(); !limited && c.store.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, c.store.Timeout)
 		defer cancel()
 		ctx = limited
 	}
-	a := act{kind: ActMove, op: op, on: t, detail: version}
-	return c.perform(ctx, &a, func(ctx context.Context) error { return c.moveNow(ctx, &a, version, o) })
+	a := access.Act{Kind: string(ActMove), Op: op, On: t, Detail: version}
+	return c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.moveNow(ctx, &a, version, o) })
 }
 
-func (c *Client) moveNow(ctx context.Context, a *act, version string, o moveOptions) (err error) {
-	op := a.op
-	t, _, err := c.store.resolve(ctx, a.on, op)
+func (c *Client) moveNow(ctx context.Context, a *access.Act, version string, o moveOptions) (err error) {
+	op := a.Op
+	t, _, err := c.store.Resolve(ctx, a.On, op)
 	if err != nil {
 		return err
 	}
-	a.on = t
+	a.On = t
 	err = c.tryMove(ctx, t, op, version, o.requestID)
 	if !errors.Is(err, ErrBusy) || !o.suspend {
 		return err
 	}
-	row, err := c.store.instance(ctx, t, op, false)
+	row, err := c.store.Instance(ctx, t, op, false)
 	if err != nil {
 		return err
 	}
@@ -128,14 +129,14 @@ func (c *Client) moveNow(ctx context.Context, a *act, version string, o moveOpti
 }
 
 // tryMove checks and writes until nothing came in between.
-func (c *Client) tryMove(ctx context.Context, t target, op, version, requestID string) error {
+func (c *Client) tryMove(ctx context.Context, t access.Target, op, version, requestID string) error {
 	for range moveTries {
-		row, err := c.store.instance(ctx, t, op, false)
+		row, err := c.store.Instance(ctx, t, op, false)
 		switch {
 		case err != nil:
 			return err
 		case row.Instance.Status.Ended():
-			return explain(op, row.Instance.Status, ErrEnded)
+			return access.Explain(op, row.Instance.Status, ErrEnded)
 		case row.Instance.CodeVersion == version:
 			return nil
 		}
@@ -155,20 +156,20 @@ func (c *Client) tryMove(ctx context.Context, t target, op, version, requestID s
 }
 
 // steer changes an instance once.
-func (c *Client) steer(ctx context.Context, t target, op string, req provider.SteerRequest) error {
-	req.Key, req.Commit, req.RequestID = t.key, provider.UUID(uuid.New()), cmp.Or(req.RequestID, uuid.NewString())
-	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) error {
+func (c *Client) steer(ctx context.Context, t access.Target, op string, req provider.SteerRequest) error {
+	req.Key, req.Commit, req.RequestID = t.Key, provider.UUID(uuid.New()), cmp.Or(req.RequestID, uuid.NewString())
+	doubtful, err := c.store.Write(ctx, op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		return err
 	})
 	if err != nil {
-		return doubt(explain(op, 0, err), doubtful, "look at the instance")
+		return access.Doubt(access.Explain(op, 0, err), doubtful, "look at the instance")
 	}
 	return nil
 }
 
 // replays returns the Version of the row at which the history replays with a version of the code.
-func (c *Client) replays(ctx context.Context, t target, op string, of provider.Capability) (at provider.UUID, err error) {
+func (c *Client) replays(ctx context.Context, t access.Target, op string, of provider.Capability) (at provider.UUID, err error) {
 	q := history.Question{Name: replay.QueryReplays, Input: []byte(of.CodeVersion), EvenBlocked: true}
 	wait := min(unservedTime, remaining(ctx))
 	for {
@@ -179,7 +180,7 @@ func (c *Client) replays(ctx context.Context, t target, op string, of provider.C
 		a, err := c.askAs(ctx, t, op, &q, of)
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
-			return at, fmt.Errorf("%s: %w", op, why(ctx))
+			return at, fmt.Errorf("%s: %w", op, access.Why(ctx))
 		case errors.Is(err, provider.ErrNoAnswer), errors.Is(err, context.DeadlineExceeded):
 			if !c.mayServe(ctx, of) {
 				return at, unserved(op, "no node has registered that version: start one, or move to a version that a node has")
@@ -187,7 +188,7 @@ func (c *Client) replays(ctx context.Context, t target, op string, of provider.C
 			wait = min(provider.MaxWait, remaining(ctx))
 			continue
 		case err != nil:
-			return at, explain(op, 0, err)
+			return at, access.Explain(op, 0, err)
 		}
 		output, err := c.answered(t, op, q.Name, &a)
 		if err == nil && copy(at[:], output) != len(at) {
@@ -207,7 +208,7 @@ func remaining(ctx context.Context) time.Duration {
 
 // mayServe reports whether a node may have registered a version: one that is listed and not lost has, its list is cut, or there is no list.
 func (c *Client) mayServe(ctx context.Context, of provider.Capability) bool {
-	ctx, cancel := c.store.bound(ctx)
+	ctx, cancel := c.store.Bound(ctx)
 	defer cancel()
 	nodes, now, err := upgrade.Nodes(ctx, c.store)
 	for i := range nodes {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -85,12 +86,12 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 
 // listed reads the records of the nodes, and the time of the store.
 func (c *Client) listed(ctx context.Context, op string) (nodes []upgrade.Node, now provider.Time, err error) {
-	_, err = c.store.write(ctx, op, func(ctx context.Context) (err error) {
+	_, err = c.store.Write(ctx, op, func(ctx context.Context) (err error) {
 		nodes, now, err = upgrade.Nodes(ctx, c.store)
 		return err
 	})
 	if err != nil {
-		return nil, 0, explain(op, 0, err)
+		return nil, 0, access.Explain(op, 0, err)
 	}
 	return nodes, now, nil
 }
@@ -124,7 +125,7 @@ func (c *Client) needsNewerNode(ctx context.Context, i *provider.Instance) bool 
 	if i.EngineLevel <= upgrade.Unrecorded || i.Status.Ended() {
 		return false
 	}
-	ctx, cancel := c.store.bound(ctx)
+	ctx, cancel := c.store.Bound(ctx)
 	defer cancel()
 	nodes, now, err := upgrade.Nodes(ctx, c.store)
 	live := false

@@ -56,7 +56,7 @@ func (c *Client) explainActivities(ctx context.Context, d *Description, tasks []
 			continue
 		}
 		if facts == nil {
-			ctx, cancel := c.store.bound(ctx)
+			ctx, cancel := c.store.Bound(ctx)
 			defer cancel()
 			read, err := waiting.Read(ctx, c.store)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -16,9 +17,9 @@ func (c *Client) Now(ctx context.Context) (time.Time, error) {
 	if err := c.usable(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := read(ctx, c.store, op, c.store.List, provider.ListRequest{Max: 1, Filter: provider.Filter{Replaced: true}})
+	res, err := access.Read(ctx, c.store.Store, op, c.store.List, provider.ListRequest{Max: 1, Filter: provider.Filter{Replaced: true}})
 	if err != nil {
-		return time.Time{}, explain(op, 0, err)
+		return time.Time{}, access.Explain(op, 0, err)
 	}
 	return res.Now.Std(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/header"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -104,7 +105,7 @@ func (f raiseFunc) RaiseOption() {}
 func WithID(id string) StartOption {
 	return startFunc(func(o *startOptions) error {
 		o.id = id
-		return checkName("instance ID", id)
+		return access.Name("instance ID", id)
 	})
 }
 
@@ -113,7 +114,7 @@ func WithID(id string) StartOption {
 func WithVersion(version string) StartOption {
 	return startFunc(func(o *startOptions) error {
 		o.version, o.versioned = version, true
-		return invalid(check.OptionalName("version", version))
+		return access.Invalid(check.OptionalName("version", version))
 	})
 }
 
@@ -148,7 +149,7 @@ func WithDelay(d time.Duration) StartOption {
 func WithRequestID(id string) RaiseOption {
 	return raiseFunc(func(o *raiseOptions) error {
 		o.requestID = id
-		return checkName("request ID", id)
+		return access.Name("request ID", id)
 	})
 }
 
@@ -161,7 +162,7 @@ func (o *startOptions) apply(opts []StartOption) error {
 	})
 	switch {
 	case errors.Is(err, check.ErrNilOption):
-		return invalid(err)
+		return access.Invalid(err)
 	case err == nil && o.alone && o.tx != nil:
 		return fmt.Errorf("%w: a transaction cannot be part of many starts, which are made at the same time: start these one by one", ErrInvalid)
 	case err == nil && o.requestID != "" && o.id == "":
@@ -173,7 +174,7 @@ func (o *startOptions) apply(opts []StartOption) error {
 func (o *raiseOptions) apply(opts []RaiseOption) error {
 	err := bind.Apply(opts, func(opt RaiseOption) error { return o.set(opt) })
 	if errors.Is(err, check.ErrNilOption) {
-		return invalid(err)
+		return access.Invalid(err)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/upgrade"
@@ -62,32 +63,32 @@ func ConfirmWithin(d time.Duration) OrderOption {
 
 // order changes the orders of the store as an act, and waits for the nodes that the order is about.
 func (c *Client) order(
-	ctx context.Context, a *act, reason string, opts []OrderOption, change func(o *control.Orders, by control.Order), about func(n *upgrade.Node) bool,
+	ctx context.Context, a *access.Act, reason string, opts []OrderOption, change func(o *control.Orders, by control.Order), about func(n *upgrade.Node) bool,
 ) (done Confirmation, err error) {
 	o := orderOptions{within: confirmTime}
-	if err := badOption(bind.Apply(opts, func(opt OrderOption) error { return opt.applyOrder(&o) })); err != nil {
-		return done, fmt.Errorf("%s: %w", a.op, err)
+	if err := access.Option(bind.Apply(opts, func(opt OrderOption) error { return opt.applyOrder(&o) })); err != nil {
+		return done, fmt.Errorf("%s: %w", a.Op, err)
 	}
 	if reason != "" {
-		a.detail += ": " + reason
+		a.Detail += ": " + reason
 	}
-	err = c.perform(ctx, a, func(ctx context.Context) error {
+	err = c.caller.Perform(ctx, a, func(ctx context.Context) error {
 		by := control.Order{Reason: reason}
 		if p, ok := c.Principal(); ok {
 			by.By = p.Name
 		}
 		var stored control.Orders
-		doubtful, err := c.store.write(ctx, a.op, func(ctx context.Context) (err error) {
+		doubtful, err := c.store.Write(ctx, a.Op, func(ctx context.Context) (err error) {
 			stored, err = control.Change(ctx, c.store, func(o *control.Orders) { change(o, by) })
 			return err
 		})
 		if errors.Is(err, control.ErrTooMany) {
-			return fmt.Errorf("%s: %w: %w", a.op, ErrTooLarge, err)
+			return fmt.Errorf("%s: %w: %w", a.Op, ErrTooLarge, err)
 		}
 		if err != nil {
-			return doubt(explain(a.op, 0, err), doubtful, "repeat it, which does no harm")
+			return access.Doubt(access.Explain(a.Op, 0, err), doubtful, "repeat it, which does no harm")
 		}
-		done = c.confirm(ctx, a.op, stored.Version, o.within, about)
+		done = c.confirm(ctx, a.Op, stored.Version, o.within, about)
 		return nil
 	})
 	return done, err
@@ -120,7 +121,7 @@ func (c *Client) confirm(ctx context.Context, op string, version int64, within t
 				return done
 			}
 		}
-		if !time.Now().Add(confirmPace).Before(until) || !sleep(ctx, confirmPace) {
+		if !time.Now().Add(confirmPace).Before(until) || !access.Sleep(ctx, confirmPace) {
 			return done
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 )
@@ -97,7 +98,7 @@ func (c *Client) patchesOf(ctx context.Context, d *Description) (patchedInstance
 	if d.HistoryLength == 0 || d.EngineLevel < replay.LevelOfPatch && d.Execution == 1 {
 		return i, nil
 	}
-	for e, err := range c.history(ctx, target{id: d.ID, key: d.Key}, d.Execution) {
+	for e, err := range c.history(ctx, access.Target{ID: d.ID, Key: d.Key}, d.Execution) {
 		if err != nil {
 			return i, err
 		}

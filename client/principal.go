@@ -1,16 +1,16 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
 )
 
 // ErrForbidden means that the principal of the client may not do that: see Client.As. Nothing was stored.
-var ErrForbidden = errors.New("not allowed")
+var ErrForbidden = access.ErrForbidden
 
 // Role is a set of acts. Each role has those of the one before.
 type Role uint8
@@ -131,7 +131,7 @@ func (c *Client) As(p Principal) (*Client, error) {
 	if err := c.ofService(op); err != nil {
 		return nil, err
 	}
-	if err := checkName("principal name", p.Name); err != nil {
+	if err := access.Name("principal name", p.Name); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	if int(p.Role) >= len(roleNames) {
@@ -140,9 +140,25 @@ func (c *Client) As(p Principal) (*Client, error) {
 	if _, ok := provider.As[provider.Keeper](c.store.Provider); !ok {
 		return nil, fmt.Errorf("%s: the audit is kept in records: %w", op, provider.Lacking("record", "Keeper"))
 	}
-	as := *c
+	as := c.withCaller(&access.Caller{Store: c.store.Store, Principal: &access.Principal{
+		Name: p.Name, Role: p.Role.String(), Needs: func(act string) (string, bool) { return acts[Act(act)].String(), p.May(Act(act)) },
+	}})
 	as.principal = &p
-	return &as, nil
+	return as, nil
+}
+
+// asService returns the client of the service itself, which has all rights.
+func (c *Client) asService() *Client {
+	service := c.withCaller(&access.Caller{Store: c.store.Store})
+	service.principal = nil
+	return service
+}
+
+// withCaller returns a client on the same store that makes its calls by another caller.
+func (c *Client) withCaller(caller *access.Caller) *Client {
+	other := *c
+	other.caller, other.accessible = caller, access.HandleOf(caller)
+	return &other
 }
 
 // ofService refuses what only the service itself may do: a client of a principal cannot leave that behind.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
@@ -70,8 +71,8 @@ func (c *Client) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 		err = prune(ctx)
 		return done, err
 	}
-	a := act{kind: ActPrune, op: op, other: "ended instances", detail: p.detail()}
-	err = c.perform(ctx, &a, prune)
+	a := access.Act{Kind: string(ActPrune), Op: op, Other: "ended instances", Detail: p.detail()}
+	err = c.caller.Perform(ctx, &a, prune)
 	return done, err
 }
 
@@ -82,13 +83,13 @@ func (c *Client) prune(ctx context.Context, op string, req provider.PruneRequest
 		}
 		req.Cursor = done.Cursor
 		var res provider.PruneResult
-		_, err := c.store.write(ctx, op, func(ctx context.Context) (err error) {
+		_, err := c.store.Write(ctx, op, func(ctx context.Context) (err error) {
 			res, err = c.store.Prune(ctx, req)
 			done.Instances += res.Instances // also of a try that failed in its middle
 			return err
 		})
 		if err != nil {
-			return explain(op, 0, err)
+			return access.Explain(op, 0, err)
 		}
 		done.Cursor = res.Cursor
 		if p.Progress != nil && res.Instances > 0 {
@@ -151,7 +152,7 @@ func checkNames(field string, names []string) error {
 		return fmt.Errorf("%w: %s has %d names: give at most %d", ErrInvalid, field, len(names), maxPruneNames)
 	}
 	for _, name := range names {
-		if err := checkName("orchestration name", name); err != nil {
+		if err := access.Name("orchestration name", name); err != nil {
 			return err
 		}
 		if reserved.Name(name) {

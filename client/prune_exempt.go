@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
@@ -33,12 +34,12 @@ func (c *Client) exemptRuns(ctx context.Context, op string) (keys []provider.UUI
 		Omit:   []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	}
 	for {
-		page, err := read(ctx, c.store, op, c.store.List, req)
+		page, err := access.Read(ctx, c.store.Store, op, c.store.List, req)
 		if errors.Is(err, errors.ErrUnsupported) {
 			return nil, fmt.Errorf("%s: runs of schedules must stay, and cannot be found: %w", op, err)
 		}
 		if err != nil {
-			return nil, explain(op, 0, err)
+			return nil, access.Explain(op, 0, err)
 		}
 		for i := range page.Instances {
 			if keys, err = c.runsOf(ctx, op, &page.Instances[i], keys); err != nil {
@@ -53,12 +54,12 @@ func (c *Client) exemptRuns(ctx context.Context, op string) (keys []provider.UUI
 
 // runsOf adds the runs of a schedule that must stay.
 func (c *Client) runsOf(ctx context.Context, op string, i *provider.Instance, keys []provider.UUID) ([]provider.UUID, error) {
-	res, err := read(ctx, c.store, op, c.store.Get, provider.GetRequest{Key: i.Key, Value: scheduleValue})
+	res, err := access.Read(ctx, c.store.Store, op, c.store.Get, provider.GetRequest{Key: i.Key, Value: scheduleValue})
 	switch {
 	case errors.Is(err, provider.ErrNotFound): // deleted meanwhile
 		return keys, nil
 	case err != nil:
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	case res.Value == nil:
 		return keys, nil
 	}

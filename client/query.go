@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
@@ -85,7 +86,7 @@ func EvenBlocked() QueryOption {
 func After(requestID string) QueryOption {
 	return queryFunc(func(o *queryOptions) error {
 		o.after = requestID
-		return checkName("request ID", requestID)
+		return access.Name("request ID", requestID)
 	})
 }
 
@@ -118,12 +119,12 @@ func Query[Out, T any](ctx context.Context, h Handle[T], name string, in any, op
 	return out, nil
 }
 
-func (c *Client) query(ctx context.Context, t target, op, name string, in any, opts []QueryOption) ([]byte, error) {
+func (c *Client) query(ctx context.Context, t access.Target, op, name string, in any, opts []QueryOption) ([]byte, error) {
 	var o queryOptions
-	err := checkName("query name", name)
+	err := access.Name("query name", name)
 	if err == nil {
 		if err = bind.Apply(opts, func(opt QueryOption) error { return opt.applyQuery(&o) }); !errors.Is(err, ErrInvalid) {
-			err = invalid(err)
+			err = access.Invalid(err)
 		}
 	}
 	var input []byte
@@ -133,11 +134,11 @@ func (c *Client) query(ctx context.Context, t target, op, name string, in any, o
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := c.may(&act{kind: ActQuery, op: op}); err != nil {
+	if err := c.caller.May(&access.Act{Kind: string(ActQuery), Op: op}); err != nil {
 		return nil, err
 	}
-	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
-		limited, cancel := context.WithTimeout(ctx, c.store.timeout)
+	if _, limited := ctx.Deadline(); !limited && c.store.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, c.store.Timeout)
 		defer cancel()
 		ctx = limited
 	}
@@ -151,7 +152,7 @@ func (c *Client) query(ctx context.Context, t target, op, name string, in any, o
 }
 
 // ask asks until there is an answer. An instance that is not as far as it must be is asked again when its row has changed.
-func (c *Client) ask(ctx context.Context, t target, op string, q history.Question) (history.Answer, error) {
+func (c *Client) ask(ctx context.Context, t access.Target, op string, q history.Question) (history.Answer, error) {
 	_, limited := ctx.Deadline()
 	hint, mark := "check that a node runs this orchestration and is not overloaded", ""
 	for try := 0; ; try++ {
@@ -171,7 +172,7 @@ func (c *Client) ask(ctx context.Context, t target, op string, q history.Questio
 				return a, nil
 			}
 			if try < quickTries {
-				sleep(ctx, firstTry<<try)
+				access.Sleep(ctx, firstTry<<try)
 			} else {
 				mark, err = c.changed(ctx, t, op, mark, left)
 			}
@@ -179,11 +180,11 @@ func (c *Client) ask(ctx context.Context, t target, op string, q history.Questio
 		unanswered := errors.Is(err, provider.ErrNoAnswer)
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
-			return a, fmt.Errorf("%s: %w", op, why(ctx))
+			return a, fmt.Errorf("%s: %w", op, access.Why(ctx))
 		case ctx.Err() != nil, unanswered && limited && left < provider.MaxWait:
 			return a, unserved(op, hint)
 		case err != nil && !unanswered:
-			return a, explain(op, 0, err)
+			return a, access.Explain(op, 0, err)
 		}
 	}
 }
@@ -197,13 +198,13 @@ const (
 
 // changed waits until the row has another mark than the given one, and returns that. Without one it returns at once: what the next
 // question misses ends the wait after it.
-func (c *Client) changed(ctx context.Context, t target, op, mark string, limit time.Duration) (string, error) {
-	req := provider.GetRequest{Key: t.key, WithMark: true}
+func (c *Client) changed(ctx context.Context, t access.Target, op, mark string, limit time.Duration) (string, error) {
+	req := provider.GetRequest{Key: t.Key, WithMark: true}
 	if mark != "" {
 		req.Mark, req.Wait = mark, max(limit, 1)
 	}
 	var res provider.GetResult
-	_, err := c.store.repeat(ctx, op, func(ctx context.Context) (err error) {
+	_, err := c.store.Repeat(ctx, op, func(ctx context.Context) (err error) {
 		res, err = c.store.Get(ctx, req)
 		return err
 	})
@@ -213,12 +214,12 @@ func (c *Client) changed(ctx context.Context, t target, op, mark string, limit t
 func unserved(op, hint string) error { return fmt.Errorf("%s: %w: %s", op, ErrUnserved, hint) }
 
 // askOnce asks the node of this process, and the store if that has no answer.
-func (c *Client) askOnce(ctx context.Context, t target, op string, q *history.Question) (history.Answer, error) {
+func (c *Client) askOnce(ctx context.Context, t access.Target, op string, q *history.Question) (history.Answer, error) {
 	if q.Limit <= 0 {
 		return history.Answer{}, fmt.Errorf("%w: %w", provider.ErrNoAnswer, context.DeadlineExceeded)
 	}
 	if here, ok := c.node.(bind.Asker); ok {
-		if a, ok := here.AskCached(ctx, t.key, q); ok {
+		if a, ok := here.AskCached(ctx, t.Key, q); ok {
 			return a, nil
 		}
 	}
@@ -226,12 +227,12 @@ func (c *Client) askOnce(ctx context.Context, t target, op string, q *history.Qu
 }
 
 // askAs asks the nodes of a capability through the store; zero: those that run the instance.
-func (c *Client) askAs(ctx context.Context, t target, op string, q *history.Question, of provider.Capability) (history.Answer, error) {
+func (c *Client) askAs(ctx context.Context, t access.Target, op string, q *history.Question, of provider.Capability) (history.Answer, error) {
 	var res provider.AskResult
 	unanswered := error(nil)
-	_, err := c.store.repeat(ctx, op, func(ctx context.Context) (err error) {
+	_, err := c.store.Repeat(ctx, op, func(ctx context.Context) (err error) {
 		res, err = c.store.Ask(ctx, provider.AskRequest{
-			Key: t.key, AskID: provider.NewKeyIn(provider.SlotOf(t.key)), Payload: history.EncodeQuestion(*q),
+			Key: t.Key, AskID: provider.NewKeyIn(provider.SlotOf(t.Key)), Payload: history.EncodeQuestion(*q),
 			Wait: time.Duration(q.Limit) * time.Microsecond, As: of,
 		})
 		if errors.Is(err, provider.ErrNoAnswer) {
@@ -253,7 +254,7 @@ func (c *Client) askAs(ctx context.Context, t target, op string, q *history.Ques
 }
 
 // answered returns the encoded answer or the error that it stands for.
-func (c *Client) answered(t target, op, name string, a *history.Answer) ([]byte, error) {
+func (c *Client) answered(t access.Target, op, name string, a *history.Answer) ([]byte, error) {
 	switch a.Outcome {
 	case history.Answered:
 		return a.Output, nil
@@ -264,7 +265,7 @@ func (c *Client) answered(t target, op, name string, a *history.Answer) ([]byte,
 		}
 		return nil, fmt.Errorf("%s: %w: %w", op, ErrQueryFailed, cause)
 	case history.AnswerUnknown:
-		unknown := &UnknownQueryError{Query: name, ID: t.id, Why: a.Message}
+		unknown := &UnknownQueryError{Query: name, ID: t.ID, Why: a.Message}
 		for _, known := range a.Names {
 			unknown.Known = append(unknown.Known, string(known))
 		}
@@ -274,7 +275,7 @@ func (c *Client) answered(t target, op, name string, a *history.Answer) ([]byte,
 		if held == nil {
 			held = &history.Held{}
 		}
-		return nil, fmt.Errorf("%s: %w", op, &BlockedError{ID: t.id, Key: t.key, Blocked: *blocked(&provider.Blocked{
+		return nil, fmt.Errorf("%s: %w", op, &BlockedError{ID: t.ID, Key: t.Key, Blocked: *blocked(&provider.Blocked{
 			Reason: held.Reason, Message: held.Message, Count: held.Count, Since: provider.Time(held.Since), RetryAt: provider.Time(held.RetryAt),
 		})})
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
@@ -49,13 +50,13 @@ func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	facts, err := read(ctx, c.store, op, waiting.Read, provider.Keeper(c.store))
+	facts, err := access.Read(ctx, c.store.Store, op, waiting.Read, provider.Keeper(c.store))
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
-	stats, err := read(ctx, c.store, op, c.store.Stats, provider.StatsRequest{Waiting: true})
+	stats, err := access.Read(ctx, c.store.Store, op, c.store.Stats, provider.StatsRequest{Waiting: true})
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
 	q := queues{byName: make(map[string]*QueueInfo), runs: make(map[[2]string]bool)}
 	q.nodes(facts.Nodes, facts.Now)
@@ -151,13 +152,13 @@ func (c *Client) ResumeQueue(ctx context.Context, queue, reason string, opts ...
 func (c *Client) orderQueue(
 	ctx context.Context, verb, queue, reason string, opts []OrderOption, change func(o *control.Orders, by control.Order),
 ) (Confirmation, error) {
-	a := act{kind: ActQueue, op: verb + " queue " + strconv.Quote(queue), other: "queue " + strconv.Quote(queue), detail: verb}
-	err := cmp.Or(c.usable(ctx), checkName("queue name", queue), checkReason(reason))
+	a := access.Act{Kind: string(ActQueue), Op: verb + " queue " + strconv.Quote(queue), Other: "queue " + strconv.Quote(queue), Detail: verb}
+	err := cmp.Or(c.usable(ctx), access.Name("queue name", queue), access.Reason(reason))
 	if err == nil && queue == reserved.Queue {
 		err = fmt.Errorf("%w: %w", ErrInvalid, errOwnQueue)
 	}
 	if err != nil {
-		return Confirmation{}, fmt.Errorf("%s: %w", a.op, err)
+		return Confirmation{}, fmt.Errorf("%s: %w", a.Op, err)
 	}
 	return c.order(ctx, &a, reason, opts, change, func(n *upgrade.Node) bool {
 		return n.Cut || n.Every == 0 || slices.ContainsFunc(n.Queues, func(q upgrade.Queue) bool { return q.Name == queue })

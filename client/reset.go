@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/reserved"
@@ -61,7 +62,7 @@ func DropLater() ResetOption {
 func WithReason(reason string) OpenOption {
 	return openFunc(func(o *history.Opening) error {
 		o.Reason = reason
-		return checkReason(reason)
+		return access.Reason(reason)
 	})
 }
 
@@ -102,7 +103,7 @@ func Reset[T any](ctx context.Context, h Handle[T], at int64, opts ...ResetOptio
 	}
 	o := history.Opening{Event: at, RequestID: uuid.NewString()}
 	err = bind.Apply(opts, func(opt ResetOption) error { return opt.applyReset(&o) })
-	a := act{kind: ActReset, op: fmt.Sprintf("resetting %s to event %d", h.t, at), on: h.t}
+	a := access.Act{Kind: string(ActReset), Op: fmt.Sprintf("resetting %s to event %d", h.t, at), On: h.t}
 	opened, err := h.c.open(ctx, &a, o, err)
 	return opened.Execution, err
 }
@@ -120,12 +121,12 @@ func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...
 		return Handle[T]{}, err
 	}
 	op := fmt.Sprintf("forking %s at event %d into %q", h.t, at, id)
-	if err := checkName("instance ID", id); err != nil {
+	if err := access.Name("instance ID", id); err != nil {
 		return Handle[T]{}, fmt.Errorf("%s: %w", op, err)
 	}
 	o := history.Opening{Event: at, RequestID: uuid.NewString(), ForkID: id, ForkKey: provider.NewKey(id)}
 	err := bind.Apply(opts, func(opt ForkOption) error { return opt.applyFork(&o) })
-	a := act{kind: ActFork, op: op, on: h.t, other: fmt.Sprintf("instance %q", id)}
+	a := access.Act{Kind: string(ActFork), Op: op, On: h.t, Other: fmt.Sprintf("instance %q", id)}
 	opened, err := h.c.open(ctx, &a, o, err)
 	if err != nil {
 		return Handle[T]{}, err
@@ -134,13 +135,13 @@ func Fork[T any](ctx context.Context, h Handle[T], at int64, id string, opts ...
 }
 
 // open asks a node to open an execution. bad is the error of an option.
-func (c *Client) open(ctx context.Context, a *act, o history.Opening, bad error) (opened history.Opened, err error) {
-	op := a.op
+func (c *Client) open(ctx context.Context, a *access.Act, o history.Opening, bad error) (opened history.Opened, err error) {
+	op := a.Op
 	if bad == nil {
 		bad = forkable(&o)
 	}
 	if bad != nil && !errors.Is(bad, ErrInvalid) && !errors.Is(bad, ErrTooLarge) {
-		bad = invalid(bad)
+		bad = access.Invalid(bad)
 	}
 	if o.Event < 1 {
 		bad = cmp.Or(bad, fmt.Errorf("%w: event %d: events begin with 1", ErrBadPoint, o.Event))
@@ -148,8 +149,8 @@ func (c *Client) open(ctx context.Context, a *act, o history.Opening, bad error)
 	if bad != nil {
 		return opened, fmt.Errorf("%s: %w", op, bad)
 	}
-	a.detail, a.requestID = fmt.Sprintf("event %d %s", o.Event, o.Reason), o.RequestID
-	err = c.perform(ctx, a, func(ctx context.Context) (err error) {
+	a.Detail, a.RequestID = fmt.Sprintf("event %d %s", o.Event, o.Reason), o.RequestID
+	err = c.caller.Perform(ctx, a, func(ctx context.Context) (err error) {
 		opened, err = c.openNow(ctx, a, o)
 		return err
 	})
@@ -169,22 +170,22 @@ func forkable(o *history.Opening) error {
 	return nil
 }
 
-func (c *Client) openNow(ctx context.Context, of *act, o history.Opening) (none history.Opened, err error) {
-	t, op := of.on, of.op
-	if _, limited := ctx.Deadline(); !limited && c.store.timeout > 0 {
-		limited, cancel := context.WithTimeout(ctx, c.store.timeout)
+func (c *Client) openNow(ctx context.Context, of *access.Act, o history.Opening) (none history.Opened, err error) {
+	t, op := of.On, of.Op
+	if _, limited := ctx.Deadline(); !limited && c.store.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, c.store.Timeout)
 		defer cancel()
 		ctx = limited
 	}
-	res, err := c.store.instance(ctx, t, op, false)
+	res, err := c.store.Instance(ctx, t, op, false)
 	if err != nil {
 		return none, err
 	}
 	o.Execution = res.Instance.Execution
-	t.key = res.Instance.Key
+	t.Key = res.Instance.Key
 	a, err := c.ask(ctx, t, op, history.Question{Open: &o})
 	if err != nil {
-		return none, doubt(err, ctx.Err() != nil || errors.Is(err, ErrUnserved), fmt.Sprintf("repeat it with client.Repeatable(%q)", o.RequestID))
+		return none, access.Doubt(err, ctx.Err() != nil || errors.Is(err, ErrUnserved), fmt.Sprintf("repeat it with client.Repeatable(%q)", o.RequestID))
 	}
 	if a.Outcome == history.AnswerOpened && a.Opened != nil {
 		return *a.Opened, nil

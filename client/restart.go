@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -23,13 +24,13 @@ func (f restartFunc) applyRestart(o *restartOptions) error { return f(o) }
 func RestartAs(id string) RestartOption {
 	return restartFunc(func(o *restartOptions) error {
 		o.id = id
-		return checkName("instance ID", id)
+		return access.Name("instance ID", id)
 	})
 }
 
 // Restart starts again what the instance that the ID names now was started with. See Handle.Restart.
 func (c *Client) Restart(ctx context.Context, id, reason string, opts ...RestartOption) (Handle[json.RawMessage], error) {
-	t, err := c.restart(ctx, target{id: id}, reason, opts)
+	t, err := c.restart(ctx, access.Target{ID: id}, reason, opts)
 	return Handle[json.RawMessage]{c: c, t: t}, err
 }
 
@@ -51,21 +52,21 @@ func (h Handle[Out]) Restart(ctx context.Context, reason string, opts ...Restart
 	return Handle[Out]{c: h.c, t: t}, err
 }
 
-func (c *Client) restart(ctx context.Context, t target, reason string, opts []RestartOption) (target, error) {
-	a := act{kind: ActRestart, op: fmt.Sprintf("restarting %s", t), on: t, detail: reason}
+func (c *Client) restart(ctx context.Context, t access.Target, reason string, opts []RestartOption) (access.Target, error) {
+	a := access.Act{Kind: string(ActRestart), Op: fmt.Sprintf("restarting %s", t), On: t, Detail: reason}
 	var o restartOptions
 	err := c.usable(ctx)
 	if err == nil {
-		err = checkReason(reason)
+		err = access.Reason(reason)
 	}
 	if err == nil {
-		err = badOption(bind.Apply(opts, func(opt RestartOption) error { return opt.applyRestart(&o) }))
+		err = access.Option(bind.Apply(opts, func(opt RestartOption) error { return opt.applyRestart(&o) }))
 	}
 	if err != nil {
-		return target{}, fmt.Errorf("%s: %w", a.op, err)
+		return access.Target{}, fmt.Errorf("%s: %w", a.Op, err)
 	}
-	if err := c.may(&a); err != nil {
-		return target{}, err
+	if err := c.caller.May(&a); err != nil {
+		return access.Target{}, err
 	}
 	again, done, err := c.restartable(ctx, &a, &o)
 	if err != nil || done {
@@ -73,12 +74,12 @@ func (c *Client) restart(ctx context.Context, t target, reason string, opts []Re
 	}
 	started, err := c.firstStart(ctx, &a)
 	if err != nil {
-		return target{}, err
+		return access.Target{}, err
 	}
 	start := startOptions{version: started.CodeVersion, versioned: true, kind: ActRestart, detail: reason, policy: provider.IDReject}
 	start.id, start.requestID = o.id, o.requestID
-	if o.id == "" || o.id == a.on.id {
-		start.id, start.policy, start.replaces = a.on.id, provider.IDReplaceEnded, a.on.key
+	if o.id == "" || o.id == a.On.ID {
+		start.id, start.policy, start.replaces = a.On.ID, provider.IDReplaceEnded, a.On.Key
 	}
 	if start.requestID == "" {
 		start.requestID = uuid.NewString()
@@ -90,67 +91,67 @@ func (c *Client) restart(ctx context.Context, t target, reason string, opts []Re
 	}
 	again, err = c.start(ctx, started.Name, start, input, nil)
 	if exists, ok := errors.AsType[*ExistsError](err); ok && !start.replaces.IsZero() && exists.Key != start.replaces {
-		return target{}, superseded(&a, exists.Key) // since it was read
+		return access.Target{}, superseded(&a, exists.Key) // since it was read
 	}
 	return again, err
 }
 
 // superseded is the error of a restart whose ID was given to another instance.
-func superseded(a *act, key provider.UUID) error {
-	return fmt.Errorf("%s: %w: the ID was given to another one, with the key %s; look at that, or give client.RestartAs", a.op, ErrSuperseded, key)
+func superseded(a *access.Act, key provider.UUID) error {
+	return fmt.Errorf("%s: %w: the ID was given to another one, with the key %s; look at that, or give client.RestartAs", a.Op, ErrSuperseded, key)
 }
 
 // restartable reads the instance and refuses one that cannot be restarted now. done reports that an earlier try has restarted it: again is
 // the new instance.
-func (c *Client) restartable(ctx context.Context, a *act, o *restartOptions) (again target, done bool, err error) {
-	res, err := c.store.instance(ctx, a.on, a.op, false)
+func (c *Client) restartable(ctx context.Context, a *access.Act, o *restartOptions) (again access.Target, done bool, err error) {
+	res, err := c.store.Instance(ctx, a.On, a.Op, false)
 	if err != nil {
 		return again, false, err
 	}
 	old := res.Instance
-	a.on = target{id: old.ID, key: old.Key}
-	if err := c.refuseSystem(ctx, a); err != nil {
+	a.On = access.Target{ID: old.ID, Key: old.Key}
+	if err := c.caller.RefuseSystem(ctx, a); err != nil {
 		return again, false, err
 	}
 	if o.id != "" && o.id != old.ID {
 		return again, false, nil
 	}
 	if o.requestID != "" && old.RequestID == o.requestID {
-		return a.on, true, nil // the ID names the new one by now
+		return a.On, true, nil // the ID names the new one by now
 	}
-	now, err := c.store.instance(ctx, target{id: old.ID}, a.op, false)
+	now, err := c.store.Instance(ctx, access.Target{ID: old.ID}, a.Op, false)
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return again, false, err
 	case err == nil && now.Instance.Key != old.Key && o.requestID != "" && now.Instance.RequestID == o.requestID:
-		return target{id: now.Instance.ID, key: now.Instance.Key}, true, nil
+		return access.Target{ID: now.Instance.ID, Key: now.Instance.Key}, true, nil
 	case err == nil && now.Instance.Key != old.Key:
 		return again, false, superseded(a, now.Instance.Key)
 	case !old.Status.Ended():
-		return again, false, fmt.Errorf("%s: %w: end it first, or give client.RestartAs", a.op,
+		return again, false, fmt.Errorf("%s: %w: end it first, or give client.RestartAs", a.Op,
 			&ExistsError{ID: old.ID, Key: old.Key, Status: old.Status})
 	}
 	return again, false, nil
 }
 
 // firstStart reads what the first execution of an instance was started with.
-func (c *Client) firstStart(ctx context.Context, a *act) (*history.ExecutionStarted, error) {
-	req := provider.ReadHistoryRequest{Key: a.on.key, Execution: 1, From: 1, To: 1}
-	res, err := read(ctx, c.store, a.op, c.store.ReadHistory, req)
+func (c *Client) firstStart(ctx context.Context, a *access.Act) (*history.ExecutionStarted, error) {
+	req := provider.ReadHistoryRequest{Key: a.On.Key, Execution: 1, From: 1, To: 1}
+	res, err := access.Read(ctx, c.store.Store, a.Op, c.store.ReadHistory, req)
 	if err != nil && !errors.Is(err, provider.ErrNotFound) {
-		return nil, explain(a.op, 0, err)
+		return nil, access.Explain(a.Op, 0, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: its first execution is not stored any more; start it anew with its input", a.op, ErrConflict)
+		return nil, fmt.Errorf("%s: %w: its first execution is not stored any more; start it anew with its input", a.Op, ErrConflict)
 	}
 	for _, stored := range res.Events {
 		event, err := history.Decode(stored.ID, stored.Data)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.op, err)
+			return nil, fmt.Errorf("%s: %w", a.Op, err)
 		}
 		if started, ok := event.Body.(*history.ExecutionStarted); ok {
 			return started, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w: it has not begun, so its history does not have its input; start it anew with that", a.op, ErrConflict)
+	return nil, fmt.Errorf("%s: %w: it has not begun, so its history does not have its input; start it anew with that", a.Op, ErrConflict)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -23,7 +24,7 @@ func (h Handle[Out]) Result(ctx context.Context) (Out, error) {
 	if err := h.usable(ctx); err != nil {
 		return none, err
 	}
-	res, err := h.c.store.instance(ctx, h.t, fmt.Sprintf("reading the result of %s", h.t), false)
+	res, err := h.c.store.Instance(ctx, h.t, fmt.Sprintf("reading the result of %s", h.t), false)
 	if err != nil {
 		return none, err
 	}
@@ -33,11 +34,11 @@ func (h Handle[Out]) Result(ctx context.Context) (Out, error) {
 // Result returns the output of the instance that the ID names now as JSON, without waiting. To wait, use Lookup and
 // [Handle.Wait]; the output type json.RawMessage keeps the JSON as it is. Errors are those of [Handle.Result].
 func (c *Client) Result(ctx context.Context, id string) (json.RawMessage, error) {
-	op := fmt.Sprintf("reading the result of %s", target{id: id})
+	op := fmt.Sprintf("reading the result of %s", access.Target{ID: id})
 	if err := c.usable(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, target{id: id}, op, false)
+	res, err := c.store.Instance(ctx, access.Target{ID: id}, op, false)
 	if err != nil {
 		return nil, err
 	}

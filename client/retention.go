@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/retention"
@@ -88,8 +89,8 @@ func (c *Client) SetRetention(ctx context.Context, r Retention) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActRetention, op: op, other: "retention", detail: string(text)}
-	return c.perform(ctx, &a, func(ctx context.Context) error {
+	a := access.Act{Kind: string(ActRetention), Op: op, Other: "retention", Detail: string(text)}
+	return c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		if err := c.putRules(ctx, op, text); err != nil {
 			return err
 		}
@@ -107,8 +108,8 @@ func (c *Client) RunRetention(ctx context.Context) error {
 	if err := c.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActRetention, op: op, other: "retention", detail: "run"}
-	return c.perform(ctx, &a, func(ctx context.Context) error {
+	a := access.Act{Kind: string(ActRetention), Op: op, Other: "retention", Detail: "run"}
+	return c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		rules, _, err := c.rules(ctx, op)
 		if err != nil {
 			return err
@@ -135,9 +136,9 @@ func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
 	if at == 0 {
 		info.SetAt = time.Time{}
 	}
-	res, err := read(ctx, c.store, op, c.store.Get, provider.GetRequest{ID: retentionID, Value: retention.ValueKey})
+	res, err := access.Read(ctx, c.store.Store, op, c.store.Get, provider.GetRequest{ID: retentionID, Value: retention.ValueKey})
 	if err != nil && !errors.Is(err, provider.ErrNotFound) {
-		return info, explain(op, 0, err)
+		return info, access.Explain(op, 0, err)
 	}
 	if err != nil || res.Instance.Name != reserved.Retention {
 		return info, nil //nolint:nilerr // no round has begun
@@ -245,7 +246,7 @@ func retentionOf(rules *retention.Rules) Retention {
 
 // rules reads the stored rules. There are none before the first SetRetention.
 func (c *Client) rules(ctx context.Context, op string) (rules retention.Rules, at provider.Time, err error) {
-	res, err := read(ctx, c.store, op, c.store.Record, provider.RecordRequest{
+	res, err := access.Read(ctx, c.store.Store, op, c.store.Record, provider.RecordRequest{
 		Action: provider.RecordGet, Namespace: retention.Space, Key: retention.Record,
 	})
 	if errors.Is(err, provider.ErrNotFound) {
@@ -256,7 +257,7 @@ func (c *Client) rules(ctx context.Context, op string) (rules retention.Rules, a
 		err = json.Unmarshal(res.Records[0].Value, &rules)
 	}
 	if err != nil {
-		return rules, 0, explain(op, 0, err)
+		return rules, 0, access.Explain(op, 0, err)
 	}
 	return rules, at, nil
 }
@@ -265,19 +266,19 @@ func (c *Client) rules(ctx context.Context, op string) (rules retention.Rules, a
 func (c *Client) putRules(ctx context.Context, op string, text []byte) error {
 	put := provider.RecordRequest{Action: provider.RecordPut, Namespace: retention.Space, Key: retention.Record, Value: text}
 	for {
-		_, err := read(ctx, c.store, op, c.store.Record, put)
+		_, err := access.Read(ctx, c.store.Store, op, c.store.Record, put)
 		if !errors.Is(err, provider.ErrConflict) {
 			return explainAny(op, err)
 		}
 		get := put
 		get.Action, get.Value = provider.RecordGet, nil
-		res, err := read(ctx, c.store, op, c.store.Record, get)
+		res, err := access.Read(ctx, c.store.Store, op, c.store.Record, get)
 		if put.Expect = 0; err == nil {
 			if put.Expect = res.Records[0].Version; string(res.Records[0].Value) == string(text) {
 				return nil // also an earlier try
 			}
 		} else if !errors.Is(err, provider.ErrNotFound) {
-			return explain(op, 0, err)
+			return access.Explain(op, 0, err)
 		}
 	}
 }
@@ -286,15 +287,14 @@ func explainAny(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return explain(op, 0, err)
+	return access.Explain(op, 0, err)
 }
 
 // wakeRetention begins a round, and starts the orchestration if it does not run and should.
 func (c *Client) wakeRetention(ctx context.Context, op string, start bool) error {
-	system := *c
-	system.principal = nil // this is part of an act that is checked and written down
-	on := target{id: retentionID}
-	if res, err := c.store.instance(ctx, on, op, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
+	system := c.asService() // this is part of an act that is checked and written down
+	on := access.Target{ID: retentionID}
+	if res, err := c.store.Instance(ctx, on, op, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
 		return fmt.Errorf("%s: %w: it has the ID that the retention needs, so no round runs: delete it", op,
 			&ExistsError{ID: retentionID, Key: res.Instance.Key, Status: res.Instance.Status})
 	}

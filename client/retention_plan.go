@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/retention"
 	"github.com/perdure/perdure/provider"
@@ -55,9 +56,9 @@ func (s *retentionStep) settle(ctx context.Context) error {
 // treeIsGone reports whether a tree is gone. One whose removal has begun is removed.
 func (s *retentionStep) treeIsGone(ctx context.Context, key provider.UUID) (bool, error) {
 	const op = "looking for a pruned instance"
-	res, err := read(ctx, s.c.store, op, s.c.store.Get, provider.GetRequest{Key: key})
+	res, err := access.Read(ctx, s.c.store.Store, op, s.c.store.Get, provider.GetRequest{Key: key})
 	if err == nil && res.Instance.Deleting {
-		_, err = read(ctx, s.c.store, op, s.c.store.Delete, provider.DeleteRequest{Key: key})
+		_, err = access.Read(ctx, s.c.store.Store, op, s.c.store.Delete, provider.DeleteRequest{Key: key})
 		if err == nil {
 			return true, nil
 		}
@@ -66,19 +67,19 @@ func (s *retentionStep) treeIsGone(ctx context.Context, key provider.UUID) (bool
 	case errors.Is(err, provider.ErrNotFound):
 		return true, nil
 	case err != nil && !errors.Is(err, provider.ErrMoved): // an instance that moves reads as one whose removal has begun
-		return false, explain(op, 0, err)
+		return false, access.Explain(op, 0, err)
 	}
 	return false, nil
 }
 
 func (s *retentionStep) executionIsGone(ctx context.Context, e retention.Execution) (bool, error) {
 	const op = "looking for a trimmed execution"
-	_, err := read(ctx, s.c.store, op, s.c.store.ReadHistory, provider.ReadHistoryRequest{Key: e.Key, Execution: e.Execution, From: 1, To: 1})
+	_, err := access.Read(ctx, s.c.store.Store, op, s.c.store.ReadHistory, provider.ReadHistoryRequest{Key: e.Key, Execution: e.Execution, From: 1, To: 1})
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
 		return true, nil
 	case err != nil:
-		return false, explain(op, 0, err)
+		return false, access.Explain(op, 0, err)
 	}
 	return false, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/retention"
 	"github.com/perdure/perdure/provider"
@@ -60,8 +61,8 @@ func (c *Client) stepRetention(
 		if err != nil {
 			return s.done, err
 		}
-		if !s.done.Over && !sleep(ctx, s.rest(n, time.Since(began))) {
-			return s.done, why(ctx)
+		if !s.done.Over && !access.Sleep(ctx, s.rest(n, time.Since(began))) {
+			return s.done, access.Why(ctx)
 		}
 	}
 	return s.done, nil
@@ -136,9 +137,9 @@ func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
 		return 0, err
 	}
 	req.Max, req.Cursor, req.Look = min(pruneStep, s.rules.Batch), s.done.To.Cursor, true
-	res, err := read(ctx, s.c.store, op, s.c.store.Prune, req)
+	res, err := access.Read(ctx, s.c.store.Store, op, s.c.store.Prune, req)
 	if err != nil {
-		return 0, explain(op, 0, err)
+		return 0, access.Explain(op, 0, err)
 	}
 	if len(res.Trees) > 0 {
 		plan := retention.Plan{}
@@ -150,7 +151,7 @@ func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
 		}
 		req.Look = false
 		if res, err = s.c.store.Prune(ctx, req); err != nil { // a repeat here would lose count of what went: the next attempt settles it
-			return 0, explain(op, 0, err)
+			return 0, access.Explain(op, 0, err)
 		}
 	}
 	s.done.Plan, s.done.Instances = nil, s.done.Instances+res.Instances
@@ -168,9 +169,9 @@ func (s *retentionStep) trim(ctx context.Context) (int64, error) {
 	req := provider.TrimRequest{
 		Age: s.rules.Trim.Age, Keep: s.rules.Trim.Keep, Max: min(pruneStep, s.rules.Batch), Cursor: s.done.To.Cursor, Look: true,
 	}
-	res, err := read(ctx, s.c.store, op, trimmer.Trim, req)
+	res, err := access.Read(ctx, s.c.store.Store, op, trimmer.Trim, req)
 	if err != nil {
-		return 0, explain(op, 0, err)
+		return 0, access.Explain(op, 0, err)
 	}
 	plan := retention.Plan{}
 	for _, e := range res.Found {
@@ -181,7 +182,7 @@ func (s *retentionStep) trim(ctx context.Context) (int64, error) {
 	}
 	req.Look = false // it also notes ends that an older release has not noted
 	if res, err = trimmer.Trim(ctx, req); err != nil {
-		return 0, explain(op, 0, err)
+		return 0, access.Explain(op, 0, err)
 	}
 	s.done.Plan, s.done.Executions = nil, s.done.Executions+res.Executions
 	s.finish(res.Cursor)

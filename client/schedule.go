@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
@@ -112,13 +113,13 @@ func (c *Client) newSchedule(
 	if err != nil {
 		return Schedule{}, fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{
-		kind: ActSchedule, op: op, on: target{id: req.ID}, other: scheduleName(id), detail: "create: " + action.Orchestration,
-		requestID: req.RequestID, system: true,
+	a := access.Act{
+		Kind: string(ActSchedule), Op: op, On: access.Target{ID: req.ID}, Other: scheduleName(id), Detail: "create: " + action.Orchestration,
+		RequestID: req.RequestID, System: true,
 	}
-	err = c.perform(ctx, &a, func(ctx context.Context) error {
+	err = c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		t, err := c.storeStart(ctx, reserved.Schedule, op, &create, req)
-		a.on.key = t.key
+		a.On.Key = t.Key
 		return err
 	})
 	if errors.Is(err, ErrExists) {
@@ -137,15 +138,15 @@ func completeAction(a *form.Action, in any, opts []ScheduleOption) (o scheduleOp
 		return nil
 	})
 	if err != nil {
-		return o, invalid(err)
+		return o, access.Invalid(err)
 	}
 	if o.version != nil {
 		a.Version, a.Newest = *o.version, false
 	}
-	if err := checkName("orchestration name", a.Orchestration); err != nil {
+	if err := access.Name("orchestration name", a.Orchestration); err != nil {
 		return o, err
 	}
-	if err := invalid(check.OptionalName("version", a.Version)); err != nil {
+	if err := access.Invalid(check.OptionalName("version", a.Version)); err != nil {
 		return o, err
 	}
 	if reserved.Name(a.Orchestration) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
@@ -54,7 +55,7 @@ func (s Schedule) stored(ctx context.Context, op string) (*scheduleRow, error) {
 // scheduleRow reads a schedule by its ID or its key.
 func (c *Client) scheduleRow(ctx context.Context, op string, req provider.GetRequest) (*scheduleRow, error) {
 	req.Value = form.ValueKey
-	res, err := read(ctx, c.store, op, c.store.Get, req)
+	res, err := access.Read(ctx, c.store.Store, op, c.store.Get, req)
 	if err == nil && res.Instance.Status.Ended() {
 		err = provider.ErrNotFound
 	}
@@ -62,7 +63,7 @@ func (c *Client) scheduleRow(ctx context.Context, op string, req provider.GetReq
 		return nil, fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", op, ErrNotFound)
 	}
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
 	i := &res.Instance
 	row := &scheduleRow{key: i.Key, created: i.CreatedAt.Std(), now: res.Now.Std()}
@@ -111,7 +112,7 @@ func (s Schedule) begun(ctx context.Context, op string, most time.Duration) (*sc
 
 // specified is begun for a call that needs the specification.
 func (s Schedule) specified(ctx context.Context, op string) (*scheduleRow, error) {
-	row, err := s.begun(ctx, op, s.c.store.timeout)
+	row, err := s.begun(ctx, op, s.c.store.Timeout)
 	switch {
 	case err != nil || row.view.Revision != 0:
 		return row, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
@@ -18,7 +19,7 @@ func scheduleName(id string) string { return "schedule " + check.Quote(id) }
 
 // checkScheduleID refuses what cannot be the ID of a schedule.
 func checkScheduleID(id string) error {
-	if err := checkName("schedule ID", id); err != nil {
+	if err := access.Name("schedule ID", id); err != nil {
 		return err
 	}
 	if len(id) > form.MaxID {
@@ -45,7 +46,7 @@ func checkNote(note string) error {
 	if len(note) > form.MaxNote {
 		return fmt.Errorf("%w: the note has %d bytes: shorten it to %d", ErrTooLarge, len(note), form.MaxNote)
 	}
-	return invalid(check.Text("note", note))
+	return access.Invalid(check.Text("note", note))
 }
 
 // checkSpec refuses a specification that is not allowed, or names no time from now on by the storage's clock. Its bounds may begin later.
@@ -54,12 +55,12 @@ func (c *Client) checkSpec(ctx context.Context, op string, s *form.Spec) error {
 	if err != nil {
 		return err
 	}
-	return invalid(s.Check(now.Std()))
+	return access.Invalid(s.Check(now.Std()))
 }
 
 // checkChange is checkSpec for a schedule that is there. Jitter may delay a start that is due already.
 func checkChange(s *form.Spec, was *scheduleRow) error {
-	return invalid(s.Check(was.now.Add(-time.Duration(was.view.Spec.Jitter))))
+	return access.Invalid(s.Check(was.now.Add(-time.Duration(was.view.Spec.Jitter))))
 }
 
 // storedPrincipal returns the principal in the form that schedules store.
@@ -71,13 +72,15 @@ func (c *Client) storedPrincipal() *form.Principal {
 }
 
 // mayStart refuses a schedule whose principal could not start its runs.
-func (c *Client) mayStart(op string) error { return c.may(&act{kind: ActStart, op: op}) }
+func (c *Client) mayStart(op string) error {
+	return c.caller.May(&access.Act{Kind: string(ActStart), Op: op})
+}
 
 // maySchedule refuses schedules on a store that older nodes may still use.
 func (c *Client) maySchedule(ctx context.Context) error {
 	level := c.allowed(ctx, false)
 	if level < replay.LevelOfReach {
-		ctx, cancel := c.store.bound(ctx)
+		ctx, cancel := c.store.Bound(ctx)
 		defer cancel()
 		var err error
 		if level, err = c.level.Again(ctx); err != nil && level < replay.LevelOfReach {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
 )
@@ -120,7 +121,7 @@ func (s Schedule) may(ctx context.Context, op string) error {
 	if err := s.c.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	return s.c.may(&act{kind: ActSchedule, op: op})
+	return s.c.caller.May(&access.Act{Kind: string(ActSchedule), Op: op})
 }
 
 // countTimes counts the due times of a backfill.
@@ -160,17 +161,17 @@ func (s Schedule) Delete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a := act{
-		kind: ActSchedule, op: op, on: target{id: reserved.SchedulePrefix + s.id, key: row.key}, other: scheduleName(s.id),
-		detail: "the schedule was deleted", system: true,
+	a := access.Act{
+		Kind: string(ActSchedule), Op: op, On: access.Target{ID: reserved.SchedulePrefix + s.id, Key: row.key}, Other: scheduleName(s.id),
+		Detail: "the schedule was deleted", System: true,
 	}
-	err = s.c.perform(ctx, &a, func(ctx context.Context) error {
+	err = s.c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		if err := s.c.terminateNow(ctx, &a); err != nil {
 			return err
 		}
 		// It is over now. Only its history is left, which a store without Cleaner keeps.
 		if _, err := s.c.deleteNow(ctx, &a, deleteOptions{}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			s.c.store.logger.WarnContext(ctx, "the history of a deleted schedule is still there", "schedule", s.id, "error", err)
+			s.c.store.Logger.WarnContext(ctx, "the history of a deleted schedule is still there", "schedule", s.id, "error", err)
 		}
 		return nil
 	})
@@ -198,7 +199,7 @@ func steerScheduleAs[Out any](ctx context.Context, s Schedule, op, update, detai
 		return out, fmt.Errorf("%s: %w", op, err)
 	}
 	o := updateOptions{id: id, chosen: true, system: true, kind: ActSchedule, detail: detail, other: scheduleName(s.id)}
-	t := target{id: reserved.SchedulePrefix + s.id, key: key}
+	t := access.Target{ID: reserved.SchedulePrefix + s.id, Key: key}
 	u, err := s.c.update(ctx, t, update, in, &o)
 	if err == nil {
 		out, err = UpdateHandle[Out]{c: s.c, t: t, of: u}.wait(ctx, waitOptions{blocked: true})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -53,8 +54,8 @@ func (c *Client) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 		err = c.trim(ctx, op, trimmer, &t, &done)
 		return done, err
 	}
-	a := act{kind: ActPrune, op: op, other: "old executions", detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
-	err = c.perform(ctx, &a, func(ctx context.Context) error { return c.trim(ctx, op, trimmer, &t, &done) })
+	a := access.Act{Kind: string(ActPrune), Op: op, Other: "old executions", Detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
+	err = c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.trim(ctx, op, trimmer, &t, &done) })
 	return done, err
 }
 
@@ -65,13 +66,13 @@ func (c *Client) trim(ctx context.Context, op string, trimmer provider.Trimmer, 
 			req.Max = int(min(pruneStep, t.Limit-done.Executions))
 		}
 		var res provider.TrimResult
-		_, err := c.store.write(ctx, op, func(ctx context.Context) (err error) {
+		_, err := c.store.Write(ctx, op, func(ctx context.Context) (err error) {
 			res, err = trimmer.Trim(ctx, req)
 			done.Executions += res.Executions // also of a try that failed in its middle
 			return err
 		})
 		if err != nil {
-			return explain(op, 0, err)
+			return access.Explain(op, 0, err)
 		}
 		done.Cursor = res.Cursor
 		if t.Progress != nil && res.Executions > 0 {
@@ -114,8 +115,8 @@ func (c *Client) Compact(ctx context.Context, k Compaction) (Space, error) {
 		return Space{}, fmt.Errorf("%s: %w", op, provider.Lacking("compact", "Compactor"))
 	}
 	var space Space
-	a := act{kind: ActPrune, op: op, other: "free space"}
-	err := c.perform(ctx, &a, func(ctx context.Context) error { return c.compact(ctx, op, compactor, &k, &space) })
+	a := access.Act{Kind: string(ActPrune), Op: op, Other: "free space"}
+	err := c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.compact(ctx, op, compactor, &k, &space) })
 	return space, err
 }
 
@@ -130,10 +131,10 @@ func (c *Client) compact(ctx context.Context, op string, compactor provider.Comp
 		if k.Rebuild {
 			res, err = compactor.Compact(ctx, step) // it takes as long as it takes, and is not repeated
 		} else {
-			res, err = read(ctx, c.store, op, compactor.Compact, step)
+			res, err = access.Read(ctx, c.store.Store, op, compactor.Compact, step)
 		}
 		if err != nil {
-			return explain(op, 0, err)
+			return access.Explain(op, 0, err)
 		}
 		*space = Space{Freed: space.Freed + res.Freed, Free: res.Free, Size: res.Size, Fixed: res.Fixed}
 		if k.Progress != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -58,7 +59,7 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 }
 
 // start checks the request, stores it and returns the instance with its ID. Without a version in o or opts, it takes the newest.
-func (c *Client) start(ctx context.Context, name string, o startOptions, in any, opts []StartOption) (_ target, err error) {
+func (c *Client) start(ctx context.Context, name string, o startOptions, in any, opts []StartOption) (_ access.Target, err error) {
 	var req provider.CreateRequest
 	defer func() {
 		if o.end != nil {
@@ -76,11 +77,11 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 		})
 	}
 	if err != nil {
-		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
+		return access.Target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
 	}
 	op := fmt.Sprintf("starting %q as instance %q", name, req.ID)
 	if err := c.admit(ctx, op, &o); err != nil {
-		return target{}, explain(op, 0, err)
+		return access.Target{}, access.Explain(op, 0, err)
 	}
 	if c.principal != nil {
 		return c.startAs(ctx, name, op, &o, req)
@@ -89,21 +90,21 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 }
 
 // startAs stores a start as an act of the principal.
-func (c *Client) startAs(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (t target, err error) {
-	a := act{
-		kind: cmp.Or(o.kind, ActStart), op: op, on: target{id: req.ID}, detail: cmp.Or(o.detail, name),
-		requestID: req.RequestID, system: o.system, inTx: o.tx != nil,
+func (c *Client) startAs(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (t access.Target, err error) {
+	a := access.Act{
+		Kind: string(cmp.Or(o.kind, ActStart)), Op: op, On: access.Target{ID: req.ID}, Detail: cmp.Or(o.detail, name),
+		RequestID: req.RequestID, System: o.system, InTx: o.tx != nil,
 	}
-	err = c.perform(ctx, &a, func(ctx context.Context) (err error) {
+	err = c.caller.Perform(ctx, &a, func(ctx context.Context) (err error) {
 		t, err = c.storeStart(ctx, name, op, o, req)
-		a.on.key = t.key
+		a.On.Key = t.Key
 		return err
 	})
 	return t, err
 }
 
 // storeStart stores a start, in the transaction of the caller if there is one.
-func (c *Client) storeStart(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (_ target, err error) {
+func (c *Client) storeStart(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (_ access.Target, err error) {
 	var stored provider.Instance
 	doubtful := false
 	if o.tx != nil {
@@ -112,23 +113,23 @@ func (c *Client) storeStart(ctx context.Context, name, op string, o *startOption
 		stored, doubtful, err = c.create(ctx, op, req)
 	}
 	if o.update != nil && errors.Is(err, ErrEnded) {
-		t := target{id: req.ID}
-		err = c.judgeRefusal(ctx, &t, o.update.ID, op, explain(op, 0, err))
+		t := access.Target{ID: req.ID}
+		err = c.judgeRefusal(ctx, &t, o.update.ID, op, access.Explain(op, 0, err))
 		return t, err
 	}
 	if e, ok := errors.AsType[*ExistsError](err); ok && req.Policy == provider.IDUseExisting {
-		return c.hidden(ctx, target{id: e.ID, key: e.Key}, op, o, err)
+		return c.hidden(ctx, access.Target{ID: e.ID, Key: e.Key}, op, o, err)
 	}
 	if err != nil {
-		return target{}, doubt(explain(op, 0, err), doubtful,
+		return access.Target{}, access.Doubt(access.Explain(op, 0, err), doubtful,
 			fmt.Sprintf("repeat it with client.WithID(%q) and client.WithRequestID(%q)", req.ID, req.RequestID))
 	}
 	// The first execution runs the orchestration that the start named; a later one may have continued as another.
 	if stored.Name != name && stored.Execution == 1 {
-		return target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", op,
+		return access.Target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", op,
 			&ExistsError{ID: stored.ID, Key: stored.Key, Status: stored.Status}, stored.Name)
 	}
-	t := target{id: stored.ID, key: stored.Key}
+	t := access.Target{ID: stored.ID, Key: stored.Key}
 	if o.resend && stored.Key != req.Key {
 		err = c.resend(ctx, &t, op, o)
 	}
@@ -137,25 +138,25 @@ func (c *Client) storeStart(ctx context.Context, name, op string, o *startOption
 
 // hidden judges an instance that a start may not take although it may take an existing one: it moves, or is being deleted. The handle of an
 // update that has its outcome still works.
-func (c *Client) hidden(ctx context.Context, t target, op string, o *startOptions, refused error) (target, error) {
-	ctx, cancel := c.store.bound(ctx)
+func (c *Client) hidden(ctx context.Context, t access.Target, op string, o *startOptions, refused error) (access.Target, error) {
+	ctx, cancel := c.store.Bound(ctx)
 	defer cancel()
 	if o.update != nil {
-		res, err := c.store.shown(ctx, op, provider.GetRequest{Key: t.key, Value: history.UpdateKey(o.update.ID)})
+		res, err := c.store.shown(ctx, op, provider.GetRequest{Key: t.Key, Value: history.UpdateKey(o.update.ID)})
 		if err == nil && res.Value != nil && over(res.Value.Value) {
 			return t, nil
 		}
 	}
 	if o.tx == nil && c.store.moved(ctx, t) { // that is a write, which the transaction would hold up
-		return target{}, explain(op, 0, ErrMoved)
+		return access.Target{}, access.Explain(op, 0, ErrMoved)
 	}
-	return target{}, fmt.Errorf("%s: %w: it moves to another store, or is being deleted: try again when it is gone", op, refused)
+	return access.Target{}, fmt.Errorf("%s: %w: it moves to another store, or is being deleted: try again when it is gone", op, refused)
 }
 
 // resend sends the update of a start that was made before, perhaps without it: the store does not deliver what comes with a repeat. The
 // instance takes each ID once.
-func (c *Client) resend(ctx context.Context, t *target, op string, o *startOptions) error {
-	a := act{on: *t, op: op}
+func (c *Client) resend(ctx context.Context, t *access.Target, op string, o *startOptions) error {
+	a := access.Act{On: *t, Op: op}
 	uo := updateOptions{raiseOptions: o.raiseOptions, chosen: true}
 	err := c.sendUpdate(ctx, &a, o.update, &uo)
 	if errors.Is(err, ErrEnded) {
@@ -168,7 +169,7 @@ func (c *Client) resend(ctx context.Context, t *target, op string, o *startOptio
 // repeat finds it out.
 func (c *Client) create(ctx context.Context, op string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
 	triedNode := false
-	doubtful, err = c.store.write(ctx, op, func(ctx context.Context) (err error) {
+	doubtful, err = c.store.Write(ctx, op, func(ctx context.Context) (err error) {
 		var res provider.CreateResult
 		ok := false
 		if !triedNode && c.node != nil {
@@ -189,7 +190,7 @@ func (c *Client) create(ctx context.Context, op string, req provider.CreateReque
 func (o *startOptions) request(
 	ctx context.Context, c *Client, name string, in any, opts []StartOption, levelAndVersion func() (level int64, version string, err error),
 ) (req provider.CreateRequest, err error) {
-	if err := checkName("orchestration name", name); err != nil {
+	if err := access.Name("orchestration name", name); err != nil {
 		return req, err
 	}
 	if err := o.apply(opts); err != nil {

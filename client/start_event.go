@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -15,7 +16,7 @@ import (
 // A repeat of the start with the same request ID raises nothing again; see [WithRequestID].
 func WithEvent(name string, payload any) StartOption {
 	return startFunc(func(o *startOptions) error {
-		if err := checkName("event name", name); err != nil {
+		if err := access.Name("event name", name); err != nil {
 			return err
 		}
 		if len(o.messages) >= provider.MaxBatch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
@@ -30,7 +31,7 @@ func StatusOf[T, Out any](ctx context.Context, h Handle[Out]) (T, error) {
 	if err := h.usable(ctx); err != nil {
 		return none, err
 	}
-	res, err := h.c.store.shown(ctx, op, provider.GetRequest{Key: h.t.key})
+	res, err := h.c.store.shown(ctx, op, provider.GetRequest{Key: h.t.Key})
 	if err != nil {
 		return none, err
 	}
@@ -45,13 +46,13 @@ func Value[T, Out any](ctx context.Context, h Handle[Out], key string) (T, error
 	if err := h.usable(ctx); err != nil {
 		return none, err
 	}
-	if err := checkName("key", key); err != nil {
+	if err := access.Name("key", key); err != nil {
 		return none, fmt.Errorf("%s: %w", op, err)
 	}
 	if replay.IsReserved(key) {
 		return none, fmt.Errorf("%s: %w: it is a key of the engine; code cannot set it", op, ErrInvalid)
 	}
-	res, err := h.c.store.shown(ctx, op, provider.GetRequest{Key: h.t.key, Value: key})
+	res, err := h.c.store.shown(ctx, op, provider.GetRequest{Key: h.t.Key, Value: key})
 	if err != nil {
 		return none, err
 	}
@@ -63,9 +64,9 @@ func Value[T, Out any](ctx context.Context, h Handle[Out], key string) (T, error
 
 // shown reads what an instance shows.
 func (s *storage) shown(ctx context.Context, op string, req provider.GetRequest) (provider.GetResult, error) {
-	res, err := read(ctx, s, op, s.Get, req)
+	res, err := access.Read(ctx, s.Store, op, s.Get, req)
 	if err != nil {
-		return res, explain(op, 0, err)
+		return res, access.Explain(op, 0, err)
 	}
 	return res, nil
 }

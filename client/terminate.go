@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
@@ -15,30 +16,30 @@ import (
 
 // Terminate ends the instance that the ID names now, at once. See Handle.Terminate.
 func (c *Client) Terminate(ctx context.Context, id, reason string) error {
-	return c.terminate(ctx, target{id: id}, reason)
+	return c.terminate(ctx, access.Target{ID: id}, reason)
 }
 
-func (c *Client) terminate(ctx context.Context, t target, reason string) error {
+func (c *Client) terminate(ctx context.Context, t access.Target, reason string) error {
 	op := fmt.Sprintf("terminating %s", t)
-	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
+	if err := cmp.Or(c.usable(ctx), access.Reason(reason)); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := act{kind: ActTerminate, op: op, on: t, detail: reason}
-	return c.perform(ctx, &a, func(ctx context.Context) error { return c.terminateNow(ctx, &a) })
+	a := access.Act{Kind: string(ActTerminate), Op: op, On: t, Detail: reason}
+	return c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.terminateNow(ctx, &a) })
 }
 
-func (c *Client) terminateNow(ctx context.Context, a *act) error {
-	op, reason := a.op, a.detail
-	res, err := c.store.instance(ctx, a.on, op, false)
+func (c *Client) terminateNow(ctx context.Context, a *access.Act) error {
+	op, reason := a.Op, a.Detail
+	res, err := c.store.Instance(ctx, a.On, op, false)
 	if err != nil {
 		return err
 	}
-	a.on.key = res.Instance.Key
+	a.On.Key = res.Instance.Key
 	if res.Instance.Status.Ended() {
-		return explain(op, res.Instance.Status, ErrEnded)
+		return access.Explain(op, res.Instance.Status, ErrEnded)
 	}
 	req := terminateRequest(&res.Instance, reason, max(res.Now, res.Instance.UpdatedAt))
-	doubtful, err := c.store.write(ctx, op, func(ctx context.Context) error {
+	doubtful, err := c.store.Write(ctx, op, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		if provider.OutcomeOf(err) == provider.OutcomeHappened {
 			return nil
@@ -46,7 +47,7 @@ func (c *Client) terminateNow(ctx context.Context, a *act) error {
 		return err
 	})
 	if err != nil {
-		return doubt(explain(op, 0, err), doubtful, "look at the instance's status")
+		return access.Doubt(access.Explain(op, 0, err), doubtful, "look at the instance's status")
 	}
 	c.terminated(&res.Instance, max(res.Now, res.Instance.UpdatedAt))
 	return nil

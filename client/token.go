@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/tasktoken"
@@ -33,9 +34,9 @@ func (c *Client) attempt(ctx context.Context, op, token string) (*namedAttempt, 
 }
 
 // act returns the act of ending the activity.
-func (a *namedAttempt) act(how string) act {
-	return act{
-		kind: ActActivity, op: a.op, on: target{key: a.Task.Key}, other: fmt.Sprintf("activity %d, attempt %d", a.Task.EventID, a.Attempt), detail: how,
+func (a *namedAttempt) act(how string) access.Act {
+	return access.Act{
+		Kind: string(ActActivity), Op: a.op, On: access.Target{Key: a.Task.Key}, Other: fmt.Sprintf("activity %d, attempt %d", a.Task.EventID, a.Attempt), Detail: how,
 	}
 }
 
@@ -54,7 +55,7 @@ func (a *namedAttempt) end(ctx context.Context, b history.Body) error {
 		},
 	}}}
 	var state provider.ExecutionState
-	doubtful, err := a.store.write(ctx, a.op, func(ctx context.Context) error {
+	doubtful, err := a.store.Write(ctx, a.op, func(ctx context.Context) error {
 		res, err := a.store.ReportTasks(ctx, req)
 		if err != nil && provider.OutcomeOf(err) != provider.OutcomeHappened {
 			return err
@@ -64,7 +65,7 @@ func (a *namedAttempt) end(ctx context.Context, b history.Body) error {
 		}
 		return err
 	})
-	return doubt(a.explain(ctx, state, err), doubtful, "look at the instance; a repeat does no harm")
+	return access.Doubt(a.explain(ctx, state, err), doubtful, "look at the instance; a repeat does no harm")
 }
 
 // heartbeat renews the lease of the token, and stores details.
@@ -73,7 +74,7 @@ func (a *namedAttempt) heartbeat(ctx context.Context, details []byte) error {
 		Lease: min(a.Lease, provider.MaxLease), Items: []provider.TaskRenewal{{TaskRef: a.Task, Token: a.Holder, Details: details}},
 	}
 	var item provider.TaskRenewalResult
-	_, err := a.store.write(ctx, a.op, func(ctx context.Context) error {
+	_, err := a.store.Write(ctx, a.op, func(ctx context.Context) error {
 		res, err := a.store.RenewTasks(ctx, req)
 		if err != nil {
 			return err
@@ -91,7 +92,7 @@ func (a *namedAttempt) heartbeat(ctx context.Context, details []byte) error {
 func (a *namedAttempt) explain(ctx context.Context, state provider.ExecutionState, err error) error {
 	switch {
 	case err != nil && !errors.Is(err, provider.ErrLeaseLost):
-		return explain(a.op, 0, err)
+		return access.Explain(a.op, 0, err)
 	case state.Kind == provider.ExecutionMissing:
 		return fmt.Errorf("%s: its orchestration: %w: it was deleted, or the token is of another store", a.op, ErrNotFound)
 	case state.Kind == provider.ExecutionTerminal:
@@ -104,7 +105,7 @@ func (a *namedAttempt) explain(ctx context.Context, state provider.ExecutionStat
 
 // howItEnded returns why the token does not hold its task, in a running execution.
 func (a *namedAttempt) howItEnded(ctx context.Context) error {
-	res, err := read(ctx, a.store, a.op, a.store.Get, provider.GetRequest{Key: a.Task.Key, WithTasks: true})
+	res, err := access.Read(ctx, a.store.Store, a.op, a.store.Get, provider.GetRequest{Key: a.Task.Key, WithTasks: true})
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (a *namedAttempt) howItEnded(ctx context.Context) error {
 // was dropped, counts, too.
 func (a *namedAttempt) recorded(ctx context.Context) error {
 	for from := a.Task.EventID; ; {
-		res, err := read(ctx, a.store, a.op, a.store.ReadHistory, provider.ReadHistoryRequest{Key: a.Task.Key, Execution: a.Task.Execution, From: from})
+		res, err := access.Read(ctx, a.store.Store, a.op, a.store.ReadHistory, provider.ReadHistoryRequest{Key: a.Task.Key, Execution: a.Task.Execution, From: from})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -24,7 +25,7 @@ func (s *storage) createIn(ctx context.Context, tx provider.Tx, req provider.Cre
 	if err != nil {
 		return provider.Instance{}, err
 	}
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.Bound(ctx)
 	defer cancel()
 	res, err := t.CreateIn(ctx, tx, req)
 	return res.Instance, err
@@ -32,23 +33,23 @@ func (s *storage) createIn(ctx context.Context, tx provider.Tx, req provider.Cre
 
 // sendIn puts a message into an inbox inside a transaction of the caller. The same transaction may have started
 // the instance.
-func (s *storage) sendIn(ctx context.Context, tx provider.Tx, to target, op string, body history.Body) error {
+func (s *storage) sendIn(ctx context.Context, tx provider.Tx, to access.Target, op string, body history.Body) error {
 	t, err := s.transactor()
 	if err == nil {
-		err = to.check()
+		err = to.Check()
 	}
 	if err != nil {
-		return explain(op, 0, err)
+		return access.Explain(op, 0, err)
 	}
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.Bound(ctx)
 	defer cancel()
-	req := provider.SendRequest{Key: to.key, Message: message(body)}
-	if to.key.IsZero() {
-		req.ID = to.id
+	req := provider.SendRequest{Key: to.Key, Message: message(body)}
+	if to.Key.IsZero() {
+		req.ID = to.ID
 	}
 	_, err = t.SendIn(ctx, tx, req)
 	if err != nil {
-		return explain(op, 0, err)
+		return access.Explain(op, 0, err)
 	}
 	return nil
 }

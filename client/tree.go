@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+
+	"github.com/perdure/perdure/internal/access"
 )
 
 const (
@@ -31,7 +33,7 @@ type TreeNode struct {
 //
 // It makes a call of the store for each level, and some more where it leaves instances out.
 func (c *Client) Tree(ctx context.Context, id string, limits TreeLimits) (*TreeNode, error) {
-	return c.tree(ctx, target{id: id}, limits)
+	return c.tree(ctx, access.Target{ID: id}, limits)
 }
 
 // Tree returns the instance with its children. See Client.Tree.
@@ -51,12 +53,12 @@ func (n *TreeNode) Size() int {
 	return size
 }
 
-func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNode, error) {
+func (c *Client) tree(ctx context.Context, t access.Target, limits TreeLimits) (*TreeNode, error) {
 	op := fmt.Sprintf("reading the tree of %s", t)
 	if err := cmp.Or(c.usable(ctx), limits.check()); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	res, err := c.store.instance(ctx, t, op, false)
+	res, err := c.store.Instance(ctx, t, op, false)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (c *Client) tree(ctx context.Context, t target, limits TreeLimits) (*TreeNo
 			most = 0
 		}
 		if level, err = c.branch(ctx, op, level, most); err != nil {
-			return nil, explain(op, 0, err)
+			return nil, access.Explain(op, 0, err)
 		}
 		left -= len(level)
 		for _, node := range level {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -39,7 +40,7 @@ func (c *Client) addChildren(ctx context.Context, op string, nodes []*TreeNode, 
 	var left *provider.Instance // the newest one that is left out
 	for more := true; more && left == nil; {
 		req.Max = min(most-len(added)+1, provider.MaxPage) // one more says that there are more
-		res, err := read(ctx, c.store, op, c.store.List, req)
+		res, err := access.Read(ctx, c.store.Store, op, c.store.List, req)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +93,7 @@ func (c *Client) markMore(ctx context.Context, op string, nodes map[provider.UUI
 	for cursor, over := "", false; !over; {
 		req := children(nodes)
 		req.Filter.CreatedBefore, req.Cursor = left.CreatedAt+1, cursor
-		res, err := read(ctx, c.store, op, c.store.List, req)
+		res, err := access.Read(ctx, c.store.Store, op, c.store.List, req)
 		if err != nil {
 			return err
 		}

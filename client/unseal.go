@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -50,9 +51,9 @@ func (c *Client) markSealed(ctx context.Context, op string, list ...*Description
 		return nil
 	}
 	ask := func(req provider.SealsRequest) (more bool, err error) {
-		page, err := read(ctx, c.store, op, mover.Seals, req)
+		page, err := access.Read(ctx, c.store.Store, op, mover.Seals, req)
 		if err != nil {
-			return false, explain(op, 0, err)
+			return false, access.Explain(op, 0, err)
 		}
 		for i := range page.Seals {
 			if d := suspended[page.Seals[i].Key]; d != nil {
@@ -93,7 +94,7 @@ func (c *Client) seals(ctx context.Context, op string) (list []provider.Seal, er
 	}
 	req := provider.SealsRequest{}
 	for {
-		page, err := read(ctx, c.store, op, mover.Seals, req)
+		page, err := access.Read(ctx, c.store.Store, op, mover.Seals, req)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
@@ -113,14 +114,14 @@ func (c *Client) Unseal(ctx context.Context) (freed int64, err error) {
 		return 0, err
 	}
 	mover, _ := provider.As[provider.Mover](c.store.Provider)
-	err = c.perform(ctx, &act{kind: ActImport, op: op, other: "instances"}, func(ctx context.Context) error {
+	err = c.caller.Perform(ctx, &access.Act{Kind: string(ActImport), Op: op, Other: "instances"}, func(ctx context.Context) error {
 		for _, to := range []provider.SealState{provider.SealHeld, provider.SealNone} { // all accept messages before one runs
 			for _, s := range list {
 				if s.Arrived {
 					continue
 				}
 				req := provider.SealRequest{Key: s.Key, Transfer: s.Transfer, To: to, Commit: provider.UUID(uuid.New()), Back: true}
-				_, err := c.store.write(ctx, op, func(ctx context.Context) error {
+				_, err := c.store.Write(ctx, op, func(ctx context.Context) error {
 					_, err := mover.Seal(ctx, req)
 					return err
 				})

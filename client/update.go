@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
@@ -79,7 +80,7 @@ func UntilAccepted() Acceptance { return Acceptance{} }
 // use it at once. A zero UpdateHandle returns ErrInvalid.
 type UpdateHandle[Out any] struct {
 	c  *Client
-	t  target
+	t  access.Target
 	of sentUpdate
 }
 
@@ -148,7 +149,7 @@ func SendUpdate[Out, T any](ctx context.Context, h Handle[T], name string, in an
 	}
 	var o updateOptions
 	if err := bind.Apply(opts, o.setSent); err != nil {
-		return none, fmt.Errorf("updating %s: %w", h.t, invalid(err))
+		return none, fmt.Errorf("updating %s: %w", h.t, access.Invalid(err))
 	}
 	u, err := h.c.update(ctx, h.t, name, in, &o)
 	if err != nil {
@@ -174,13 +175,13 @@ func (o *updateOptions) setSent(opt RaiseOption) error {
 }
 
 // update sends an update, unless the store shows that it was taken.
-func (c *Client) update(ctx context.Context, t target, name string, in any, o *updateOptions) (sentUpdate, error) {
+func (c *Client) update(ctx context.Context, t access.Target, name string, in any, o *updateOptions) (sentUpdate, error) {
 	op := fmt.Sprintf("updating %s by %q", t, name)
-	a := act{kind: ActUpdate, op: op, on: t, detail: name, inTx: o.tx != nil, system: o.system}
+	a := access.Act{Kind: string(ActUpdate), Op: op, On: t, Detail: name, InTx: o.tx != nil, System: o.system}
 	if o.kind != "" {
-		a.kind, a.other, a.detail = o.kind, o.other, o.detail
+		a.Kind, a.Other, a.Detail = string(o.kind), o.other, o.detail
 	}
-	if err := c.refuseSystem(ctx, &a); err != nil {
+	if err := c.caller.RefuseSystem(ctx, &a); err != nil {
 		return sentUpdate{}, err
 	}
 	u, body, err := newUpdate(name, in, o)
@@ -190,12 +191,12 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 	if err != nil {
 		return u, fmt.Errorf("%s: %w", op, err)
 	}
-	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: name, Instance: t.id}, o.header, o.tx != nil)
-	body.Header, a.requestID = stored, u.id
-	err = c.perform(ctx, &a, func(ctx context.Context) error {
+	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: name, Instance: t.ID}, o.header, o.tx != nil)
+	body.Header, a.RequestID = stored, u.id
+	err = c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		err := c.sendUpdate(ctx, &a, body, o)
 		if errors.Is(err, ErrEnded) { // between the look and the send, or after a try that seemed to fail
-			err = c.judgeRefusal(ctx, &a.on, u.id, op, err)
+			err = c.judgeRefusal(ctx, &a.On, u.id, op, err)
 		}
 		return err
 	})
@@ -203,18 +204,18 @@ func (c *Client) update(ctx context.Context, t target, name string, in any, o *u
 	return u, err
 }
 
-func (c *Client) sendUpdate(ctx context.Context, a *act, body *history.UpdateReceived, o *updateOptions) error {
+func (c *Client) sendUpdate(ctx context.Context, a *access.Act, body *history.UpdateReceived, o *updateOptions) error {
 	if o.tx != nil {
-		return c.store.sendIn(ctx, *o.tx, a.on, a.op, body)
+		return c.store.sendIn(ctx, *o.tx, a.On, a.Op, body)
 	}
 	if o.chosen {
-		req := provider.GetRequest{Key: a.on.key, Value: history.UpdateKey(body.ID)}
-		res, err := c.store.shown(ctx, a.op, req)
+		req := provider.GetRequest{Key: a.On.Key, Value: history.UpdateKey(body.ID)}
+		res, err := c.store.shown(ctx, a.Op, req)
 		if err != nil || res.Value != nil && (!res.Instance.Deleting || over(res.Value.Value)) {
 			return err // the wait compares; if the instance moves, the send says so
 		}
 	}
-	return c.store.send(ctx, &a.on, a.op, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", body.ID), body)
+	return c.store.send(ctx, &a.On, a.Op, fmt.Sprintf("repeat it with client.WithUpdateID(%q)", body.ID), body)
 }
 
 // newUpdate checks an update and makes its message.
@@ -222,10 +223,10 @@ func newUpdate(name string, in any, o *updateOptions) (u sentUpdate, body *histo
 	if !o.chosen && o.id == "" {
 		o.id = uuid.NewString()
 	}
-	if err := checkName("update name", name); err != nil {
+	if err := access.Name("update name", name); err != nil {
 		return u, nil, err
 	}
-	if err := checkName("update ID", o.id); err != nil {
+	if err := access.Name("update ID", o.id); err != nil {
 		return u, nil, err
 	}
 	input, err := encodePayload("input", in)
@@ -241,7 +242,7 @@ func newUpdate(name string, in any, o *updateOptions) (u sentUpdate, body *histo
 func (c *Client) mayUpdate(ctx context.Context) error {
 	level := c.allowed(ctx, false)
 	if level < replay.LevelOfHandlers {
-		ctx, cancel := c.store.bound(ctx)
+		ctx, cancel := c.store.Bound(ctx)
 		defer cancel()
 		var err error
 		if level, err = c.level.Again(ctx); err != nil && level < replay.LevelOfHandlers {
@@ -265,9 +266,9 @@ func (u UpdateHandle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, e
 		return none, err
 	}
 	var o waitOptions
-	err := checkName("update ID", u.of.id)
+	err := access.Name("update ID", u.of.id)
 	if err == nil {
-		err = invalid(bind.Apply(opts, func(opt WaitOption) error { return opt.applyWait(&o) }))
+		err = access.Invalid(bind.Apply(opts, func(opt WaitOption) error { return opt.applyWait(&o) }))
 	}
 	if err != nil {
 		return none, fmt.Errorf("waiting for an update of %s: %w", u.t, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -39,9 +40,9 @@ func (c *Client) errWithoutOutcome(ctx context.Context, i *provider.Instance, id
 func (c *Client) outcomeRemoved(ctx context.Context, i *provider.Instance, id, op string) (taken bool, _ error) {
 	hash := history.UpdateHash(id)
 	for from := int64(1); from <= i.HistoryLength; {
-		res, err := read(ctx, c.store, op, c.store.ReadHistory, provider.ReadHistoryRequest{Key: i.Key, Execution: i.Execution, From: from})
+		res, err := access.Read(ctx, c.store.Store, op, c.store.ReadHistory, provider.ReadHistoryRequest{Key: i.Key, Execution: i.Execution, From: from})
 		if err != nil {
-			return false, explain(op, 0, err)
+			return false, access.Explain(op, 0, err)
 		}
 		for _, stored := range res.Events {
 			event, err := history.Decode(stored.ID, stored.Data)
@@ -81,10 +82,10 @@ func hasTaken(b history.Body, id string, hash []byte) bool {
 
 // judgeRefusal judges a send or start that was refused because the instance has ended. It returns nil if the instance shows that it took the update
 // of an earlier try before: the wait tells its outcome then. Otherwise the refusal stands, unless that cannot be known.
-func (c *Client) judgeRefusal(ctx context.Context, t *target, id, op string, refused error) error {
-	ctx, cancel := c.store.bound(ctx) // the caller may hold a transaction open
+func (c *Client) judgeRefusal(ctx context.Context, t *access.Target, id, op string, refused error) error {
+	ctx, cancel := c.store.Bound(ctx) // the caller may hold a transaction open
 	defer cancel()
-	res, err := c.store.shown(ctx, op, provider.GetRequest{ID: t.id, Key: t.key, Value: history.UpdateKey(id)})
+	res, err := c.store.shown(ctx, op, provider.GetRequest{ID: t.ID, Key: t.Key, Value: history.UpdateKey(id)})
 	if err == nil && res.Value == nil {
 		if !res.Instance.Status.Ended() {
 			err = fmt.Errorf("%s: it was reset meanwhile", op)
@@ -96,7 +97,7 @@ func (c *Client) judgeRefusal(ctx context.Context, t *target, id, op string, ref
 	}
 	switch {
 	case err == nil:
-		t.key = res.Instance.Key
+		t.Key = res.Instance.Key
 		return nil // the wait compares
 	case errors.Is(err, ErrOutcomeGone), errors.Is(err, ErrNotFound):
 		return err

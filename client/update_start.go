@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
@@ -38,7 +39,7 @@ func StartAndUpdate[UpdateOut, In, Out any](
 
 func (c *Client) startAndUpdate(
 	ctx context.Context, ref bind.Reference, in any, update string, updateIn any, opts []StartOption,
-) (t target, u sentUpdate, err error) {
+) (t access.Target, u sentUpdate, err error) {
 	if err := c.usable(ctx); err != nil {
 		return t, u, fmt.Errorf("starting %s: %w", check.Quote(ref.Name), err)
 	}

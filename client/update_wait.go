@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -66,19 +67,19 @@ func (e *UnknownUpdateError) Error() string {
 func (e *UnknownUpdateError) Is(target error) bool { return target == ErrUnknownUpdate }
 
 // updated waits until an update has an outcome, or is accepted if that is enough, in slices.
-func (c *Client) updated(ctx context.Context, t target, u *sentUpdate, o waitOptions) ([]byte, error) {
+func (c *Client) updated(ctx context.Context, t access.Target, u *sentUpdate, o waitOptions) ([]byte, error) {
 	op := fmt.Sprintf("waiting for update %q of %s", u.id, t)
-	req := provider.GetRequest{Key: t.key, Value: history.UpdateKey(u.id), WaitValue: true, WaitBlocked: o.blocked, Wait: waitSlice}
+	req := provider.GetRequest{Key: t.Key, Value: history.UpdateKey(u.id), WaitValue: true, WaitBlocked: o.blocked, Wait: waitSlice}
 	for {
 		var res provider.GetResult
-		_, err := c.store.repeat(ctx, op, func(ctx context.Context) (err error) {
+		_, err := c.store.Repeat(ctx, op, func(ctx context.Context) (err error) {
 			ctx, cancel := context.WithTimeout(ctx, waitSlice+slack)
 			defer cancel()
 			res, err = c.store.Get(ctx, req)
 			return err
 		})
 		if err != nil {
-			return nil, explain(op, 0, err)
+			return nil, access.Explain(op, 0, err)
 		}
 		var s history.UpdateState
 		if res.Value != nil {
@@ -101,7 +102,7 @@ func (c *Client) updated(ctx context.Context, t target, u *sentUpdate, o waitOpt
 		case i.Status.Ended():
 			return nil, c.errWithoutOutcome(ctx, i, u.id, op, &s)
 		case i.Deleting && c.store.moved(ctx, t):
-			return nil, explain(op, 0, ErrMoved)
+			return nil, access.Explain(op, 0, ErrMoved)
 		case o.blocked && i.Blocked != nil:
 			return nil, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
 		}
@@ -150,7 +151,7 @@ func outputOf(s *history.UpdateState) []byte {
 }
 
 // updateOutcome returns the encoded output of an update, or the error that it ended with, or both. The output is nil if the update goes on.
-func (c *Client) updateOutcome(t target, op string, s *history.UpdateState) ([]byte, error) {
+func (c *Client) updateOutcome(t access.Target, op string, s *history.UpdateState) ([]byte, error) {
 	cause := errors.New("no reason is stored")
 	if s.Failure != nil {
 		cause = c.errors.Decode(*s.Failure)
@@ -163,7 +164,7 @@ func (c *Client) updateOutcome(t target, op string, s *history.UpdateState) ([]b
 	case history.UpdateNotCarried:
 		return outputOf(s), fmt.Errorf("%s: %w", op, ErrNotCarried)
 	case history.UpdateUnknown:
-		unknown := &UnknownUpdateError{Update: s.Name, ID: t.id}
+		unknown := &UnknownUpdateError{Update: s.Name, ID: t.ID}
 		for _, name := range s.Names {
 			unknown.Known = append(unknown.Known, string(name))
 		}

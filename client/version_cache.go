@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/natural"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
@@ -85,7 +86,7 @@ func (s *versionCache) update(name string, now time.Time, byName map[string]stri
 
 // readVersions reads the nodes.
 func readVersions(ctx context.Context, store *storage) (map[string]string, error) {
-	nodes, err := read(ctx, store, "looking for the newest version", func(ctx context.Context, store provider.Keeper) ([]upgrade.Node, error) {
+	nodes, err := access.Read(ctx, store.Store, "looking for the newest version", func(ctx context.Context, store provider.Keeper) ([]upgrade.Node, error) {
 		nodes, _, err := upgrade.Nodes(ctx, store)
 		return nodes, err
 	}, provider.Keeper(store))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -44,14 +45,14 @@ func (c *Client) Versions(ctx context.Context, orchestration string) ([]VersionU
 	const op = "listing versions"
 	err := c.usable(ctx)
 	if err == nil && orchestration != "" {
-		err = checkName("orchestration name", orchestration)
+		err = access.Name("orchestration name", orchestration)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	stats, err := read(ctx, c.store, op, c.store.Stats, provider.StatsRequest{Running: true, Most: maxRunning})
+	stats, err := access.Read(ctx, c.store.Store, op, c.store.Stats, provider.StatsRequest{Running: true, Most: maxRunning})
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
 	nodes, now, err := c.listed(ctx, op)
 	if err != nil {

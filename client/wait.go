@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/provider"
 )
@@ -79,12 +80,12 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 }
 
 // ended waits for the end of an instance, in slices.
-func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.Instance, error) {
+func (s *storage) ended(ctx context.Context, t access.Target, o waitOptions) (provider.Instance, error) {
 	op := fmt.Sprintf("waiting for %s", t)
-	req := provider.GetRequest{Key: t.key, WaitEnded: true, WaitBlocked: o.blocked, Wait: waitSlice}
+	req := provider.GetRequest{Key: t.Key, WaitEnded: true, WaitBlocked: o.blocked, Wait: waitSlice}
 	for {
 		var i provider.Instance
-		_, err := s.repeat(ctx, op, func(ctx context.Context) error {
+		_, err := s.Repeat(ctx, op, func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, waitSlice+slack)
 			defer cancel()
 			res, err := s.Get(ctx, req)
@@ -93,11 +94,11 @@ func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.
 		})
 		switch {
 		case err != nil:
-			return i, explain(op, 0, err)
+			return i, access.Explain(op, 0, err)
 		case i.Status.Ended():
 			return i, nil
 		case i.Deleting && s.moved(ctx, t):
-			return i, explain(op, 0, ErrMoved)
+			return i, access.Explain(op, 0, ErrMoved)
 		case o.blocked && i.Blocked != nil:
 			return i, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
 		}
@@ -105,9 +106,9 @@ func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.
 }
 
 // moved reports whether an instance that is hidden from nodes moves to another store. The others are being deleted.
-func (s *storage) moved(ctx context.Context, t target) bool {
-	_, err := s.write(ctx, "looking whether "+t.String()+" moves", func(ctx context.Context) error {
-		_, err := s.Steer(ctx, changeless(t.key, ""))
+func (s *storage) moved(ctx context.Context, t access.Target) bool {
+	_, err := s.Write(ctx, "looking whether "+t.String()+" moves", func(ctx context.Context) error {
+		_, err := s.Steer(ctx, changeless(t.Key, ""))
 		return err
 	})
 	return errors.Is(err, ErrMoved)

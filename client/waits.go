@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -148,9 +149,9 @@ func (c *Client) timers(ctx context.Context, op string, d *Description) (list []
 		return nil, nil
 	}
 	req := provider.InspectRequest{Kind: provider.InspectMessages, Key: d.Key, Max: maxWaits}
-	res, err := read(ctx, c.store, op, inspector.Inspect, req)
+	res, err := access.Read(ctx, c.store.Store, op, inspector.Inspect, req)
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
 	for i := range res.Messages {
 		m := &res.Messages[i]
@@ -175,9 +176,9 @@ func (c *Client) runningChildren(ctx context.Context, op string, d *Description)
 		Filter: provider.Filter{ParentKey: d.Key, Statuses: []provider.Status{provider.StatusRunning, provider.StatusSuspended}, Replaced: true},
 		Max:    maxWaits, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	}
-	res, err := read(ctx, c.store, op, c.store.List, req)
+	res, err := access.Read(ctx, c.store.Store, op, c.store.List, req)
 	if err != nil {
-		return nil, explain(op, 0, err)
+		return nil, access.Explain(op, 0, err)
 	}
 	for i := range res.Instances {
 		in := &res.Instances[i]

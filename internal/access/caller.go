@@ -1,0 +1,39 @@
+package access
+
+import "errors"
+
+// ErrForbidden is client.ErrForbidden.
+var ErrForbidden = errors.New("not allowed")
+
+// A Caller makes calls of a store in somebody's name. Any number of goroutines may use it at once.
+type Caller struct {
+	Store     *Store
+	Principal *Principal // nil: the service itself, which has all rights and writes no audit
+}
+
+// A Principal is who a Caller acts for.
+type Principal struct {
+	Name string
+	Role string
+	// Needs returns the least role that an act needs, and reports whether the principal may do the act. The act is a client.Act.
+	Needs func(act string) (role string, may bool)
+}
+
+// Handle is embedded in client.Client, so that package operate reaches the Caller of a client and nobody else does.
+type Handle struct{ caller *Caller }
+
+func (h *Handle) access() *Handle { return h }
+
+// HandleOf makes the Handle of a client.
+func HandleOf(c *Caller) Handle { return Handle{c} }
+
+// CallerOf returns the argument of HandleOf; nil for a nil or a zero client.
+func CallerOf[C any, P interface {
+	*C
+	access() *Handle
+}](client P) *Caller {
+	if client == nil {
+		return nil
+	}
+	return client.access().caller
+}
