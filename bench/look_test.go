@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/listing"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/postgres"
@@ -105,7 +106,7 @@ func looks(all int64) (list []look) {
 		return err
 	})
 	list = append(list, look{"versions", func(ctx context.Context, _ *provider.Full, c *client.Client) error {
-		_, err := c.Versions(ctx, "")
+		_, err := operate.New(c).Versions(ctx, "")
 		return err
 	}})
 	return list

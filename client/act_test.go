@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
@@ -244,8 +245,8 @@ func TestActsOnInstancesAreAudited(t *testing.T) {
 	ctx := t.Context()
 	calls := func(c *client.Client) map[client.Act]error {
 		_, restarted := c.Restart(ctx, "x", "why")
-		_, queue := c.PauseQueue(ctx, "mail", "why", client.ConfirmWithin(0))
-		_, node := c.DrainNode(ctx, "nobody", "why")
+		_, queue := operate.New(c).PauseQueue(ctx, "mail", "why", operate.ConfirmWithin(0))
+		_, node := operate.New(c).DrainNode(ctx, "nobody", "why")
 		ref := client.ActivityRef{Execution: 1, EventID: 2, Attempt: 1}
 		return map[client.Act]error{
 			client.ActRestart: restarted, client.ActSuspend: c.Suspend(ctx, "x", "why"), client.ActResume: c.Resume(ctx, "x", "why"),
@@ -261,7 +262,7 @@ func TestActsOnInstancesAreAudited(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	operated := calls(w.as(client.RoleOperator))
-	found := map[client.Act]client.AuditEntry{}
+	found := map[client.Act]operate.AuditEntry{}
 	for _, e := range w.audited() {
 		found[e.Act] = e
 	}

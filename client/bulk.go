@@ -237,7 +237,7 @@ func (j *BulkJob) stored(ctx context.Context, c *Client) (bulk.Job, error) {
 // bound leaves out what is created after the preview.
 func (j *BulkJob) bound(ctx context.Context, c *Client, job *bulk.Job) error {
 	var before provider.Time
-	if err := bound(&before, "Before", j.Before); err != nil {
+	if err := access.TimeBound(&before, "Before", j.Before); err != nil {
 		return err
 	}
 	if before == 0 {

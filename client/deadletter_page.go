@@ -61,9 +61,9 @@ func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Pa
 // stored checks the filter and the page, and returns the request to the storage.
 func (f *DeadLetterFilter) stored(page Page) (req provider.DeadLettersRequest, size int, err error) {
 	if page.Size < 0 || page.Size > provider.MaxPage {
-		return req, 0, fmt.Errorf("%w: page size %d: give 1 to %d, or 0 for %d", ErrInvalid, page.Size, provider.MaxPage, defaultPage)
+		return req, 0, fmt.Errorf("%w: page size %d: give 1 to %d, or 0 for %d", ErrInvalid, page.Size, provider.MaxPage, access.DefaultPage)
 	}
-	size = cmp.Or(page.Size, defaultPage)
+	size = cmp.Or(page.Size, access.DefaultPage)
 	req.Key = f.Key
 	if err := access.Invalid(check.OptionalName("filter Instance", f.Instance)); err != nil {
 		return req, 0, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
@@ -173,7 +174,7 @@ func TestPruneAndTrimPreview(t *testing.T) {
 	if _, err := viewer.Prune(t.Context(), client.Pruning{Young: true}); !errors.Is(err, client.ErrForbidden) {
 		t.Errorf("a viewer prunes: %v", err)
 	}
-	if acts, err := w.Audit(t.Context(), client.AuditFilter{Act: client.ActPrune}, client.Page{}); err != nil || len(acts.Items) > 1 {
+	if acts, err := operate.New(w.Client).Audit(t.Context(), operate.AuditFilter{Act: client.ActPrune}, client.Page{}); err != nil || len(acts.Items) > 1 {
 		t.Errorf("the audit has %+v (%v), want the act that was refused at most", acts.Items, err)
 	}
 	if done, err := w.Prune(t.Context(), client.Pruning{Young: true}); err != nil || done.Instances != ended {

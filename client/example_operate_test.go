@@ -39,20 +39,6 @@ func settle(ctx context.Context, h client.Handle[string]) (string, error) {
 	return h.Wait(ctx)
 }
 
-func ExampleClient_PauseQueue() {
-	ctx := context.Background()
-	c, err := client.New(memory.New(memory.Options{}), client.Options{})
-	if err != nil {
-		log.Panic(err)
-	}
-	done, err := c.PauseQueue(ctx, "bank", "the bank is down")
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println("still at work:", append(done.Unconfirmed, done.Ignoring...))
-	// Output: still at work: []
-}
-
 func ExamplePendingActivity() {
 	ctx := context.Background()
 	store := memory.New(memory.Options{})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -17,7 +18,7 @@ func TestStoreFigures(t *testing.T) {
 	w.start(client.WithVersion("3"))
 	unserved := func(when string, want int64) {
 		t.Helper()
-		s, err := w.StoreFigures(t.Context())
+		s, err := operate.New(w.Client).StoreFigures(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

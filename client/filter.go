@@ -39,10 +39,10 @@ func (f *Filter) stored() (provider.Filter, error) {
 	for _, err := range []error{
 		access.Invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
 		access.Invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
-		bound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
-		bound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore),
-		bound(&stored.EndedAfter, "EndedAfter", f.EndedAfter),
-		bound(&stored.EndedBefore, "EndedBefore", f.EndedBefore),
+		access.TimeBound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
+		access.TimeBound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore),
+		access.TimeBound(&stored.EndedAfter, "EndedAfter", f.EndedAfter),
+		access.TimeBound(&stored.EndedBefore, "EndedBefore", f.EndedBefore),
 		checkVersions(stored.CodeVersions),
 	} {
 		if err != nil {
@@ -70,20 +70,6 @@ func (f *Filter) stored() (provider.Filter, error) {
 		stored.Matches = append(stored.Matches, a.match)
 	}
 	return stored, nil
-}
-
-// bound sets a time bound in the storage's form, whose zero means none.
-func bound(stored *provider.Time, field string, t time.Time) error {
-	if t.IsZero() {
-		return nil
-	}
-	if year := t.UTC().Year(); year < 1 || year > 9999 {
-		return fmt.Errorf("%w: filter %s is in the year %d: give 1 to 9999", ErrInvalid, field, year)
-	}
-	if *stored = provider.TimeOf(t); *stored == 0 {
-		*stored = 1 // the epoch itself is a time like others
-	}
-	return nil
 }
 
 func checkVersions(versions []string) error {

@@ -72,7 +72,7 @@ func (c *Client) pageOfHistory(ctx context.Context, t access.Target, r HistoryRa
 	if err != nil {
 		return HistoryPage{}, err
 	}
-	r.Max, r.From = cmp.Or(r.Max, defaultPage), cmp.Or(r.From, 1)
+	r.Max, r.From = cmp.Or(r.Max, access.DefaultPage), cmp.Or(r.From, 1)
 	events := eventReader{store: c.store, op: op, key: t.Key, execution: r.Execution}
 	if r.Newest {
 		return r.backward(ctx, &events)
@@ -94,7 +94,7 @@ func (r *HistoryRange) check() error {
 	case r.To > 0 && r.From > r.To:
 		return fmt.Errorf("%w: events %d to %d: give the first one first", ErrInvalid, r.From, r.To)
 	case r.Max < 0 || r.Max > maxHistoryPage:
-		return fmt.Errorf("%w: %d events on a page: give 1 to %d, or 0 for %d", ErrInvalid, r.Max, maxHistoryPage, defaultPage)
+		return fmt.Errorf("%w: %d events on a page: give 1 to %d, or 0 for %d", ErrInvalid, r.Max, maxHistoryPage, access.DefaultPage)
 	case r.Wait < 0 || r.Wait > waitSlice:
 		return fmt.Errorf("%w: wait %v: give at most %v, or 0 not to wait", ErrInvalid, r.Wait, waitSlice)
 	case r.Wait > 0 && r.Newest:

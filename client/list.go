@@ -15,9 +15,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// defaultPage is the default of Page.Size.
-const defaultPage = 100
-
 // pageTime is after how long a page that is not full reads no further.
 const pageTime = 20 * time.Millisecond
 
@@ -56,14 +53,14 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 		return Instances{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if page.Size < 0 || page.Size > provider.MaxPage {
-		return Instances{}, fmt.Errorf("%s: %w: page size %d: give 1 to %d, or 0 for %d", op, ErrInvalid, page.Size, provider.MaxPage, defaultPage)
+		return Instances{}, fmt.Errorf("%s: %w: page size %d: give 1 to %d, or 0 for %d", op, ErrInvalid, page.Size, provider.MaxPage, access.DefaultPage)
 	}
 	req := provider.ListRequest{Filter: filter, Cursor: page.Cursor, Max: page.Size}
 	if req.Omit, err = omitted(page.Omit); err != nil {
 		return Instances{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if req.Max == 0 {
-		req.Max = defaultPage
+		req.Max = access.DefaultPage
 	}
 	res, err := c.page(ctx, op, req, f.users())
 	if errors.Is(err, ErrInvalid) && page.Cursor != "" { // all else was checked here

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -20,12 +21,12 @@ func TestAnOrderToAnUnknownQueueSaysSo(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		check := func(when string, want bool) {
 			t.Helper()
-			for name, order := range map[string]func() (client.Confirmation, error){
-				"pause": func() (client.Confirmation, error) {
-					return w.PauseQueue(t.Context(), "payments", "", client.ConfirmWithin(0))
+			for name, order := range map[string]func() (operate.Confirmation, error){
+				"pause": func() (operate.Confirmation, error) {
+					return operate.New(w.Client).PauseQueue(t.Context(), "payments", "", operate.ConfirmWithin(0))
 				},
-				"resume": func() (client.Confirmation, error) {
-					return w.ResumeQueue(t.Context(), "payments", "", client.ConfirmWithin(0))
+				"resume": func() (operate.Confirmation, error) {
+					return operate.New(w.Client).ResumeQueue(t.Context(), "payments", "", operate.ConfirmWithin(0))
 				},
 			} {
 				if done, err := order(); err != nil || done.NoNode != want {

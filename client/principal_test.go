@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
@@ -44,9 +45,9 @@ func systemInstance() provider.CreateRequest {
 }
 
 // audited returns the whole audit, newest first.
-func (w *world) audited() []client.AuditEntry {
+func (w *world) audited() []operate.AuditEntry {
 	w.t.Helper()
-	page, err := w.Audit(w.t.Context(), client.AuditFilter{}, client.Page{})
+	page, err := operate.New(w.Client).Audit(w.t.Context(), operate.AuditFilter{}, client.Page{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -95,11 +96,11 @@ func TestActsNeedTheirRole(t *testing.T) {
 				continue
 			}
 			e := w.audited()[0]
-			wanted := client.AuditEntry{Principal: "ann", Role: role.String(), Act: kind, Outcome: "done"}
+			wanted := operate.AuditEntry{Principal: "ann", Role: role.String(), Act: kind, Outcome: "done"}
 			if err != nil {
 				wanted.Outcome, wanted.Error = "failed", err.Error()
 			}
-			ignored := cmpopts.IgnoreFields(client.AuditEntry{}, "At", "EndedAt", "Instance", "Key", "Other", "Detail", "RequestID")
+			ignored := cmpopts.IgnoreFields(operate.AuditEntry{}, "At", "EndedAt", "Instance", "Key", "Other", "Detail", "RequestID")
 			if diff := cmp.Diff(wanted, e, ignored); diff != "" {
 				t.Errorf("%s as %v: (-want +got)\n%s", kind, role, diff)
 			}
@@ -172,11 +173,11 @@ func TestAuditIsFilteredAndPaged(t *testing.T) {
 	if err := c.Terminate(t.Context(), "y", "no longer wanted"); err != nil {
 		t.Fatal(err)
 	}
-	count := func(f client.AuditFilter) (n int) {
+	count := func(f operate.AuditFilter) (n int) {
 		var page client.Page
 		page.Size = 2
 		for {
-			got, err := w.Audit(t.Context(), f, page)
+			got, err := operate.New(w.Client).Audit(t.Context(), f, page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,16 +189,16 @@ func TestAuditIsFilteredAndPaged(t *testing.T) {
 	}
 	newest := w.audited()[0]
 	for _, c := range []struct {
-		f    client.AuditFilter
+		f    operate.AuditFilter
 		want int
 	}{
-		{client.AuditFilter{}, 7},
-		{client.AuditFilter{Instance: "x"}, 3},
-		{client.AuditFilter{Act: client.ActTerminate}, 1},
-		{client.AuditFilter{Principal: "bob"}, 0},
-		{client.AuditFilter{Key: newest.Key}, 4},
-		{client.AuditFilter{After: newest.At}, 1},
-		{client.AuditFilter{Before: newest.At}, 6},
+		{operate.AuditFilter{}, 7},
+		{operate.AuditFilter{Instance: "x"}, 3},
+		{operate.AuditFilter{Act: client.ActTerminate}, 1},
+		{operate.AuditFilter{Principal: "bob"}, 0},
+		{operate.AuditFilter{Key: newest.Key}, 4},
+		{operate.AuditFilter{After: newest.At}, 1},
+		{operate.AuditFilter{Before: newest.At}, 6},
 	} {
 		if got := count(c.f); got != c.want {
 			t.Errorf("%+v: %d entries, want %d", c.f, got, c.want)
@@ -206,7 +207,7 @@ func TestAuditIsFilteredAndPaged(t *testing.T) {
 	if newest.Detail != "no longer wanted" || newest.Instance != "y" {
 		t.Errorf("newest entry: %+v", newest)
 	}
-	_, err := w.Audit(t.Context(), client.AuditFilter{Act: "steal"}, client.Page{})
+	_, err := operate.New(w.Client).Audit(t.Context(), operate.AuditFilter{Act: "steal"}, client.Page{})
 	want(t, err, `reading the audit: invalid request: there is no act "steal": give one of the Act constants`, client.ErrInvalid)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/tasktoken"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 )
@@ -96,10 +97,18 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 		"PendingActivity.Fail":     func(ctx context.Context, c *client.Client) error { return activity(c).Fail(ctx, io.EOF, "") },
 		"Client.RedriveDeadLetter": func(ctx context.Context, c *client.Client) error { return c.RedriveDeadLetter(ctx, 1) },
 		"Client.DropDeadLetter":    func(ctx context.Context, c *client.Client) error { return c.DropDeadLetter(ctx, 1) },
-		"Client.PauseQueue":        func(ctx context.Context, c *client.Client) error { return second(c.PauseQueue(ctx, "q", "")) },
-		"Client.ResumeQueue":       func(ctx context.Context, c *client.Client) error { return second(c.ResumeQueue(ctx, "q", "")) },
-		"Client.DrainNode":         func(ctx context.Context, c *client.Client) error { return second(c.DrainNode(ctx, "n", "")) },
-		"Client.UndrainNode":       func(ctx context.Context, c *client.Client) error { return second(c.UndrainNode(ctx, "n", "")) },
+		"Operator.PauseQueue": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).PauseQueue(ctx, "q", ""))
+		},
+		"Operator.ResumeQueue": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).ResumeQueue(ctx, "q", ""))
+		},
+		"Operator.DrainNode": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).DrainNode(ctx, "n", ""))
+		},
+		"Operator.UndrainNode": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).UndrainNode(ctx, "n", ""))
+		},
 		"CreateSchedule": func(ctx context.Context, c *client.Client) error {
 			return second(client.CreateSchedule(ctx, c, "new", spec, Checkout, order{}))
 		},
@@ -152,7 +161,7 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 			return second(c.Import(ctx, bytes.NewReader(file), client.ImportOptions{}))
 		},
 		"Client.Unseal": func(ctx context.Context, c *client.Client) error { return second(c.Unseal(ctx)) },
-		"Client.Backup": func(ctx context.Context, c *client.Client) error { return c.Backup(ctx, "never.db") },
+		"Operator.Backup": func(ctx context.Context, c *client.Client) error { return operate.New(c).Backup(ctx, "never.db") },
 	}
 }
 
@@ -169,10 +178,10 @@ func startedOne[Out any](all []client.ManyStarted[Out], err error) error {
 // reading are the exported functions that only read.
 func reading() []string {
 	return []string{
-		"Bulk.Describe", "Bulk.Failures", "Client.All", "Client.Audit", "Client.Bulk", "Client.Bulks", "Client.Count", "Client.CountUpTo",
+		"Bulk.Describe", "Bulk.Failures", "Client.All", "Operator.Audit", "Client.Bulk", "Client.Bulks", "Client.Count", "Client.CountUpTo",
 		"Client.DeadLetterPage", "Client.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
-		"Client.History", "Client.HistoryPage", "Client.List", "Client.Nodes", "Client.Now", "Client.Patches", "Client.PreviewBulk", "Client.Queues",
-		"Client.Result", "Client.Retention", "Client.Schedules", "Client.Sealed", "Client.StoreFigures", "Client.Tree", "Client.Versions",
+		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Client.PreviewBulk", "Operator.Queues",
+		"Client.Result", "Client.Retention", "Client.Schedules", "Client.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
 		"Handle.DeadLetters", "Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
 		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
 		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value",
@@ -216,12 +225,16 @@ func TestHazard67_NoDoorPassesTheRights(t *testing.T) {
 	}
 }
 
-// exported returns the exported functions of the package that take a context, methods behind their type.
+// exported returns the exported functions of packages client and operate that take a context, methods behind their type.
 func exported(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, folder := range []string{".", "../operate"} {
+		found, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

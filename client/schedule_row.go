@@ -125,7 +125,7 @@ func (s Schedule) specified(ctx context.Context, op string) (*scheduleRow, error
 
 // noScheduler reports whether no node that the store lists, and that is not lost, runs schedules.
 func (c *Client) noScheduler(ctx context.Context) (bool, error) {
-	nodes, now, err := c.listed(ctx, "listing nodes")
+	nodes, now, err := c.store.Nodes(ctx, "listing nodes")
 	if err != nil {
 		return false, err
 	}

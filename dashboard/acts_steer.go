@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // steerActs are acts that stop instances for a while and let them go on.
@@ -120,42 +121,42 @@ func activityActs() []act {
 
 // orderActs are orders to nodes.
 func orderActs() []act {
-	type order = func(ctx context.Context, name, reason string, opts ...client.OrderOption) (client.Confirmation, error)
-	on := func(param string, do func(*client.Client) order) func(context.Context, *call, input) (outcome, error) {
+	type order = func(ctx context.Context, name, reason string, opts ...operate.OrderOption) (operate.Confirmation, error)
+	on := func(param string, do func(*operate.Operator) order) func(context.Context, *call, input) (outcome, error) {
 		return func(ctx context.Context, c *call, in input) (outcome, error) {
 			name := c.param(param)
 			if name == "" {
 				return outcome{}, badInput("parameter %s is missing: it is needed", param)
 			}
-			var opts []client.OrderOption
+			var opts []operate.OrderOption
 			if !c.isAPI() { // nobody looks at a page that long
-				opts = append(opts, client.ConfirmWithin(time.Second))
+				opts = append(opts, operate.ConfirmWithin(time.Second))
 			}
-			confirmed, err := do(c.client)(ctx, name, in["reason"], opts...)
+			confirmed, err := do(operate.New(c.client))(ctx, name, in["reason"], opts...)
 			return outcome{value: confirmed}, err
 		}
 	}
-	confirmation := reflect.TypeFor[client.Confirmation]()
+	confirmation := reflect.TypeFor[operate.Confirmation]()
 	return []act{
 		{
 			of: &ofQueue, name: "pause", right: client.ActQueue, title: "Pause the queue", fields: []field{reasonField}, answers: confirmation,
 			says: "No node begins activities of the queue until it is resumed. Those that run go on. Nodes obey within five seconds.",
-			do:   on("name", func(c *client.Client) order { return c.PauseQueue }),
+			do:   on("name", func(o *operate.Operator) order { return o.PauseQueue }),
 		},
 		{
 			of: &ofQueue, name: "resume", right: client.ActQueue, title: "Resume the queue", fields: []field{reasonField}, answers: confirmation,
 			says: "Nodes take activities of the queue again.",
-			do:   on("name", func(c *client.Client) order { return c.ResumeQueue }),
+			do:   on("name", func(o *operate.Operator) order { return o.ResumeQueue }),
 		},
 		{
 			of: &ofNode, name: "drain", right: client.ActNode, title: "Drain the node", fields: []field{reasonField}, answers: confirmation,
 			says: "The node takes no more work, and finishes what runs on it. Its process stays alive.",
-			do:   on("owner", func(c *client.Client) order { return c.DrainNode }),
+			do:   on("owner", func(o *operate.Operator) order { return o.DrainNode }),
 		},
 		{
 			of: &ofNode, name: "undrain", right: client.ActNode, title: "Let the node work again", fields: []field{reasonField}, answers: confirmation,
 			says: "The node takes work again.",
-			do:   on("owner", func(c *client.Client) order { return c.UndrainNode }),
+			do:   on("owner", func(o *operate.Operator) order { return o.UndrainNode }),
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 const fileKind = "application/octet-stream"
@@ -155,7 +156,7 @@ func (c *call) apiBackup() (err error) {
 	d := &download{c: c, name: "perdure-backup.db"}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, d.name)
-	if err := c.client.Backup(c.r.Context(), path); err != nil {
+	if err := operate.New(c.client).Backup(c.r.Context(), path); err != nil {
 		return err
 	}
 	file, err := os.Open(path)

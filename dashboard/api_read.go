@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -85,15 +86,15 @@ func endpoints() []route {
 		get("/jobs/preview", "Count the instances that a bulk job would act on.", reflect.TypeFor[client.BulkPreview](), (*call).apiPreview, filterParams()...),
 		get("/jobs/failures", "List instances that a bulk job could not act on, at most 1,000.", reflect.TypeFor[list[client.BulkFailure]](), (*call).apiFailures,
 			field{name: "id", required: true}),
-		get("/queues", "List the queues of activities.", reflect.TypeFor[list[client.QueueInfo]](), (*call).apiQueues),
-		get("/nodes", "List the nodes.", reflect.TypeFor[list[client.NodeInfo]](), (*call).apiNodes),
-		get("/versions", "List the versions of code that run or are registered.", reflect.TypeFor[list[client.VersionUse]](), (*call).apiVersions,
+		get("/queues", "List the queues of activities.", reflect.TypeFor[list[operate.QueueInfo]](), (*call).apiQueues),
+		get("/nodes", "List the nodes.", reflect.TypeFor[list[operate.NodeInfo]](), (*call).apiNodes),
+		get("/versions", "List the versions of code that run or are registered.", reflect.TypeFor[list[operate.VersionUse]](), (*call).apiVersions,
 			field{name: "orchestration"}),
-		get("/patches", "Report the patches of running instances.", reflect.TypeFor[client.PatchReport](), (*call).apiPatches,
+		get("/patches", "Report the patches of running instances.", reflect.TypeFor[operate.PatchReport](), (*call).apiPatches,
 			field{name: "orchestration"}, field{name: "limit", kind: anInt, help: "Instances that are read at most, 1 to 10,000; default 1,000."}),
 		get("/dead-letters", "List dead letters, the oldest first.", reflect.TypeFor[client.DeadLetterPage](), (*call).apiDeadLetters,
 			field{name: "instance", help: "ID."}, field{name: "key", help: "Of an instance."}, sizeParam, cursorParam, payloadsParam),
-		get("/audit", "List the acts of principals, newest first.", reflect.TypeFor[client.AuditPage](), (*call).apiAudit, auditParams()...),
+		get("/audit", "List the acts of principals, newest first.", reflect.TypeFor[operate.AuditPage](), (*call).apiAudit, auditParams()...),
 	}...)
 	for i := range all {
 		a := &all[i]
@@ -170,29 +171,29 @@ func (c *call) apiCount() error {
 func (c *call) apiQueues() error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), countTime)
 	defer cancel()
-	queues, err := c.client.Queues(ctx)
+	queues, err := operate.New(c.client).Queues(ctx)
 	if err != nil {
 		return err
 	}
-	return c.answer(list[client.QueueInfo]{queues})
+	return c.answer(list[operate.QueueInfo]{queues})
 }
 
 func (c *call) apiNodes() error {
-	nodes, err := c.client.Nodes(c.r.Context())
+	nodes, err := operate.New(c.client).Nodes(c.r.Context())
 	if err != nil {
 		return err
 	}
-	return c.answer(list[client.NodeInfo]{nodes})
+	return c.answer(list[operate.NodeInfo]{nodes})
 }
 
 func (c *call) apiVersions() error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), countTime)
 	defer cancel()
-	versions, err := c.client.Versions(ctx, c.param("orchestration"))
+	versions, err := operate.New(c.client).Versions(ctx, c.param("orchestration"))
 	if err != nil {
 		return err
 	}
-	return c.answer(list[client.VersionUse]{versions})
+	return c.answer(list[operate.VersionUse]{versions})
 }
 
 func (c *call) apiPatches() error {
@@ -206,7 +207,7 @@ func (c *call) apiPatches() error {
 	if limit < 1 || limit > countLimit {
 		return badInput("parameter limit is %d: give 1 to %d", limit, countLimit)
 	}
-	report, err := c.client.Patches(c.r.Context(), client.PatchScan{Orchestration: c.param("orchestration"), Limit: int(limit)})
+	report, err := operate.New(c.client).Patches(c.r.Context(), operate.PatchScan{Orchestration: c.param("orchestration"), Limit: int(limit)})
 	if err != nil {
 		return err
 	}
@@ -230,8 +231,8 @@ func (c *call) apiAudit() error {
 }
 
 // auditPage returns the acts that the query asks for.
-func (c *call) auditPage() (none client.AuditPage, err error) {
-	f := client.AuditFilter{Principal: c.param("principal"), Act: client.Act(c.param("act")), Instance: c.param("instance")}
+func (c *call) auditPage() (none operate.AuditPage, err error) {
+	f := operate.AuditFilter{Principal: c.param("principal"), Act: client.Act(c.param("act")), Instance: c.param("instance")}
 	if key := c.param("key"); key != "" {
 		if err := f.Key.UnmarshalText([]byte(key)); err != nil {
 			return none, badInput("parameter key is %q: give the key of an instance", key)
@@ -247,7 +248,7 @@ func (c *call) auditPage() (none client.AuditPage, err error) {
 	if err != nil {
 		return none, err
 	}
-	return c.client.Audit(c.r.Context(), f, page)
+	return operate.New(c.client).Audit(c.r.Context(), f, page)
 }
 
 // deadLettersPage returns the dead letters that the query asks for.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // Responses of the API fit the document.
@@ -176,7 +177,7 @@ func TestActsOfTheAPI(t *testing.T) {
 	do("/instances/prune", object{"age": "1h", "limit": 10}, http.StatusBadRequest)
 	do("/instances/prune", object{"age": "48h", "limit": 10}, http.StatusOK)
 	do("/dead-letters/99/redrive", object{}, http.StatusNotFound)
-	page, err := w.client.Audit(t.Context(), client.AuditFilter{Principal: "ann"}, client.Page{})
+	page, err := operate.New(w.client).Audit(t.Context(), operate.AuditFilter{Principal: "ann"}, client.Page{})
 	if err != nil || len(page.Items) < 10 {
 		t.Errorf("the audit has %d acts, %v", len(page.Items), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -92,7 +93,7 @@ func TestActOnChosen(t *testing.T) {
 	if len(items) != 2 || items[0].Error != "" || items[1].Error != "" || w.status("order-1006") != client.StatusRunning {
 		t.Errorf("the outcomes are %+v", items)
 	}
-	audit, err := w.client.Audit(t.Context(), client.AuditFilter{Act: client.ActResume}, client.Page{})
+	audit, err := operate.New(w.client).Audit(t.Context(), operate.AuditFilter{Act: client.ActResume}, client.Page{})
 	if err != nil || len(audit.Items) != 2 {
 		t.Errorf("the audit has %d acts, %v", len(audit.Items), err)
 	}

@@ -66,7 +66,7 @@ func (s schemas) of(t reflect.Type) object {
 }
 
 func (s schemas) named(t reflect.Type) object {
-	name := strings.NewReplacer("[", "Of", "]", "", "github.com/perdure/perdure/client.", "").Replace(t.Name())
+	name := strings.NewReplacer("[", "Of", "]", "", "github.com/perdure/perdure/client.", "", "github.com/perdure/perdure/operate.", "").Replace(t.Name())
 	name = strings.ToUpper(name[:1]) + name[1:]
 	ref := object{"$ref": "#/components/schemas/" + name}
 	if s[name] != nil {

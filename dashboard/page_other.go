@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // rawJSON is the output type of handles here: they pass outputs on as they are.
@@ -17,8 +18,8 @@ func fmtInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // nodesData is what the page of nodes and versions shows.
 type nodesData struct {
-	Nodes    []client.NodeInfo
-	Versions []client.VersionUse
+	Nodes    []operate.NodeInfo
+	Versions []operate.VersionUse
 	Problem  bool // versions cannot be read
 }
 
@@ -26,12 +27,12 @@ type nodesData struct {
 func (c *call) nodes() error {
 	var data nodesData
 	var err error
-	if data.Nodes, err = c.client.Nodes(c.r.Context()); err != nil {
+	if data.Nodes, err = operate.New(c.client).Nodes(c.r.Context()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), countTime)
 	defer cancel()
-	if data.Versions, err = c.client.Versions(ctx, ""); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if data.Versions, err = operate.New(c.client).Versions(ctx, ""); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		c.s.logger.WarnContext(ctx, "versions cannot be listed", "error", err)
 		data.Problem = true
 	}
@@ -39,13 +40,13 @@ func (c *call) nodes() error {
 }
 
 // queuesData is what the page of queues shows.
-type queuesData struct{ Queues []client.QueueInfo }
+type queuesData struct{ Queues []operate.QueueInfo }
 
 // queues lists the queues of activities.
 func (c *call) queues() error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), countTime)
 	defer cancel()
-	queues, err := c.client.Queues(ctx)
+	queues, err := operate.New(c.client).Queues(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *call) deadLetters() error {
 
 // auditData is what the page of the audit shows.
 type auditData struct {
-	Page client.AuditPage
+	Page operate.AuditPage
 	Next string
 }
 

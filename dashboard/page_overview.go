@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // statusCount is how many instances have a status.
@@ -44,8 +45,8 @@ type overviewData struct {
 	Recent   []client.Description
 	Letters  []client.DeadLetter
 	More     bool // there are more dead letters
-	Nodes    []client.NodeInfo
-	Unserved []client.VersionUse
+	Nodes    []operate.NodeInfo
+	Unserved []operate.VersionUse
 	Problems []string // parts that could not be read
 	Empty    bool     // there are no instances
 }
@@ -97,9 +98,9 @@ func (c *call) readOverview(ctx context.Context) (overviewData, error) {
 			data.Letters, data.More = p.Items, p.Cursor != ""
 			return err
 		}},
-		{"nodes", func() (err error) { data.Nodes, err = all.Nodes(ctx); return err }},
+		{"nodes", func() (err error) { data.Nodes, err = operate.New(all).Nodes(ctx); return err }},
 		{"versions", func() error {
-			versions, err := all.Versions(ctx, "")
+			versions, err := operate.New(all).Versions(ctx, "")
 			for _, v := range versions {
 				if v.NoNode() {
 					data.Unserved = append(data.Unserved, v)

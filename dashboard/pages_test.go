@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // Every page opens, under a prefix, and its links stay below the prefix.
@@ -99,7 +100,7 @@ func TestLinksKeepFiltersAndNames(t *testing.T) {
 	if r := s.form("/queues"+html.UnescapeString(action), nil); r.StatusCode != http.StatusSeeOther {
 		t.Errorf("resuming by %q: %d: %s", action, r.StatusCode, r.body)
 	}
-	if queues, err := w.client.Queues(t.Context()); err != nil || slices.ContainsFunc(queues, func(q client.QueueInfo) bool { return q.Paused != nil }) {
+	if queues, err := operate.New(w.client).Queues(t.Context()); err != nil || slices.ContainsFunc(queues, func(q operate.QueueInfo) bool { return q.Paused != nil }) {
 		t.Errorf("a queue is still paused: %+v, %v", queues, err)
 	}
 }

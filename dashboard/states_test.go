@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 )
@@ -40,7 +41,7 @@ func TestOwnOrchestrationsRaiseNoAlarm(t *testing.T) {
 	if strings.Contains(r.body, "perdure.bulk") {
 		t.Error("the page of nodes lists an orchestration of perdure that no instance runs")
 	}
-	if f, err := w.client.StoreFigures(ctx); err != nil || f.Unserved["orchestration"] != 0 {
+	if f, err := operate.New(w.client).StoreFigures(ctx); err != nil || f.Unserved["orchestration"] != 0 {
 		t.Errorf("%+v, %v: want nothing unserved", f, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -28,9 +29,9 @@ func oldNode(e *enginetest.Engine, owner string) {
 	}
 }
 
-func queueOf(e *enginetest.Engine, c *client.Client, name string) client.QueueInfo {
+func queueOf(e *enginetest.Engine, c *client.Client, name string) operate.QueueInfo {
 	e.T.Helper()
-	all, err := c.Queues(e.T.Context())
+	all, err := operate.New(c).Queues(e.T.Context())
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func queueOf(e *enginetest.Engine, c *client.Client, name string) client.QueueIn
 			return q
 		}
 	}
-	return client.QueueInfo{}
+	return operate.QueueInfo{}
 }
 
 // PauseQueue waits for the nodes that serve the queue, and names those that do not obey. Queues shows what waits, runs and rests.
@@ -63,7 +64,7 @@ func TestHazard86_PauseNamesNodesThatDoNotObey(t *testing.T) {
 			e.T.Errorf("%+v", q)
 		}
 		at := time.Now()
-		done, err := c.PauseQueue(ctx, orchestration.DefaultQueue, "the bank is down")
+		done, err := operate.New(c).PauseQueue(ctx, orchestration.DefaultQueue, "the bank is down")
 		if took := time.Since(at); err != nil || len(done.Unconfirmed)+len(done.Ignoring) != 0 || took > 5*time.Second || took < time.Second/2 {
 			e.T.Fatalf("%+v, %v after %v", done, err, took)
 		}
@@ -76,17 +77,17 @@ func TestHazard86_PauseNamesNodesThatDoNotObey(t *testing.T) {
 		}
 		// A node that hangs, and one of an older release.
 		oldNode(e, "old")
-		if done, err = c.ResumeQueue(ctx, orchestration.DefaultQueue, "", client.ConfirmWithin(0)); err != nil || !slices.Contains(done.Unconfirmed, rt.Owner()) ||
+		if done, err = operate.New(c).ResumeQueue(ctx, orchestration.DefaultQueue, "", operate.ConfirmWithin(0)); err != nil || !slices.Contains(done.Unconfirmed, rt.Owner()) ||
 			!slices.Equal(done.Ignoring, []string{"old"}) {
 			e.T.Fatalf("%+v, %v", done, err)
 		}
 		<-begun
 		release()
-		if _, err := c.PauseQueue(ctx, "perdure", ""); !errors.Is(err, client.ErrInvalid) {
+		if _, err := operate.New(c).PauseQueue(ctx, "perdure", ""); !errors.Is(err, client.ErrInvalid) {
 			e.T.Errorf("perdure's own queue: %v", err)
 		}
 		// Nobody serves another queue, but an old node might.
-		if done, err = c.PauseQueue(ctx, "other", ""); err != nil || len(done.Unconfirmed) != 0 || !slices.Equal(done.Ignoring, []string{"old"}) {
+		if done, err = operate.New(c).PauseQueue(ctx, "other", ""); err != nil || len(done.Unconfirmed) != 0 || !slices.Equal(done.Ignoring, []string{"old"}) {
 			e.T.Errorf("%+v, %v", done, err)
 		}
 		if q := queueOf(e, c, "other"); q.Paused == nil {
@@ -106,8 +107,8 @@ func TestNodesAreShownAndDrained(t *testing.T) {
 			return n, nil
 		}))
 		c := e.Client(client.Options{})
-		node := func() client.NodeInfo {
-			all, err := c.Nodes(ctx)
+		node := func() operate.NodeInfo {
+			all, err := operate.New(c).Nodes(ctx)
 			if err != nil {
 				e.T.Fatal(err)
 			}
@@ -117,9 +118,9 @@ func TestNodesAreShownAndDrained(t *testing.T) {
 				}
 			}
 			e.T.Fatal("the node is not listed")
-			return client.NodeInfo{}
+			return operate.NodeInfo{}
 		}
-		if n := node(); n.State != client.NodeRunning || !n.Obeys || len(n.Queues) != 1 || len(n.Queues[0].Activities) != 2 {
+		if n := node(); n.State != operate.NodeRunning || !n.Obeys || len(n.Queues) != 1 || len(n.Queues[0].Activities) != 2 {
 			e.T.Errorf("%+v", n)
 		}
 		e.Create("runs", "single", 1)
@@ -130,31 +131,31 @@ func TestNodesAreShownAndDrained(t *testing.T) {
 		}
 		oldNode(e, "old")
 		for owner, want := range map[string]error{"nobody": client.ErrNotFound, "": client.ErrInvalid} {
-			if _, err := c.DrainNode(ctx, owner, ""); !errors.Is(err, want) {
+			if _, err := operate.New(c).DrainNode(ctx, owner, ""); !errors.Is(err, want) {
 				e.T.Errorf("draining %q: %v", owner, err)
 			}
 		}
-		if done, err := c.DrainNode(ctx, "old", ""); err != nil || !slices.Equal(done.Ignoring, []string{"old"}) {
+		if done, err := operate.New(c).DrainNode(ctx, "old", ""); err != nil || !slices.Equal(done.Ignoring, []string{"old"}) {
 			e.T.Errorf("an old node: %+v, %v", done, err)
 		}
-		if done, err := c.DrainNode(ctx, rt.Owner(), "a new disk"); err != nil || len(done.Unconfirmed)+len(done.Ignoring) != 0 {
+		if done, err := operate.New(c).DrainNode(ctx, rt.Owner(), "a new disk"); err != nil || len(done.Unconfirmed)+len(done.Ignoring) != 0 {
 			e.T.Errorf("%+v, %v", done, err)
 		}
-		if n := node(); n.State != client.NodeDraining {
+		if n := node(); n.State != operate.NodeDraining {
 			e.T.Errorf("%+v", n)
 		}
 		close(release)
-		e.Until("it is drained", func() bool { return node().State == client.NodeDrained })
-		if done, err := c.UndrainNode(ctx, rt.Owner(), ""); err != nil || len(done.Unconfirmed) != 0 || node().State != client.NodeRunning {
+		e.Until("it is drained", func() bool { return node().State == operate.NodeDrained })
+		if done, err := operate.New(c).UndrainNode(ctx, rt.Owner(), ""); err != nil || len(done.Unconfirmed) != 0 || node().State != operate.NodeRunning {
 			e.T.Errorf("%+v, %v", done, err)
 		}
 		time.Sleep(31*time.Minute + time.Second) //nolint:forbidigo // virtual time
-		all, err := c.Nodes(ctx)
-		if err != nil || len(all) != 2 || node().State != client.NodeRunning {
+		all, err := operate.New(c).Nodes(ctx)
+		if err != nil || len(all) != 2 || node().State != operate.NodeRunning {
 			e.T.Errorf("%+v, %v", all, err)
 		}
 		for _, n := range all {
-			if n.Owner == "old" && (n.State != client.NodeLost || n.Obeys) {
+			if n.Owner == "old" && (n.State != operate.NodeLost || n.Obeys) {
 				e.T.Errorf("%+v", n)
 			}
 		}
@@ -181,7 +182,7 @@ func TestHazard86_NodeThatCannotReadItsOrdersBeginsNothing(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		ctx, begun := e.T.Context(), make(chan struct{}, 10)
 		c := e.Client(client.Options{})
-		if _, err := c.PauseQueue(ctx, orchestration.DefaultQueue, "", client.ConfirmWithin(0)); err != nil {
+		if _, err := operate.New(c).PauseQueue(ctx, orchestration.DefaultQueue, "", operate.ConfirmWithin(0)); err != nil {
 			e.T.Fatal(err)
 		}
 		store := &unreadable{Full: e.Store}
@@ -195,7 +196,7 @@ func TestHazard86_NodeThatCannotReadItsOrdersBeginsNothing(t *testing.T) {
 		if n := len(begun); n != 0 || store.fails.Load() > 0 {
 			e.T.Fatalf("%d activities of a paused queue have begun; %d reads", n, store.fails.Load())
 		}
-		if _, err := c.ResumeQueue(ctx, orchestration.DefaultQueue, ""); err != nil {
+		if _, err := operate.New(c).ResumeQueue(ctx, orchestration.DefaultQueue, ""); err != nil {
 			e.T.Fatal(err)
 		}
 		e.WaitEnded(key)

@@ -44,9 +44,7 @@ func TestHazard15_TenThousandRequestsAreKnown(t *testing.T) {
 					e.RaiseAs(key, "box", i, fmt.Sprint("request ", i))
 				}
 				e.Until("all are read", func() bool { return e.Get(key).InboxMessages == 0 })
-				if n := rt.Stats().MessagesDropped; n != 3 {
-					e.T.Errorf("%d repeats were dropped", n)
-				}
+				e.Until("3 repeats are counted as dropped", func() bool { return rt.Stats().MessagesDropped == 3 }) // after the commit
 				e.RaiseAs(key, "box", -1, "end")
 				if got := enginetest.Output[int](e, key); got != known+1 {
 					e.T.Errorf("read %d events", got)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 )
 
 // The report names the running instances that were started before the first marker and have none. Nothing else shows
@@ -32,7 +33,7 @@ func TestHazard79_ReportOfTheOldBranch(t *testing.T) {
 		run(eitherStep, "new-1", "new-2", "new-3")
 		run(oldStep, "late")
 		read := 0
-		report, err := c.Patches(e.T.Context(), client.PatchScan{Orchestration: "main", Progress: func(n int) { read = n }})
+		report, err := operate.New(c).Patches(e.T.Context(), operate.PatchScan{Orchestration: "main", Progress: func(n int) { read = n }})
 		if err != nil || report.Read != 6 || read != 6 || report.Cut || len(report.Patches) != 1 {
 			e.T.Fatalf("%+v, %v, told of %d", report, err, read)
 		}
@@ -41,10 +42,10 @@ func TestHazard79_ReportOfTheOldBranch(t *testing.T) {
 			!slices.Equal(u.Examples, []string{"old-2", "old-1"}) || u.FirstSeen.IsZero() {
 			e.T.Errorf("%+v", u)
 		}
-		if report, err = c.Patches(e.T.Context(), client.PatchScan{Limit: 2}); err != nil || !report.Cut || report.Read != 2 {
+		if report, err = operate.New(c).Patches(e.T.Context(), operate.PatchScan{Limit: 2}); err != nil || !report.Cut || report.Read != 2 {
 			e.T.Errorf("with a limit %+v, %v", report, err)
 		}
-		if _, err = c.Patches(e.T.Context(), client.PatchScan{Limit: -1}); !errors.Is(err, client.ErrInvalid) {
+		if _, err = operate.New(c).Patches(e.T.Context(), operate.PatchScan{Limit: -1}); !errors.Is(err, client.ErrInvalid) {
 			e.T.Errorf("a negative limit: %v", err)
 		}
 	})

@@ -19,8 +19,8 @@ type Unserved struct {
 	Name        string
 	Version     string        // of an orchestration's code; "": none
 	Queue       string        // of an activity
-	EngineLevel int64         // of instances that need a newer node; 0: that is not why. See client.NodeInfo
-	NoNode      bool          // no listed node has registered this version, and one has another version: see client.VersionUse
+	EngineLevel int64         // of instances that need a newer node; 0: that is not why. See operate.NodeInfo
+	NoNode      bool          // no listed node has registered this version, and one has another version: see operate.VersionUse
 	Count       int64         // with NoNode: of all instances that run the version, also those that sleep
 	Oldest      time.Duration // how long the oldest waits
 }
@@ -40,7 +40,7 @@ type Health struct {
 // NodeState says whether a node takes work.
 type NodeState string
 
-// The states of a node. An operator drains it, and ends that: see client.DrainNode.
+// The states of a node. An operator drains it, and ends that: see operate.Operator.DrainNode.
 const (
 	Running  NodeState = "running"  // it takes work, or shuts down
 	Draining NodeState = "draining" // it takes no new work, and some still runs

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -295,12 +296,12 @@ func TestWorkAboveTheLevelShows(t *testing.T) {
 		if d, err := c.Describe(f.T.Context(), "newer"); err != nil || !d.NoNode {
 			f.T.Errorf("%+v, %v, want NoNode", d, err)
 		}
-		nodes, err := c.Nodes(f.T.Context())
+		nodes, err := operate.New(c).Nodes(f.T.Context())
 		if err != nil || len(nodes) != 1 || nodes[0].Owner != rt.Owner() || nodes[0].EngineLevel != replay.EngineLevel || nodes[0].Registered != 2 || nodes[0].StartedAt.IsZero() {
 			f.T.Errorf("%+v, %v", nodes, err)
 		}
 		f.Stop(rt)
-		if nodes, err := c.Nodes(f.T.Context()); err != nil || len(nodes) != 0 {
+		if nodes, err := operate.New(c).Nodes(f.T.Context()); err != nil || len(nodes) != 0 {
 			f.T.Errorf("after shutdown: %+v, %v", nodes, err)
 		}
 	})

@@ -8,12 +8,13 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 )
 
 // auditListed is the output of audit list.
 type auditListed struct {
-	Entries []client.AuditEntry `json:"entries"`
-	More    bool                `json:"more"` // the limit cut the list
+	Entries []operate.AuditEntry `json:"entries"`
+	More    bool                 `json:"more"` // the limit cut the list
 }
 
 func newAudit(a *app) *cobra.Command {
@@ -26,7 +27,7 @@ func newAudit(a *app) *cobra.Command {
 }
 
 func newAuditList(a *app) *cobra.Command {
-	f, act, limit := client.AuditFilter{}, "", 0
+	f, act, limit := operate.AuditFilter{}, "", 0
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List acts, the newest first",
@@ -64,10 +65,10 @@ func newAuditList(a *app) *cobra.Command {
 }
 
 // auditUpTo reads pages until the limit is reached or the audit ends.
-func auditUpTo(ctx context.Context, c *client.Client, f client.AuditFilter, limit int) (auditListed, error) {
-	out := auditListed{Entries: []client.AuditEntry{}}
+func auditUpTo(ctx context.Context, c *client.Client, f operate.AuditFilter, limit int) (auditListed, error) {
+	out := auditListed{Entries: []operate.AuditEntry{}}
 	for page := (client.Page{}); ; {
-		found, err := c.Audit(ctx, f, page)
+		found, err := operate.New(c).Audit(ctx, f, page)
 		if err != nil {
 			return out, err
 		}
@@ -82,7 +83,7 @@ func auditUpTo(ctx context.Context, c *client.Client, f client.AuditFilter, limi
 	}
 }
 
-func auditTable(w *grid, entries []client.AuditEntry) {
+func auditTable(w *grid, entries []operate.AuditEntry) {
 	row(w, "TIME", "PRINCIPAL", "ACT", "ON", "OUTCOME", "DETAIL")
 	for i := range entries {
 		e := &entries[i]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -31,7 +32,7 @@ func newBackup(a *app) *cobra.Command {
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.Backup(ctx, args[0]); err != nil {
+				if err := operate.New(c).Backup(ctx, args[0]); err != nil {
 					return err
 				}
 				info, err := os.Stat(args[0])

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 const (
@@ -165,7 +166,7 @@ func names(ctx context.Context, c *client.Client, begun string) (found []offer, 
 			found = append(found, o)
 		}
 	}
-	nodes, err := c.Nodes(ctx)
+	nodes, err := operate.New(c).Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func names(ctx context.Context, c *client.Client, begun string) (found []offer, 
 
 // queueNames returns the names of queues.
 func queueNames(ctx context.Context, c *client.Client, begun string) (found []offer, err error) {
-	queues, err := c.Queues(ctx)
+	queues, err := operate.New(c).Queues(ctx)
 	for i := range queues {
 		if strings.HasPrefix(queues[i].Queue, begun) {
 			found = append(found, offer{word: queues[i].Queue})
@@ -196,7 +197,7 @@ func queueNames(ctx context.Context, c *client.Client, begun string) (found []of
 
 // owners returns the owners of nodes.
 func owners(ctx context.Context, c *client.Client, begun string) (found []offer, err error) {
-	nodes, err := c.Nodes(ctx)
+	nodes, err := operate.New(c).Nodes(ctx)
 	for i := range nodes {
 		if strings.HasPrefix(nodes[i].Owner, begun) {
 			found = append(found, offer{word: nodes[i].Owner})

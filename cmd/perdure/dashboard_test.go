@@ -122,7 +122,7 @@ func (v *visited) until(lines ...string) string {
 // The dashboard of a store has the gauges of the store, also without a node, and counts nothing that it cannot know.
 func TestDashboardMetrics(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "shop.db")
-	o := operate(t, db)
+	o := startOperated(t, db)
 	for _, flags := range [][]string{nil, {"--read-only"}} {
 		v := visit(t, append([]string{"dashboard", "--db", o.db}, flags...)...)
 		if status, body := v.get("/metrics", "wrong"); status != http.StatusUnauthorized || strings.Contains(body, "perdure_") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/metrics/prometheus"
+	"github.com/perdure/perdure/operate"
 )
 
 const (
@@ -66,11 +67,11 @@ func (m *storeMetrics) current(ctx context.Context) (http.Handler, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, figuresLimit)
 	defer cancel()
-	figures, err := m.client.StoreFigures(ctx)
+	figures, err := operate.New(m.client).StoreFigures(ctx)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := m.client.Nodes(ctx)
+	nodes, err := operate.New(m.client).Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (m *storeMetrics) current(ctx context.Context) (http.Handler, error) {
 }
 
 // namesOf returns the names that nodes have registered. All others are "_other", as with a node.
-func namesOf(nodes []client.NodeInfo) (names []string) {
+func namesOf(nodes []operate.NodeInfo) (names []string) {
 	for i := range nodes {
 		for _, o := range nodes[i].Orchestrations {
 			names = append(names, o.Name)

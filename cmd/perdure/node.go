@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // nodesListed is the output of node list.
 type nodesListed struct {
-	Nodes []client.NodeInfo `json:"nodes"`
+	Nodes []operate.NodeInfo `json:"nodes"`
 }
 
 func newNode(a *app) *cobra.Command {
@@ -28,7 +29,7 @@ func newNode(a *app) *cobra.Command {
 			Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-					list, err := c.Nodes(ctx)
+					list, err := operate.New(c).Nodes(ctx)
 					if err != nil {
 						return err
 					}
@@ -42,16 +43,16 @@ func newNode(a *app) *cobra.Command {
 			Long: "Drain takes a node out of service without stopping its process: it takes no new work, and what runs goes on to its\n" +
 				"end. 'perdure node list' then shows it as drained. OWNER is the name in that list.",
 			Example: "  perdure node drain web-3-4711-0a1b2c3d --reason 'new disk' --db orders.db",
-		}, "drain", "node %s drains\n", (*client.Client).DrainNode),
+		}, "drain", "node %s drains\n", (*operate.Operator).DrainNode),
 		newOrder(a, &cobra.Command{
 			Use:   "undrain OWNER",
 			Short: "Put a drained node back into service",
-		}, "undrain", "node %s takes work again\n", (*client.Client).UndrainNode),
+		}, "undrain", "node %s takes work again\n", (*operate.Operator).UndrainNode),
 	)
 	return cmd
 }
 
-func nodesTable(w *grid, list []client.NodeInfo) {
+func nodesTable(w *grid, list []operate.NodeInfo) {
 	row(w, "NODE", "STATE", "RELEASE", "LEVEL", "ORCHESTRATIONS", "QUEUES", "TURNS", "ACTIVITIES", "STARTED", "RENEWED")
 	for i := range list {
 		n := &list[i]
@@ -60,7 +61,7 @@ func nodesTable(w *grid, list []client.NodeInfo) {
 			turns, activities = fmt.Sprintf("%d of %d", l.Turns, l.TurnSlots), fmt.Sprintf("%d of %d", l.Activities, l.ActivitySlots)
 		}
 		state := string(n.State)
-		if n.State == client.NodeLost {
+		if n.State == operate.NodeLost {
 			state = "LOST"
 		}
 		row(w, n.Owner, state, n.Release, n.EngineLevel, n.Registered, len(n.Queues), turns, activities, instant(n.StartedAt), instant(n.RenewedAt))

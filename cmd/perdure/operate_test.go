@@ -42,7 +42,7 @@ type operated struct {
 	c  *client.Client
 }
 
-func operate(t *testing.T, name string) *operated {
+func startOperated(t *testing.T, name string) *operated {
 	t.Helper()
 	db, err := databaseOf(name)
 	if err != nil {
@@ -140,7 +140,7 @@ func (o *operated) refuse(want exitCode, line string, says ...string) {
 // checkOperation runs the commands that steer instances, activities, queues and nodes.
 func checkOperation(t *testing.T, db string) {
 	t.Helper()
-	o := operate(t, db)
+	o := startOperated(t, db)
 	o.refuse(exitUsage, "activity retry pay-1 two", `"two" is not the number`)
 	o.refuse(exitUsage, "activity retry pay-1 2 --attempt 0", "--attempt is 0")
 	o.refuse(exitUsage, "activity complete pay-1 2 {oops", "not valid JSON")

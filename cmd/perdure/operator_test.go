@@ -28,11 +28,12 @@ type goNames struct {
 func newGoNames(t *testing.T) *goNames {
 	t.Helper()
 	n := &goNames{
-		qualified: regexp.MustCompile(`\b(activity|client|dashboard|dispatcher|invariant|orchestration|postgres|provider|runtime|sqlite)\.[A-Z]\w*|\b(set|give|pass) [A-Z][a-z]+, or\b`),
-		word:      regexp.MustCompile(`\b[A-Z]\w+\b`),
-		exported:  map[string]bool{},
+		qualified: regexp.MustCompile(`\b(activity|client|dashboard|dispatcher|invariant|operate|orchestration|postgres|provider|runtime|sqlite)\.[A-Z]\w*` +
+			`|\b(set|give|pass) [A-Z][a-z]+, or\b`),
+		word:     regexp.MustCompile(`\b[A-Z]\w+\b`),
+		exported: map[string]bool{},
 	}
-	for _, dir := range []string{"activity", "client", "dashboard", "orchestration", "provider", "provider/postgres", "provider/sqlite", "runtime"} {
+	for _, dir := range []string{"activity", "client", "dashboard", "operate", "orchestration", "provider", "provider/postgres", "provider/sqlite", "runtime"} {
 		for _, file := range goFiles(t, filepath.Join("../..", dir), false) {
 			ast.Inspect(file.tree, func(node ast.Node) bool {
 				id, ok := node.(*ast.Ident)
@@ -125,10 +126,11 @@ func TestErrorsNameNothingOfGo(t *testing.T) {
 	names := newGoNames(t)
 	used := map[string]bool{}
 	for _, dir := range []string{
-		".", "../../client", "../../provider/postgres", "../../provider/sqlite", "../../provider/internal", "../../internal/bulk", "../../internal/check",
+		".", "../../client", "../../operate", "../../internal/access", "../../provider/postgres", "../../provider/sqlite", "../../provider/internal",
+		"../../internal/bulk", "../../internal/check",
 		"../../internal/control", "../../internal/invariant", "../../internal/retention", "../../internal/schedule", "../../internal/upgrade",
 	} {
-		for _, file := range goFiles(t, dir, dir != "../../client" && dir != ".") {
+		for _, file := range goFiles(t, dir, dir != "../../client" && dir != "../../operate" && dir != ".") {
 			if filepath.Base(file.path) == "operator.go" || strings.HasPrefix(filepath.Base(file.path), "example") {
 				continue
 			}

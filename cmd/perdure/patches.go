@@ -9,10 +9,11 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 )
 
 func newPatches(a *app) *cobra.Command {
-	scan := client.PatchScan{}
+	scan := operate.PatchScan{}
 	cmd := &cobra.Command{
 		Use:   "patches",
 		Short: "Show which patches running instances have, and which may need the old code",
@@ -32,7 +33,7 @@ func newPatches(a *app) *cobra.Command {
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				p := a.newProgress(cmd, "instance")
 				scan.Progress = func(read int) { p.set(int64(read), int64(scan.Limit)) }
-				report, err := c.Patches(ctx, scan)
+				report, err := operate.New(c).Patches(ctx, scan)
 				p.end()
 				if err != nil {
 					return err
@@ -50,7 +51,7 @@ func newPatches(a *app) *cobra.Command {
 	return cmd
 }
 
-func patchesTable(w *grid, patches []client.PatchUse) {
+func patchesTable(w *grid, patches []operate.PatchUse) {
 	row(w, "ORCHESTRATION", "PATCH", "FIRST SEEN", "HAVE IT", "MAY NEED OLD", "LATER", "SUCH AS")
 	for i := range patches {
 		p := &patches[i]

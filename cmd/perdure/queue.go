@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // queuesListed is the output of queue list.
 type queuesListed struct {
-	Queues []client.QueueInfo `json:"queues"`
+	Queues []operate.QueueInfo `json:"queues"`
 }
 
 // ordered is the output of orders to nodes.
@@ -44,7 +45,7 @@ func newQueue(a *app) *cobra.Command {
 			Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-					list, err := c.Queues(ctx)
+					list, err := operate.New(c).Queues(ctx)
 					if err != nil {
 						return err
 					}
@@ -58,16 +59,16 @@ func newQueue(a *app) *cobra.Command {
 			Long: "Pause stops a queue within five seconds. The command waits until the nodes that serve the queue have confirmed, and\n" +
 				"names those that have not. A node of a release that knows no orders goes on; stop it.",
 			Example: "  perdure queue pause payments --reason 'the bank is down' --db orders.db",
-		}, "pause", "queue %s is paused\n", (*client.Client).PauseQueue),
+		}, "pause", "queue %s is paused\n", (*operate.Operator).PauseQueue),
 		newOrder(a, &cobra.Command{
 			Use:   "resume QUEUE",
 			Short: "Let a paused queue go on",
-		}, "resume", "queue %s goes on\n", (*client.Client).ResumeQueue),
+		}, "resume", "queue %s goes on\n", (*operate.Operator).ResumeQueue),
 	)
 	return cmd
 }
 
-func queuesTable(w *grid, list []client.QueueInfo) {
+func queuesTable(w *grid, list []operate.QueueInfo) {
 	row(w, "QUEUE", "STATE", "WAITING", "OLDEST", "RUNNING", "NODES", "REASON")
 	for i := range list {
 		q := &list[i]
@@ -88,7 +89,7 @@ func queuesTable(w *grid, list []client.QueueInfo) {
 }
 
 // notBegunRows says why activities of a queue have not begun. What waits only for its turn has no row.
-func notBegunRows(w *grid, q *client.QueueInfo) {
+func notBegunRows(w *grid, q *operate.QueueInfo) {
 	for i := range q.NotBegun {
 		if a := &q.NotBegun[i]; a.NotBegun.Reason != client.NotBegunNext {
 			fmt.Fprintf(w, "%s of %s, %d waiting: %s\n", plain(a.Activity), plain(q.Queue), a.Waiting, plain(a.NotBegun.Text))
@@ -96,7 +97,7 @@ func notBegunRows(w *grid, q *client.QueueInfo) {
 	}
 }
 
-func orderText(o *client.Order) string {
+func orderText(o *operate.Order) string {
 	parts := []string{"since " + instant(o.At)}
 	if o.By != "" {
 		parts = append(parts, "by "+o.By)
@@ -110,7 +111,7 @@ func orderText(o *client.Order) string {
 // newOrder completes a command that gives an order to nodes, about a queue or one of them.
 func newOrder(
 	a *app, cmd *cobra.Command, action, done string,
-	order func(*client.Client, context.Context, string, string, ...client.OrderOption) (client.Confirmation, error),
+	order func(*operate.Operator, context.Context, string, string, ...operate.OrderOption) (operate.Confirmation, error),
 ) *cobra.Command {
 	reason, wait := "", time.Duration(0)
 	cmd.Args = arguments
@@ -119,7 +120,7 @@ func newOrder(
 			return badUsage("flag --wait is %v: it must be 0 or more", wait)
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			confirmed, err := order(c, ctx, args[0], reason, client.ConfirmWithin(wait))
+			confirmed, err := order(operate.New(c), ctx, args[0], reason, operate.ConfirmWithin(wait))
 			if err != nil {
 				return err
 			}
@@ -144,7 +145,7 @@ func newOrder(
 }
 
 // confirmationText names the nodes that do not obey.
-func confirmationText(w io.Writer, c *client.Confirmation) {
+func confirmationText(w io.Writer, c *operate.Confirmation) {
 	for _, owner := range c.Unconfirmed {
 		fmt.Fprintf(w, "node %s has not confirmed yet\n", plain(owner))
 	}

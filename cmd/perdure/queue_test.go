@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // The list of queues and an instance say why an activity has not begun, each in the words of the client.
@@ -15,10 +16,10 @@ func TestReasonsAreShown(t *testing.T) {
 	next := client.NotBegun{Reason: client.NotBegunNext, Text: "it is next"}
 	var out strings.Builder
 	err := writeTable(&out, func(w *grid) {
-		queuesTable(w, []client.QueueInfo{
-			{Queue: "mail", Waiting: 3, Unserved: []string{"Send"}, NotBegun: []client.WaitingActivity{{Activity: "Send", Waiting: 3, NotBegun: why}}},
-			{Queue: "bank", Waiting: 1, NotBegun: []client.WaitingActivity{{Activity: "Pay", Waiting: 1, NotBegun: next}}},
-			{Queue: "rest", Waiting: 1, Paused: &client.Order{Reason: "holiday"}, NotBegun: []client.WaitingActivity{{Activity: "Sleep", Waiting: 1, NotBegun: why}}},
+		queuesTable(w, []operate.QueueInfo{
+			{Queue: "mail", Waiting: 3, Unserved: []string{"Send"}, NotBegun: []operate.WaitingActivity{{Activity: "Send", Waiting: 3, NotBegun: why}}},
+			{Queue: "bank", Waiting: 1, NotBegun: []operate.WaitingActivity{{Activity: "Pay", Waiting: 1, NotBegun: next}}},
+			{Queue: "rest", Waiting: 1, Paused: &operate.Order{Reason: "holiday"}, NotBegun: []operate.WaitingActivity{{Activity: "Sleep", Waiting: 1, NotBegun: why}}},
 		})
 		showTable(w, &client.Description{Activities: []client.Activity{{EventID: 2, Name: "Send", Queue: "mail", State: client.ActivityQueued, NotBegun: &why}}})
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 func newVersions(a *app) *cobra.Command {
@@ -24,7 +25,7 @@ func newVersions(a *app) *cobra.Command {
 				return badUsage("NAME is empty: give the name of an orchestration, or leave it out")
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				list, err := c.Versions(ctx, name)
+				list, err := operate.New(c).Versions(ctx, name)
 				if err != nil {
 					return err
 				}
@@ -34,7 +35,7 @@ func newVersions(a *app) *cobra.Command {
 	}
 }
 
-func versionsTable(w *grid, list []client.VersionUse) {
+func versionsTable(w *grid, list []operate.VersionUse) {
 	row(w, "ORCHESTRATION", "VERSION", "NODES", "RUNNING", "OLDEST")
 	for i := range list {
 		v := &list[i]

@@ -3,10 +3,14 @@ package access
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
 )
+
+// DefaultPage is the default of the size of a page.
+const DefaultPage = 100
 
 // MaxReason bounds the reason of a cancellation or termination, in bytes.
 const MaxReason = 4 << 10
@@ -36,4 +40,18 @@ func Option(err error) error {
 		return Invalid(err)
 	}
 	return err
+}
+
+// TimeBound sets a time bound of a filter in the storage's form, whose zero means none.
+func TimeBound(stored *provider.Time, field string, t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("%w: filter %s is in the year %d: give 1 to 9999", provider.ErrInvalid, field, year)
+	}
+	if *stored = provider.TimeOf(t); *stored == 0 {
+		*stored = 1 // the epoch itself is a time like others
+	}
+	return nil
 }

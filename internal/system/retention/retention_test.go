@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -176,7 +177,7 @@ func TestTrimAndAudit(t *testing.T) {
 		executions("after two days", 4)
 		audit := func(when string, want int) {
 			t.Helper()
-			page, err := w.c.Audit(w.T.Context(), client.AuditFilter{}, client.Page{})
+			page, err := operate.New(w.c).Audit(w.T.Context(), operate.AuditFilter{}, client.Page{})
 			if err != nil || len(page.Items) != want {
 				w.T.Errorf("%s: %+v %v, want %d acts", when, page.Items, err, want)
 			}

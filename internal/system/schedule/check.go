@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/natural"
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -139,7 +140,7 @@ func keyOf(text string) (key provider.UUID) {
 
 // newest returns the newest version of an orchestration that a node has.
 func (a *Activities) newest(ctx context.Context, name string) (version string, err error) {
-	nodes, err := a.Client.Nodes(ctx)
+	nodes, err := operate.New(a.Client).Nodes(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return "", nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/reserved"
 	form "github.com/perdure/perdure/internal/schedule"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
@@ -224,7 +225,7 @@ func TestHazard67_ScheduleActsForItsPrincipal(t *testing.T) {
 		if mine.ID() != "a" {
 			t.Error(mine.ID())
 		}
-		page, err := w.Audit(w.T.Context(), client.AuditFilter{Act: client.ActSchedule, Principal: "ann"}, client.Page{})
+		page, err := operate.New(w.Client).Audit(w.T.Context(), operate.AuditFilter{Act: client.ActSchedule, Principal: "ann"}, client.Page{})
 		w.must(err)
 		if len(page.Items) != 3 || page.Items[0].Outcome != "done" || page.Items[1].Detail != "pause: lunch" || page.Items[1].Other != `schedule "a"` {
 			t.Errorf("%+v", page.Items)

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 )
 
-// acting has the doors of acts on instances, activities, queues and nodes.
+// acting has the doors of acts on instances and activities.
 func acting() section {
 	return section{
-		title: "Suspend, Resume, Restart, and acts on activities, queues and nodes",
+		title: "Suspend, Resume, Restart, and acts on activities",
 		intro: "The methods of `Client` and `Handle` behave the same. Nothing is stored. Instance `open` is running, `done` has ended.",
 		rows: func(t *testing.T, store *world) []row {
 			c := clienttest.New(t, store, client.Options{})
@@ -36,18 +36,6 @@ func acting() section {
 			}
 			retry := func(ctx context.Context, p client.PendingActivity) error { return p.Retry(ctx, "") }
 			one := client.ActivityRef{Execution: 1, EventID: 2, Attempt: 1}
-			queue := func(name, reason string, opts ...client.OrderOption) func(context.Context) error {
-				return func(ctx context.Context) error {
-					_, err := c.PauseQueue(ctx, name, reason, opts...)
-					return err
-				}
-			}
-			drain := func(owner string) func(context.Context) error {
-				return func(ctx context.Context) error {
-					_, err := c.DrainNode(ctx, owner, "")
-					return err
-				}
-			}
 			return []row{
 				{"`Suspend` of an ended instance", func(ctx context.Context) error { return c.Suspend(ctx, "done", "") }, clientEnded, `suspending instance "done": instance has ended (Completed): start a new one or use another ID`, "There is nothing left to stop."},
 				{"`Suspend` of an unknown one", func(ctx context.Context) error { return c.Suspend(ctx, "nobody", "") }, clientNotFound, `suspending instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check the ID."},
@@ -77,12 +65,6 @@ func acting() section {
 				{"`Fail` with a reason of 4 KiB and a byte", act(one, func(ctx context.Context, p client.PendingActivity) error {
 					return p.Fail(ctx, errors.New("x"), tooLong)
 				}), clientTooLarge, `failing activity 2 of instance "open": too large: the reason has 4097 bytes: shorten it to 4096`, "Shorten it."},
-				{"`PauseQueue(\"\")`", queue("", ""), clientInvalid, `pausing queue "": invalid request: queue name is empty: give 1 to 512 bytes of UTF-8`, "If names come from configuration, check that it is set."},
-				{"`PauseQueue` of perdure's own queue", queue("perdure", ""), clientInvalid, `pausing queue "perdure": invalid request: it is perdure's own, for schedules and bulk jobs: pause those one by one`, "Pause schedules and jobs."},
-				{"`PauseQueue` with a reason of 4 KiB and a byte", queue("mail", tooLong), clientTooLarge, `pausing queue "mail": too large: the reason has 4097 bytes: shorten it to 4096`, "Shorten it."},
-				{"`ConfirmWithin(-1)`", queue("mail", "", client.ConfirmWithin(-1)), clientInvalid, `pausing queue "mail": invalid request: ConfirmWithin(-1ns): give zero or more`, "Give 0 to return at once."},
-				{"`DrainNode(\"\")`", drain(""), clientInvalid, `draining node "": invalid request: owner of the node is empty: give 1 to 512 bytes of UTF-8`, "Take the name from `Nodes`."},
-				{"`DrainNode` of an unknown node", drain("web-7"), clientNotFound, `draining node "web-7": not found: it is not in the list of nodes, which has those that run now; list them for the names`, "Take the name from `Nodes`."},
 			}
 		},
 	}

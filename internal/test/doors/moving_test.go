@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/operate"
 )
 
 // moving has the doors of exports, imports and backups.
@@ -32,7 +33,7 @@ func moving() section {
 				}
 			}
 			backup := func(path string) func(context.Context) error {
-				return func(ctx context.Context) error { return c.Backup(ctx, path) }
+				return func(ctx context.Context) error { return operate.New(c).Backup(ctx, path) }
 			}
 			return []row{
 				{"`Export` to a nil writer", export(nil, client.ExportOptions{}), clientInvalid, `exporting instances: invalid request: the writer is nil: give a file`, ""},

@@ -27,8 +27,8 @@ func pages() []page {
 			},
 		},
 		{
-			"errors-operate.md", "operating a store", "calls by which a fleet is operated: files of instances, schedules, bulk jobs, retention",
-			[]section{moving(), makingSchedules(), startingBulk(), settingRetention()},
+			"errors-operate.md", "operating a store", "calls by which a fleet is operated: orders to nodes, files of instances, schedules, bulk jobs, retention",
+			[]section{ordering(), moving(), makingSchedules(), startingBulk(), settingRetention()},
 		},
 		{"errors-runtime.md", "runtime", "the registry and the options of a node", []section{fillingRegistries(), startingRuntimes()}},
 		{

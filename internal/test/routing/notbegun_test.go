@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -54,7 +55,7 @@ func reasonOf(e *engine, c *client.Client, id string) client.NotBegunReason {
 			e.T.Errorf("it waits for %q, which does not say %q", w.Text, why.Text)
 		}
 	}
-	queues, err := c.Queues(e.T.Context())
+	queues, err := operate.New(c).Queues(e.T.Context())
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -136,11 +137,11 @@ func TestReasonsOfWaitingActivities(t *testing.T) {
 		want    client.NotBegunReason
 	}{
 		{"paused", runtime.Options{}, false, func(e *engine, c *client.Client, _ string) error {
-			_, err := c.PauseQueue(e.T.Context(), "mail", "the bank is down")
+			_, err := operate.New(c).PauseQueue(e.T.Context(), "mail", "the bank is down")
 			return err
 		}, client.NotBegunPaused},
 		{"draining", runtime.Options{}, false, func(e *engine, c *client.Client, owner string) error {
-			_, err := c.DrainNode(e.T.Context(), owner, "")
+			_, err := operate.New(c).DrainNode(e.T.Context(), owner, "")
 			return err
 		}, client.NotBegunDraining},
 		{"full", runtime.Options{MaxConcurrentActivities: 1}, false, nil, client.NotBegunFull},
@@ -193,10 +194,10 @@ func TestReasonsOfWaitingActivities(t *testing.T) {
 					e.T.Errorf("%d lines about sessions, want %d: %s", n, lines, log.text.String())
 				}
 				close(done)
-				if _, err := cl.ResumeQueue(e.T.Context(), "mail", ""); err != nil {
+				if _, err := operate.New(cl).ResumeQueue(e.T.Context(), "mail", ""); err != nil {
 					e.T.Fatal(err)
 				}
-				if _, err := cl.UndrainNode(e.T.Context(), node.Owner(), ""); err != nil {
+				if _, err := operate.New(cl).UndrainNode(e.T.Context(), node.Owner(), ""); err != nil {
 					e.T.Fatal(err)
 				}
 				e.WaitEnded(first)

@@ -46,7 +46,7 @@ func kinds() []kind {
 		{"client", "ActOption", "options.md", "Acts", "option"},
 		{"client", "RestartOption", "options.md", "Restart", "option"},
 		{"client", "DeleteOption", "options.md", "Delete", "option"},
-		{"client", "OrderOption", "options.md", "Orders to nodes", "option"},
+		{"operate", "OrderOption", "options.md", "Orders to nodes", "option"},
 		{"client", "FollowOption", "options.md", "Follow", "option"},
 		{"client", "ScheduleOption", "options.md", "Schedules", "option"},
 		{"client", "TreeLimits", "options.md", "client.TreeLimits", "option"},
@@ -64,7 +64,7 @@ func kinds() []kind {
 }
 
 // packages are those that users of the engine set something in. Tests of providers have options of their own, in conformance.md.
-var packages = []string{"runtime", "client", "activity", "orchestration", "provider", "provider/sqlite", "provider/postgres", "provider/memory", "dashboard"}
+var packages = []string{"runtime", "client", "operate", "activity", "orchestration", "provider", "provider/sqlite", "provider/postgres", "provider/memory", "dashboard"}
 
 // source is what a package declares that may be a setting.
 type source struct {

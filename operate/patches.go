@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 )
@@ -52,24 +52,24 @@ type PatchUse struct {
 // branch of each. No index has that: Patches lists the instances, and reads the histories of those that can have a marker.
 // Instances that change meanwhile count as they were when they were read. A patch that no such instance has is not in the
 // report.
-func (c *Client) Patches(ctx context.Context, scan PatchScan) (PatchReport, error) {
+func (o *Operator) Patches(ctx context.Context, scan PatchScan) (PatchReport, error) {
 	const op = "reading the patches"
 	if scan.Limit < 0 {
-		return PatchReport{}, fmt.Errorf("%s: %w: limit %d: give 1 or more, or 0 for %d", op, ErrInvalid, scan.Limit, defaultPatchScan)
+		return PatchReport{}, fmt.Errorf("%s: %w: limit %d: give 1 or more, or 0 for %d", op, client.ErrInvalid, scan.Limit, defaultPatchScan)
 	}
 	limit := cmp.Or(scan.Limit, defaultPatchScan)
-	f := Filter{Orchestration: scan.Orchestration, Statuses: []Status{StatusRunning, StatusSuspended}, Replaced: true}
+	f := client.Filter{Orchestration: scan.Orchestration, Statuses: []client.Status{client.StatusRunning, client.StatusSuspended}, Replaced: true}
 	report := PatchReport{Patches: []PatchUse{}}
 	var found []patchedInstance
-	for d, err := range c.All(ctx, f) {
+	for d, err := range o.client.All(ctx, f) {
 		if err != nil {
 			return PatchReport{}, fmt.Errorf("%s: %w", op, err)
 		}
 		if report.Cut = report.Read == limit; report.Cut {
 			break
 		}
-		i, err := c.patchesOf(ctx, &d)
-		if err != nil && !errors.Is(err, ErrNotFound) { // deleted since it was listed
+		i, err := o.patchesOf(ctx, &d)
+		if err != nil && !errors.Is(err, client.ErrNotFound) { // deleted since it was listed
 			return PatchReport{}, fmt.Errorf("%s: %w", op, err)
 		}
 		if err == nil && d.HistoryLength > 0 { // else all code of it is to come
@@ -93,12 +93,12 @@ type patchedInstance struct {
 
 // patchesOf reads the markers of an instance. A level below that of patches says that there are none. Then one event shows
 // when an execution that another one continued as was started.
-func (c *Client) patchesOf(ctx context.Context, d *Description) (patchedInstance, error) {
+func (o *Operator) patchesOf(ctx context.Context, d *client.Description) (patchedInstance, error) {
 	i := patchedInstance{id: d.ID, orchestration: d.Orchestration, started: d.CreatedAt}
 	if d.HistoryLength == 0 || d.EngineLevel < replay.LevelOfPatch && d.Execution == 1 {
 		return i, nil
 	}
-	for e, err := range c.history(ctx, access.Target{ID: d.ID, Key: d.Key}, d.Execution) {
+	for e, err := range client.HandleOf[any](o.client, d.ID, d.Key).History(ctx, d.Execution) {
 		if err != nil {
 			return i, err
 		}

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/reserved"
@@ -34,27 +35,27 @@ type QueueInfo struct {
 
 // WaitingActivity is an activity that waits in a queue, with the number of calls that wait.
 type WaitingActivity struct {
-	Activity  string    `json:"activity"`
-	Waiting   int64     `json:"waiting"`
-	InSession int64     `json:"inSession,omitempty"` // of Waiting: calls with a session
-	Oldest    time.Time `json:"oldest,omitzero"`     // since when the oldest call waits
-	NotBegun  NotBegun  `json:"notBegun"`
+	Activity  string          `json:"activity"`
+	Waiting   int64           `json:"waiting"`
+	InSession int64           `json:"inSession,omitempty"` // of Waiting: calls with a session
+	Oldest    time.Time       `json:"oldest,omitzero"`     // since when the oldest call waits
+	NotBegun  client.NotBegun `json:"notBegun"`
 }
 
 // Queues returns the queues of activities in which something waits or runs, that a node serves, or that are paused, by name. Figures
 // may be some seconds old. Perdure's own queue is not in it.
 //
 // A store without provider.Meter or provider.Keeper cannot tell: the error wraps errors.ErrUnsupported.
-func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
+func (o *Operator) Queues(ctx context.Context) ([]QueueInfo, error) {
 	const op = "listing queues"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	facts, err := access.Read(ctx, c.store.Store, op, waiting.Read, provider.Keeper(c.store))
+	facts, err := access.Read(ctx, o.caller.Store, op, waiting.Read, provider.Keeper(o.caller.Store))
 	if err != nil {
 		return nil, access.Explain(op, 0, err)
 	}
-	stats, err := access.Read(ctx, c.store.Store, op, c.store.Stats, provider.StatsRequest{Waiting: true})
+	stats, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Stats, provider.StatsRequest{Waiting: true})
 	if err != nil {
 		return nil, access.Explain(op, 0, err)
 	}
@@ -123,9 +124,14 @@ func (q *queues) waiting(tasks []provider.WaitingTasks, facts *waiting.Facts) {
 			slices.Sort(info.Unserved)
 		}
 		info.NotBegun = append(info.NotBegun, WaitingActivity{
-			Activity: w.Name, Waiting: w.Count, InSession: w.InSession, Oldest: w.Oldest.Std(), NotBegun: *notBegun(facts.WhyAll(w)),
+			Activity: w.Name, Waiting: w.Count, InSession: w.InSession, Oldest: w.Oldest.Std(), NotBegun: notBegun(facts.WhyAll(w)),
 		})
 	}
+}
+
+// notBegun returns a reason as callers see it.
+func notBegun(why waiting.Why) client.NotBegun {
+	return client.NotBegun{Reason: client.NotBegunReason(why.Reason), Text: why.Text, Nodes: why.Nodes}
 }
 
 var errOwnQueue = errors.New("it is perdure's own, for schedules and bulk jobs: pause those one by one")
@@ -138,29 +144,29 @@ var errOwnQueue = errors.New("it is perdure's own, for schedules and bulk jobs: 
 // The Confirmation names those that have not. The name of the queue need not be known. The reason is for people, at most 4 KiB, and may
 // be empty.
 //
-// Errors: ErrInvalid; ErrTooLarge for more than 1,000 paused queues; errors.ErrUnsupported of a store without provider.Keeper;
-// ErrOutcomeUnknown; or the error of ctx.
-func (c *Client) PauseQueue(ctx context.Context, queue, reason string, opts ...OrderOption) (Confirmation, error) {
-	return c.orderQueue(ctx, "pausing", queue, reason, opts, func(o *control.Orders, by control.Order) { o.Pause(queue, by) })
+// Errors: client.ErrInvalid; client.ErrTooLarge for more than 1,000 paused queues; errors.ErrUnsupported of a store without provider.Keeper;
+// client.ErrOutcomeUnknown; or the error of ctx.
+func (o *Operator) PauseQueue(ctx context.Context, queue, reason string, opts ...OrderOption) (Confirmation, error) {
+	return o.orderQueue(ctx, "pausing", queue, reason, opts, func(all *control.Orders, by control.Order) { all.Pause(queue, by) })
 }
 
 // ResumeQueue ends PauseQueue. A queue that is not paused stays as it is. The Confirmation and errors are those of PauseQueue.
-func (c *Client) ResumeQueue(ctx context.Context, queue, reason string, opts ...OrderOption) (Confirmation, error) {
-	return c.orderQueue(ctx, "resuming", queue, reason, opts, func(o *control.Orders, _ control.Order) { delete(o.Paused, queue) })
+func (o *Operator) ResumeQueue(ctx context.Context, queue, reason string, opts ...OrderOption) (Confirmation, error) {
+	return o.orderQueue(ctx, "resuming", queue, reason, opts, func(all *control.Orders, _ control.Order) { delete(all.Paused, queue) })
 }
 
-func (c *Client) orderQueue(
-	ctx context.Context, verb, queue, reason string, opts []OrderOption, change func(o *control.Orders, by control.Order),
+func (o *Operator) orderQueue(
+	ctx context.Context, verb, queue, reason string, opts []OrderOption, change func(all *control.Orders, by control.Order),
 ) (Confirmation, error) {
-	a := access.Act{Kind: string(ActQueue), Op: verb + " queue " + strconv.Quote(queue), Other: "queue " + strconv.Quote(queue), Detail: verb}
-	err := cmp.Or(c.usable(ctx), access.Name("queue name", queue), access.Reason(reason))
+	a := access.Act{Kind: string(client.ActQueue), Op: verb + " queue " + strconv.Quote(queue), Other: "queue " + strconv.Quote(queue), Detail: verb}
+	err := cmp.Or(o.usable(ctx), access.Name("queue name", queue), access.Reason(reason))
 	if err == nil && queue == reserved.Queue {
-		err = fmt.Errorf("%w: %w", ErrInvalid, errOwnQueue)
+		err = fmt.Errorf("%w: %w", client.ErrInvalid, errOwnQueue)
 	}
 	if err != nil {
 		return Confirmation{}, fmt.Errorf("%s: %w", a.Op, err)
 	}
-	return c.order(ctx, &a, reason, opts, change, func(n *upgrade.Node) bool {
+	return o.order(ctx, &a, reason, opts, change, func(n *upgrade.Node) bool {
 		return n.Cut || n.Every == 0 || slices.ContainsFunc(n.Queues, func(q upgrade.Queue) bool { return q.Name == queue })
 	})
 }

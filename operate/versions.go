@@ -1,10 +1,11 @@
-package client
+package operate
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
@@ -30,7 +31,9 @@ type VersionUse struct {
 func (v VersionUse) NoNode() bool { return v.Running > 0 && len(v.Nodes) == 0 && !v.Unlisted }
 
 // Instances returns Running as a count, which may be a lower bound.
-func (v VersionUse) Instances() Counted { return Counted{Count: v.Running, Exact: !v.More} }
+func (v VersionUse) Instances() client.Counted {
+	return client.Counted{Count: v.Running, Exact: !v.More}
+}
 
 // maxRunning bounds the instances of a version that are counted, so that a store with a million of them shows its versions at once.
 const maxRunning = 1_000
@@ -40,21 +43,21 @@ const maxRunning = 1_000
 // Nodes is not listed, and of a node with more than 200 orchestrations only the first 200 are.
 //
 // A store without provider.Meter, provider.Lister or provider.Keeper cannot tell: the error wraps errors.ErrUnsupported. Other errors
-// are ErrInvalid, or the error of ctx.
-func (c *Client) Versions(ctx context.Context, orchestration string) ([]VersionUse, error) {
+// are client.ErrInvalid, or the error of ctx.
+func (o *Operator) Versions(ctx context.Context, orchestration string) ([]VersionUse, error) {
 	const op = "listing versions"
-	err := c.usable(ctx)
+	err := o.usable(ctx)
 	if err == nil && orchestration != "" {
 		err = access.Name("orchestration name", orchestration)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	stats, err := access.Read(ctx, c.store.Store, op, c.store.Stats, provider.StatsRequest{Running: true, Most: maxRunning})
+	stats, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Stats, provider.StatsRequest{Running: true, Most: maxRunning})
 	if err != nil {
 		return nil, access.Explain(op, 0, err)
 	}
-	nodes, now, err := c.listed(ctx, op)
+	nodes, now, err := o.caller.Store.Nodes(ctx, op)
 	if err != nil {
 		return nil, err
 	}

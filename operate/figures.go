@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -19,17 +19,17 @@ import (
 // The call counts up to 10,001 instances of each status, and reads what waits. Keep the result for some seconds.
 //
 // A store without provider.Meter, provider.Lister or provider.Keeper cannot tell: the error wraps errors.ErrUnsupported. Other errors
-// are ErrInvalid, or the error of ctx.
-func (c *Client) StoreFigures(ctx context.Context) (*observe.Store, error) {
+// are client.ErrInvalid, or the error of ctx.
+func (o *Operator) StoreFigures(ctx context.Context) (*observe.Store, error) {
 	const op = "reading the state of the store"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	nodes, now, err := c.listed(ctx, op)
+	nodes, now, err := o.caller.Store.Nodes(ctx, op)
 	if err != nil {
 		return nil, err
 	}
-	s, stats, err := observing.ReadStore(ctx, c.store.Full)
+	s, stats, err := observing.ReadStore(ctx, o.caller.Store.Full)
 	if err != nil {
 		return nil, access.Explain(op, 0, err)
 	}

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/control"
@@ -54,7 +55,7 @@ func (f orderFunc) applyOrder(o *orderOptions) error { return f(o) }
 func ConfirmWithin(d time.Duration) OrderOption {
 	return orderFunc(func(o *orderOptions) error {
 		if d < 0 {
-			return fmt.Errorf("%w: ConfirmWithin(%v): give zero or more", ErrInvalid, d)
+			return fmt.Errorf("%w: ConfirmWithin(%v): give zero or more", client.ErrInvalid, d)
 		}
 		o.within = d
 		return nil
@@ -62,44 +63,44 @@ func ConfirmWithin(d time.Duration) OrderOption {
 }
 
 // order changes the orders of the store as an act, and waits for the nodes that the order is about.
-func (c *Client) order(
-	ctx context.Context, a *access.Act, reason string, opts []OrderOption, change func(o *control.Orders, by control.Order), about func(n *upgrade.Node) bool,
+func (o *Operator) order(
+	ctx context.Context, a *access.Act, reason string, opts []OrderOption, change func(all *control.Orders, by control.Order), about func(n *upgrade.Node) bool,
 ) (done Confirmation, err error) {
-	o := orderOptions{within: confirmTime}
-	if err := access.Option(bind.Apply(opts, func(opt OrderOption) error { return opt.applyOrder(&o) })); err != nil {
+	settings := orderOptions{within: confirmTime}
+	if err := access.Option(bind.Apply(opts, func(opt OrderOption) error { return opt.applyOrder(&settings) })); err != nil {
 		return done, fmt.Errorf("%s: %w", a.Op, err)
 	}
 	if reason != "" {
 		a.Detail += ": " + reason
 	}
-	err = c.caller.Perform(ctx, a, func(ctx context.Context) error {
+	err = o.caller.Perform(ctx, a, func(ctx context.Context) error {
 		by := control.Order{Reason: reason}
-		if p, ok := c.Principal(); ok {
+		if p := o.caller.Principal; p != nil {
 			by.By = p.Name
 		}
 		var stored control.Orders
-		doubtful, err := c.store.Write(ctx, a.Op, func(ctx context.Context) (err error) {
-			stored, err = control.Change(ctx, c.store, func(o *control.Orders) { change(o, by) })
+		doubtful, err := o.caller.Store.Write(ctx, a.Op, func(ctx context.Context) (err error) {
+			stored, err = control.Change(ctx, o.caller.Store, func(all *control.Orders) { change(all, by) })
 			return err
 		})
 		if errors.Is(err, control.ErrTooMany) {
-			return fmt.Errorf("%s: %w: %w", a.Op, ErrTooLarge, err)
+			return fmt.Errorf("%s: %w: %w", a.Op, client.ErrTooLarge, err)
 		}
 		if err != nil {
 			return access.Doubt(access.Explain(a.Op, 0, err), doubtful, "repeat it, which does no harm")
 		}
-		done = c.confirm(ctx, a.Op, stored.Version, o.within, about)
+		done = o.confirm(ctx, a.Op, stored.Version, settings.within, about)
 		return nil
 	})
 	return done, err
 }
 
 // confirm waits until the nodes have confirmed a version of the orders. The order is stored: what cannot be read is no error.
-func (c *Client) confirm(ctx context.Context, op string, version int64, within time.Duration, about func(n *upgrade.Node) bool) (done Confirmation) {
+func (o *Operator) confirm(ctx context.Context, op string, version int64, within time.Duration, about func(n *upgrade.Node) bool) (done Confirmation) {
 	ctx, cancel := context.WithTimeout(ctx, within+time.Second)
 	defer cancel()
 	for until := time.Now().Add(within); ; {
-		nodes, now, err := c.listed(ctx, op)
+		nodes, now, err := o.caller.Store.Nodes(ctx, op)
 		if err == nil {
 			done = Confirmation{NoNode: true}
 			waits := false

@@ -1,10 +1,11 @@
-package client
+package operate
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
@@ -14,20 +15,20 @@ import (
 // docs/how-to/back-up-and-restore.md for the work that a restored store repeats. The context bounds the call.
 //
 // The error wraps errors.ErrUnsupported for a store without provider.Backuper: back up a Postgres database with the tools of Postgres.
-func (c *Client) Backup(ctx context.Context, path string) error {
+func (o *Operator) Backup(ctx context.Context, path string) error {
 	const op = "backing up the store"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	if path == "" {
-		return fmt.Errorf("%s: %w: the path is empty: name a file that does not exist", op, ErrInvalid)
+		return fmt.Errorf("%s: %w: the path is empty: name a file that does not exist", op, client.ErrInvalid)
 	}
-	b, ok := provider.As[provider.Backuper](c.store.Provider)
+	b, ok := provider.As[provider.Backuper](o.caller.Store.Provider)
 	if !ok {
 		return fmt.Errorf("%s: %w; for Postgres use pg_dump of its schema, or archive its log for recovery to a point in time",
 			op, provider.Lacking("backup", "Backuper"))
 	}
-	return c.caller.Perform(ctx, &access.Act{Kind: string(ActBackup), Op: op, Other: "store", Detail: path}, func(ctx context.Context) error {
+	return o.caller.Perform(ctx, &access.Act{Kind: string(client.ActBackup), Op: op, Other: "store", Detail: path}, func(ctx context.Context) error {
 		err := b.Backup(ctx, path)
 		if err != nil && !errors.Is(err, ctx.Err()) {
 			return fmt.Errorf("%s: %w", op, err)

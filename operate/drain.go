@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/upgrade"
@@ -21,33 +22,33 @@ import (
 // until the node is drained. The Confirmation names a node that has not confirmed. The reason is for people, at most 4 KiB, and may be
 // empty.
 //
-// Errors: ErrNotFound if no such node is listed, as a node of a release before Nodes never is; otherwise those of PauseQueue.
-func (c *Client) DrainNode(ctx context.Context, owner, reason string, opts ...OrderOption) (Confirmation, error) {
-	return c.orderNode(ctx, "draining", owner, reason, opts, func(o *control.Orders, by control.Order, alive func(string) bool) {
-		o.Drain(owner, by, alive)
+// Errors: client.ErrNotFound if no such node is listed, as a node of a release before Nodes never is; otherwise those of PauseQueue.
+func (o *Operator) DrainNode(ctx context.Context, owner, reason string, opts ...OrderOption) (Confirmation, error) {
+	return o.orderNode(ctx, "draining", owner, reason, opts, func(all *control.Orders, by control.Order, alive func(string) bool) {
+		all.Drain(owner, by, alive)
 	})
 }
 
 // UndrainNode ends DrainNode: the node takes work again. A node that is not drained stays as it is. The Confirmation and errors are those of
 // DrainNode.
-func (c *Client) UndrainNode(ctx context.Context, owner, reason string, opts ...OrderOption) (Confirmation, error) {
-	return c.orderNode(ctx, "undraining", owner, reason, opts, func(o *control.Orders, _ control.Order, _ func(string) bool) {
-		delete(o.Drained, owner)
+func (o *Operator) UndrainNode(ctx context.Context, owner, reason string, opts ...OrderOption) (Confirmation, error) {
+	return o.orderNode(ctx, "undraining", owner, reason, opts, func(all *control.Orders, _ control.Order, _ func(string) bool) {
+		delete(all.Drained, owner)
 	})
 }
 
-func (c *Client) orderNode(
+func (o *Operator) orderNode(
 	ctx context.Context, verb, owner, reason string, opts []OrderOption,
-	change func(o *control.Orders, by control.Order, alive func(owner string) bool),
+	change func(all *control.Orders, by control.Order, alive func(owner string) bool),
 ) (Confirmation, error) {
-	a := access.Act{Kind: string(ActNode), Op: verb + " node " + strconv.Quote(owner), Other: "node " + strconv.Quote(owner), Detail: verb}
-	if err := cmp.Or(c.usable(ctx), access.Name("owner of the node", owner), access.Reason(reason)); err != nil {
+	a := access.Act{Kind: string(client.ActNode), Op: verb + " node " + strconv.Quote(owner), Other: "node " + strconv.Quote(owner), Detail: verb}
+	if err := cmp.Or(o.usable(ctx), access.Name("owner of the node", owner), access.Reason(reason)); err != nil {
 		return Confirmation{}, fmt.Errorf("%s: %w", a.Op, err)
 	}
-	if err := c.caller.May(&a); err != nil {
+	if err := o.caller.May(&a); err != nil {
 		return Confirmation{}, err
 	}
-	nodes, _, err := c.listed(ctx, a.Op)
+	nodes, _, err := o.caller.Store.Nodes(ctx, a.Op)
 	if err != nil {
 		return Confirmation{}, err
 	}
@@ -56,8 +57,8 @@ func (c *Client) orderNode(
 	}
 	if !alive(owner) {
 		return Confirmation{}, fmt.Errorf("%s: %w: it is not in the list of nodes, which has those that run now; list them for the names",
-			a.Op, ErrNotFound)
+			a.Op, client.ErrNotFound)
 	}
-	return c.order(ctx, &a, reason, opts, func(o *control.Orders, by control.Order) { change(o, by, alive) },
+	return o.order(ctx, &a, reason, opts, func(all *control.Orders, by control.Order) { change(all, by, alive) },
 		func(n *upgrade.Node) bool { return n.Owner == owner })
 }

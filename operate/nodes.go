@@ -1,11 +1,10 @@
-package client
+package operate
 
 import (
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -68,12 +67,12 @@ type OrchestrationVersion struct {
 // not in it.
 //
 // A store without provider.Keeper lists no nodes: the error wraps errors.ErrUnsupported.
-func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
+func (o *Operator) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	const op = "listing nodes"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	nodes, now, err := c.listed(ctx, op)
+	nodes, now, err := o.caller.Store.Nodes(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -82,18 +81,6 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 		infos = append(infos, nodeInfo(&nodes[i], now))
 	}
 	return infos, nil
-}
-
-// listed reads the records of the nodes, and the time of the store.
-func (c *Client) listed(ctx context.Context, op string) (nodes []upgrade.Node, now provider.Time, err error) {
-	_, err = c.store.Write(ctx, op, func(ctx context.Context) (err error) {
-		nodes, now, err = upgrade.Nodes(ctx, c.store)
-		return err
-	})
-	if err != nil {
-		return nil, 0, access.Explain(op, 0, err)
-	}
-	return nodes, now, nil
 }
 
 func nodeInfo(n *upgrade.Node, now provider.Time) NodeInfo {
@@ -117,26 +104,4 @@ func nodeInfo(n *upgrade.Node, now provider.Time) NodeInfo {
 		info.Orchestrations = append(info.Orchestrations, OrchestrationVersion{Name: o.Name, CodeVersion: o.Version})
 	}
 	return info
-}
-
-// needsNewerNode reports whether an instance needs a newer node than all that are listed and not lost. If there is none, it waits for any node.
-// Nodes of releases before the list run up to upgrade.Unrecorded.
-func (c *Client) needsNewerNode(ctx context.Context, i *provider.Instance) bool {
-	if i.EngineLevel <= upgrade.Unrecorded || i.Status.Ended() {
-		return false
-	}
-	ctx, cancel := c.store.Bound(ctx)
-	defer cancel()
-	nodes, now, err := upgrade.Nodes(ctx, c.store)
-	live := false
-	for k := range nodes {
-		n := &nodes[k]
-		if n.Lost(now) {
-			continue
-		}
-		if live = true; n.Level >= i.EngineLevel {
-			return false
-		}
-	}
-	return live && err == nil
 }
