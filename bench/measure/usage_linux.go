@@ -75,7 +75,7 @@ const ticks = 100
 type stat struct {
 	parent int
 	cpu    time.Duration
-	buried time.Duration // of children that have exited
+	exited time.Duration // of children that have exited
 }
 
 func readStat(pid int) (s stat, ok bool) {
@@ -96,7 +96,7 @@ func readStat(pid int) (s stat, ok bool) {
 	ok = true
 	s.parent = int(number(1))
 	s.cpu = time.Duration(number(11)+number(12)) * time.Second / ticks
-	s.buried = time.Duration(number(13)+number(14)) * time.Second / ticks
+	s.exited = time.Duration(number(13)+number(14)) * time.Second / ticks
 	return s, ok
 }
 
@@ -122,7 +122,7 @@ func Family(parent int) (cpu time.Duration, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	cpu = s.cpu + s.buried
+	cpu = s.cpu + s.exited
 	stats, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return 0, false
@@ -133,7 +133,7 @@ func Family(parent int) (cpu time.Duration, ok bool) {
 			continue
 		}
 		if child, ok := readStat(pid); ok && child.parent == parent {
-			cpu += child.cpu + child.buried
+			cpu += child.cpu + child.exited
 		}
 	}
 	return cpu, true

@@ -51,7 +51,7 @@ func inexact(v any, data []byte) string {
 	if !utf8.Valid(data) {
 		return "JSON at byte " + strconv.Itoa(invalidAt(data)) + " is not UTF-8: encode other text as base64"
 	}
-	if at := loneSurrogate(data); at >= 0 {
+	if at := unpairedSurrogate(data); at >= 0 {
 		return fmt.Sprintf("the JSON string escape at byte %d is half of a UTF-16 pair, which is no text: write both halves, or U+FFFD", at)
 	}
 	if bytes.Contains(data, []byte(`\ufffd`)) || longNumber(data) || longExponent(data) {
@@ -96,9 +96,9 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// loneSurrogate returns where a string has half of a UTF-16 pair as an escape, or -1. encoding/json writes none itself; raw JSON
+// unpairedSurrogate returns where a string has half of a UTF-16 pair as an escape, or -1. encoding/json writes none itself; raw JSON
 // and methods of users may.
-func loneSurrogate(data []byte) int {
+func unpairedSurrogate(data []byte) int {
 	if !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
 		return -1
 	}

@@ -246,8 +246,8 @@ func (b *inbox) note(event, id int64) {
 }
 
 // RemoveMessages implements [relational.Rows].
-func (r *inboxRows) RemoveMessages(key provider.UUID, meal relational.Consumed) error {
-	for _, place := range meal.Places {
+func (r *inboxRows) RemoveMessages(key provider.UUID, consumed relational.Consumed) error {
+	for _, place := range consumed.Places {
 		r.consume(key, place.ID)
 	}
 	return nil

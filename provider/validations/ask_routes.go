@@ -158,7 +158,7 @@ func askDeletedMeanwhile(t *trial) {
 
 // Many wait for an answer. One gets it.
 func askWakes(t *trial) {
-	many := t.crowd(1000)
+	many := t.callers(1000)
 	i := t.create("i")
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()

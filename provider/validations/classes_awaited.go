@@ -11,7 +11,7 @@ import (
 func awaitedCases() []testCase {
 	const blocks = "The call blocks up to Wait while nothing is fetchable and returns as soon as " +
 		"something is. When Wait has passed, it returns an empty result, not an error."
-	const told = "With WaitEnded it blocks until the instance has ended, until the instance is Blocked and " +
+	const ended = "With WaitEnded it blocks until the instance has ended, until the instance is Blocked and " +
 		"WaitBlocked is set, or until Wait has passed."
 	const tasks = "The call blocks up to Wait while nothing is fetchable, as FetchTurns does."
 	return []testCase{
@@ -21,13 +21,13 @@ func awaitedCases() []testCase {
 		{name: "awaited-tasks-behind", run: awaitedTasksBehind, broad: true, rule: tasks},
 		{name: "awaited-tasks", run: awaitedTasks, broad: true, rule: tasks},
 		{name: "awaited-tasks-at-once", run: racedTaskWaits, broad: true, rule: tasks},
-		{name: "awaited-ends", run: awaitedEnds, broad: true, rule: told},
-		{name: "awaited-end-of-the-blocked", run: awaitedBlocked, broad: true, rule: told},
+		{name: "awaited-ends", run: awaitedEnds, broad: true, rule: ended},
+		{name: "awaited-end-of-the-blocked", run: awaitedBlocked, broad: true, rule: ended},
 		{
 			name: "awaited-end-of-the-replaced", run: awaitedReplaced, broad: true,
 			rule: "With an ID it waits for the instance that it finds first, not for a successor under the ID.",
 		},
-		{name: "awaited-ends-at-once", run: racedEndWaits, broad: true, rule: told},
+		{name: "awaited-ends-at-once", run: racedEndWaits, broad: true, rule: ended},
 		{name: "awaited-questions-at-once", run: racedAskWaits, broad: true, rule: "The call blocks up to Wait."},
 		{
 			name: "awaited-answers-at-once", run: racedAnswerWaits, broad: true,
@@ -135,9 +135,9 @@ func awaitedEnds(t *trial) {
 	for name, end := range endEvents(t) {
 		n++
 		i := t.begin(fmt.Sprint("i", n))
-		told := parkedGet(t, i.Key, true)
+		waits := parkedGet(t, i.Key, true)
 		end(i)
-		got := told()
+		got := waits()
 		t.checkf(got.Status.Ended() || got.Blocked != nil, "a Get that waits for the event %q returned %+v, want it ended or blocked", name, got)
 	}
 }

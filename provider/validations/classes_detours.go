@@ -134,8 +134,8 @@ func detourTasks(t *trial) {
 	i := t.beginTasks(task)
 	mine := holding(node, 1)
 	held := t.fetchTask(mine)
-	told := func() provider.TaskInfo { return t.infoOf(i.Key) }
-	was := told()
+	infoNow := func() provider.TaskInfo { return t.infoOf(i.Key) }
+	was := infoNow()
 	report := func(outcome provider.TaskOutcome) func() {
 		return func() { t.ok(t.report(held, outcome).Err) }
 	}
@@ -173,7 +173,7 @@ func detourTasks(t *trial) {
 		t.checkf(got.TaskRef == held.TaskRef && got.InstanceID == "i" && got.Queue == queue && got.Name == activity && bytes.Equal(got.Payload, task.Payload) &&
 			got.Priority == task.Priority && got.ScheduledAt == held.ScheduledAt && got.StartBy == held.StartBy && got.Deadline == held.Deadline,
 			"after %s the task is %+v, want its queue, name, payload, priority and times as before, %+v", way, got.LeasedTask, held.LeasedTask)
-		info := told()
+		info := infoNow()
 		t.checkf(info.FairnessKey == "fair" && info.Session == "s" && info.ScheduledAt == was.ScheduledAt,
 			"after %s the task is shown as %+v, want its fairness key and session", way, info)
 		held = got

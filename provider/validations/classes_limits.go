@@ -161,7 +161,7 @@ func limitedPrunes(t *trial) {
 
 // limitedLetters lists a dead letter that stands behind those of another instance.
 func limitedLetters(t *trial) {
-	buryMessages(t, 3)
+	leaveDeadLetters(t, 3)
 	other := t.begin("other")
 	t.send(other.Key, text("other"))
 	t.steer(other.Key, provider.SteerTerminate)

@@ -159,7 +159,7 @@ func racedCompletions(t *trial) {
 }
 
 func racedRedrives(t *trial) {
-	i := buryMessages(t, meetings)
+	i := leaveDeadLetters(t, meetings)
 	b := newBustle(t)
 	for round, l := range t.letters() {
 		var done atomic.Int64

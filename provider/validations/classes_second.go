@@ -112,15 +112,15 @@ func secondItems(t *trial) {
 	t.checkf(reported.Items[1].Err == nil && reported.Items[2].Err == nil, "got %+v, want the reports after the lost one", reported.Items)
 	t.tasksAre(i.Key, "2")
 	is(t, "the details of the second task", string(t.fetchTask().Details), "b")
-	buryMore(t, 2)
+	leaveMoreDeadLetters(t, 2)
 	letters := t.letters()
 	t.mustf(len(letters) == 3, "%d dead letters, want 3", len(letters))
 	is(t, "letters redriven", actOnLetters(t, provider.DeadLettersRedrive, 1<<40, letters[1].ID, letters[2].ID), 2)
 	is(t, "letters discarded", actOnLetters(t, provider.DeadLettersDiscard, 1<<40, letters[0].ID), 1)
 }
 
-// buryMore makes n dead letters of messages to an instance that runs again.
-func buryMore(t *trial, n int) {
+// leaveMoreDeadLetters makes n dead letters of messages to an instance that runs again.
+func leaveMoreDeadLetters(t *trial, n int) {
 	i := t.begin("buried")
 	for k := range n {
 		t.send(i.Key, text(fmt.Sprint("m", k)))

@@ -225,8 +225,8 @@ func pruneCascade(t *trial) {
 	t.gone(child.Key)
 }
 
-// buryMessages makes n dead letters of messages to i by terminating it, and resets it.
-func buryMessages(t *trial, n int) provider.Instance {
+// leaveDeadLetters makes n dead letters of messages to i by terminating it, and resets it.
+func leaveDeadLetters(t *trial, n int) provider.Instance {
 	i := t.begin("i")
 	for k := range n {
 		t.send(i.Key, text(fmt.Sprint("m", k)))
@@ -236,7 +236,7 @@ func buryMessages(t *trial, n int) provider.Instance {
 }
 
 func lettersPages(t *trial) {
-	buryMessages(t, 5)
+	leaveDeadLetters(t, 5)
 	var cursor int64
 	for want := range 5 {
 		res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor, Max: 1})
@@ -251,7 +251,7 @@ func lettersPages(t *trial) {
 }
 
 func lettersOfOne(t *trial) {
-	first := buryMessages(t, 3)
+	first := leaveDeadLetters(t, 3)
 	other := t.begin("other")
 	t.send(other.Key, text("other"))
 	t.steer(other.Key, provider.SteerTerminate)
@@ -277,7 +277,7 @@ func lettersOfOne(t *trial) {
 }
 
 func lettersCounted(t *trial) {
-	first, other := buryMessages(t, 3), t.begin("other")
+	first, other := leaveDeadLetters(t, 3), t.begin("other")
 	count := func(key provider.UUID) int64 {
 		res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true})
 		t.ok(err)
@@ -291,7 +291,7 @@ func lettersCounted(t *trial) {
 }
 
 func lettersRedrive(t *trial) {
-	buryMessages(t, 2)
+	leaveDeadLetters(t, 2)
 	list := t.letters()
 	t.mustf(len(list) == 2, "%d dead letters, want 2", len(list))
 	is(t, "letters redriven", actOnLetters(t, provider.DeadLettersRedrive, list[1].ID), 1)
@@ -314,7 +314,7 @@ func lettersRedriveTask(t *trial) {
 }
 
 func lettersDiscard(t *trial) {
-	i := buryMessages(t, 2)
+	i := leaveDeadLetters(t, 2)
 	list := t.letters()
 	t.mustf(len(list) == 2, "%d dead letters, want 2", len(list))
 	is(t, "letters discarded", actOnLetters(t, provider.DeadLettersDiscard, list[0].ID, list[1].ID, list[1].ID+1000), 2)

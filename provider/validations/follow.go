@@ -152,7 +152,7 @@ func followValueBlocked(t *trial) {
 // followManyValues has a thousand callers that wait for key-values of one instance, which a few commits set.
 func followManyValues(t *trial) {
 	const each = 100
-	waiters := t.crowd(1000)
+	waiters := t.callers(1000)
 	i := t.begin("i")
 	key := i.Key
 	got := make([]func() string, waiters)

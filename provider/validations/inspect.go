@@ -189,8 +189,8 @@ func order(res provider.InspectResult) (places []string) {
 	return places
 }
 
-// beginCrowd makes several rows of most kinds.
-func beginCrowd(t *trial) {
+// beginMany makes several rows of most kinds.
+func beginMany(t *trial) {
 	for n := range 3 {
 		i := beginSecond(t, fmt.Sprint("i", n))
 		req := next(i, "more")
@@ -216,7 +216,7 @@ func forEveryKind(t *trial, check func(kind provider.InspectKind, all []string))
 }
 
 func inspectOrder(t *trial) {
-	beginCrowd(t)
+	beginMany(t)
 	forEveryKind(t, func(kind provider.InspectKind, all []string) {
 		t.checkf(slices.IsSorted(all), "kind %d: the rows are not in order: %v", kind, all)
 		none := kind == provider.InspectAsks || kind == provider.InspectAttributes || kind == provider.InspectDeadLetters
@@ -235,7 +235,7 @@ func inspectOutcomes(t *trial) {
 }
 
 func inspectPages(t *trial) {
-	beginCrowd(t)
+	beginMany(t)
 	forEveryKind(t, func(kind provider.InspectKind, all []string) {
 		var paged []string
 		for cursor, calls := "", 0; calls <= len(all); calls++ {
@@ -263,7 +263,7 @@ func inspectBytes(t *trial) {
 }
 
 func inspectKey(t *trial) {
-	beginCrowd(t)
+	beginMany(t)
 	one := inspect(t, provider.InspectInstances).Instances[1].Key
 	forEveryKind(t, func(kind provider.InspectKind, all []string) {
 		got := order(inspect(t, kind, of(one)))

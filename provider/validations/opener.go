@@ -16,7 +16,7 @@ func openerCases() []testCase {
 		link    = "The parent link of such a child gets the new execution, and the child gets a new Version, so that its turn in flight fails with ErrConflict."
 		moved   = "Messages in the inbox that concern such an event of the old execution get the new execution and keep their place."
 		neither = "The call returns [ErrConflict] if there is neither: no such message waits, and no running child with the key has this event as its parent link."
-		told    = "Notices are delivered as a commit delivers its Sends. A refusal goes into the inbox of the instance."
+		notices = "Notices are delivered as a commit delivers its Sends. A refusal goes into the inbox of the instance."
 		forks   = "Fork stores a new instance whose execution 1 opens from Prefix, in one transaction."
 		counts  = "IDs, keys, RequestID, Parent and Listener count as in Create. A refused Fork changes nothing."
 		ready   = "The instance has no start message. It is ready for a turn at once, even with an empty inbox."
@@ -36,7 +36,7 @@ func openerCases() []testCase {
 		{name: "child-has-ended", run: openerChildEnded, rule: moved},
 		{name: "no-such-child", run: openerNoChild, rule: neither},
 		{name: "other-children", run: openerOtherChildren, rule: "All other children stay as they are."},
-		{name: "notices", run: openerNotices, rule: told},
+		{name: "notices", run: openerNotices, rule: notices},
 		{name: "fork", run: openerFork, rule: forks},
 		{name: "fork-refused", run: openerForkRefused, rule: counts},
 		{name: "fork-again", run: openerForkAgain, rule: counts},

@@ -143,9 +143,9 @@ func pruneLook(t *trial) {
 	}
 	root := t.begin("root")
 	left, below := t.create("left", of(root)), t.create("below", of(root))
-	lower, lone := t.create("lower", of(below)), t.create("lone")
+	lower, loose := t.create("lower", of(below)), t.create("loose")
 	t.continueAsNew(t.get(root.Key))
-	for _, i := range []provider.Instance{left, lower, below, root, lone} {
+	for _, i := range []provider.Instance{left, lower, below, root, loose} {
 		t.steer(i.Key, provider.SteerTerminate)
 		t.pass(blink)
 	}
@@ -165,14 +165,14 @@ func pruneLook(t *trial) {
 		is(t, "instances that would go", res.Instances, sum)
 		return res
 	}
-	look(provider.PruneRequest{}, tree(left, 1), tree(below, 2), tree(root, 1), tree(lone, 1))
-	look(provider.PruneRequest{Spare: []provider.UUID{lower.Key}}, tree(left, 1), tree(lone, 1))
+	look(provider.PruneRequest{}, tree(left, 1), tree(below, 2), tree(root, 1), tree(loose, 1))
+	look(provider.PruneRequest{Spare: []provider.UUID{lower.Key}}, tree(left, 1), tree(loose, 1))
 	first := look(provider.PruneRequest{Max: 2}, tree(left, 1), tree(below, 2))
-	checkList(t, provider.Filter{}, "below left lone lower root running")
+	checkList(t, provider.Filter{}, "below left loose lower root running")
 	res, err := t.Prune(t.ctx, provider.PruneRequest{Max: 2})
 	t.ok(err)
 	is(t, "instances pruned", res.Instances, first.Instances)
 	is(t, "trees without Look", len(res.Trees), 0)
-	checkList(t, provider.Filter{}, "lone root running")
-	look(provider.PruneRequest{Cursor: first.Cursor}, tree(root, 1), tree(lone, 1))
+	checkList(t, provider.Filter{}, "loose root running")
+	look(provider.PruneRequest{Cursor: first.Cursor}, tree(root, 1), tree(loose, 1))
 }

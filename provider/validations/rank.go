@@ -35,8 +35,8 @@ func rankCases() []testCase {
 			name: "rank-delays-nothing", run: rankNothing,
 			rule: "A rank delays nothing: a task with nothing before it is fetched at once.",
 		},
-		{name: "rank-told", run: rankTold, rule: toldRanks},
-		{name: "rank-told-of-late", run: rankToldLate, rule: "LeasedTask.Rank: its place among fetchable tasks, or among those past their time"},
+		{name: "rank-told", run: rankReturned, rule: returnedRanks},
+		{name: "rank-told-of-late", run: rankReturnedLate, rule: "LeasedTask.Rank: its place among fetchable tasks, or among those past their time"},
 		{name: "described", run: taskDescribed, broad: true, rule: "TaskInfo describes a pending task to an observer."},
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // The rule of tasks that share a rank, and why they can be merged.
 const (
-	equalRanks = "The others come by rank, equal ranks by ScheduledAt, and tasks scheduled at one moment by event ID."
-	toldRanks  = "Rank and ScheduledAt are returned, so that tasks of several fetches can be merged."
+	equalRanks    = "The others come by rank, equal ranks by ScheduledAt, and tasks scheduled at one moment by event ID."
+	returnedRanks = "Rank and ScheduledAt are returned, so that tasks of several fetches can be merged."
 )
 
 // orderedEqualRanks makes newcomers to a queue, each with the rank of the first waiting task. Their keys, names and event IDs disagree
@@ -49,8 +49,8 @@ func orderedEqualRanks(t *trial) {
 	is(t, "tasks of one rank", strings.Join(got, " "), "a b c d e f")
 }
 
-// rankTold fetches the tasks of each activity apart.
-func rankTold(t *trial) {
+// rankReturned fetches the tasks of each activity apart.
+func rankReturned(t *trial) {
 	stockQueue(t, "i", "a1 other", "a2", "a3 other", "-1", "-2 urgent")
 	stockQueue(t, "j", "-3 other", "-4", "b1 other")
 	const each = 4
@@ -77,8 +77,8 @@ func rankTold(t *trial) {
 	is(t, "the tasks by what was returned", strings.Join(got, " "), "-2 a1 -1 -3 -4 b1 a2 a3")
 }
 
-// rankToldLate fetches tasks past their time apart from one that is not.
-func rankToldLate(t *trial) {
+// rankReturnedLate fetches tasks past their time apart from one that is not.
+func rankReturnedLate(t *trial) {
 	sooner, later := newTask(1), newTask(2)
 	sooner.Deadline, later.Deadline = short, short+blink
 	t.beginTasks(sooner, later)

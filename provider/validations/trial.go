@@ -99,9 +99,9 @@ func (t *trial) mustf(holds bool, format string, args ...any) {
 	}
 }
 
-// crowd returns how many callers stand for n at the pace of the provider: n calls on the few connections to a store far away would
+// callers returns how many callers stand for n at the pace of the provider: n calls on the few connections to a store far away would
 // take longer than their waits.
-func (t *trial) crowd(n int) int { return max(n/max(1, t.times), min(n, 100)) }
+func (t *trial) callers(n int) int { return max(n/max(1, t.times), min(n, 100)) }
 
 // parallel runs fn n times concurrently and waits for all of them.
 func (t *trial) parallel(n int, fn func(i int)) {

@@ -13,7 +13,7 @@ func valueCases() []testCase {
 	return []testCase{
 		{name: "over-executions", run: valuesContinue, rule: one},
 		{name: "set-again", run: valuesAgain, rule: one},
-		{name: "of-each-instance", run: valuesApart, rule: one},
+		{name: "of-each-instance", run: valuesOfEach, rule: one},
 		{name: "of-ended", run: valuesEnded, rule: one},
 		{name: "gone-with-the-instance", run: valuesGone, rule: "Delete removes an instance and its children, with everything stored under their keys."},
 		{name: "of-a-successor", run: valuesSuccessor, rule: "An instance has an ID chosen by a caller and a Key that is never reused."},
@@ -67,7 +67,7 @@ func valuesAgain(t *trial) {
 	checkValues(t, i.Key, "a= b=2")
 }
 
-func valuesApart(t *trial) {
+func valuesOfEach(t *trial) {
 	a, b, none := setValues(t, t.begin("a"), "k=a"), setValues(t, t.begin("b"), "k=b"), t.begin("none")
 	a = setValues(t, a, "k")
 	checkValues(t, a.Key, "")

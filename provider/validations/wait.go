@@ -10,7 +10,7 @@ import (
 func waitCases() []testCase {
 	const blocks = "The call blocks up to Wait while nothing is fetchable and returns as soon as " +
 		"something is. When Wait has passed, it returns an empty result, not an error."
-	const told = "With WaitEnded it blocks until the instance has ended, until the instance is Blocked and " +
+	const ended = "With WaitEnded it blocks until the instance has ended, until the instance is Blocked and " +
 		"WaitBlocked is set, or until Wait has passed. It then returns what is stored."
 	const closing = "Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees what the provider holds."
 	const finished = "A call whose context is done before the storage takes it up changes nothing and returns the context's error."
@@ -24,16 +24,16 @@ func waitCases() []testCase {
 		{name: "task-wakes", run: waitTask, rule: "The call blocks up to Wait while nothing is fetchable, as FetchTurns does."},
 		{name: "turn-wakes", run: waitTurn, rule: "The call blocks up to Wait while nothing is fetchable, as FetchTurns does."},
 		{name: "released-task-wakes", run: waitTaskRetry, rule: "The call blocks up to Wait while nothing is fetchable, as FetchTurns does."},
-		{name: "ended-wakes-get", run: waitEnded, rule: told},
-		{name: "get-passes", run: waitEndedPasses, rule: told},
-		{name: "blocked-wakes-get", run: waitBlocked, rule: told},
-		{name: "terminate-wakes-get", run: waitTerminated, rule: told},
+		{name: "ended-wakes-get", run: waitEnded, rule: ended},
+		{name: "get-passes", run: waitEndedPasses, rule: ended},
+		{name: "blocked-wakes-get", run: waitBlocked, rule: ended},
+		{name: "terminate-wakes-get", run: waitTerminated, rule: ended},
 		{name: "finished-context", run: waitFinished, rule: finished},
 		{name: "cancelled-while-blocked", run: waitCancelled, rule: finished},
 		{name: "close-ends-waits", run: waitClose, rule: closing},
 		{name: "closed", run: waitAfterClose, rule: "Later calls return ErrClosed. Closing twice is fine."},
 		{name: "get-at-once", run: getAtOnce, rule: "GetRequest.Wait: longest time to block; 0 returns at once"},
-		{name: "woken-by-the-commit", run: toldByCommit, rule: "A commit in the same process wakes the call at once, without a poll."},
+		{name: "woken-by-the-commit", run: wokenByCommit, rule: "A commit in the same process wakes the call at once, without a poll."},
 		{name: "woken-finds-the-commit", run: wokenFindsCommit, rule: "No waiting call wakes before the commit is durable."},
 	}
 }

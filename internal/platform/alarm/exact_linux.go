@@ -40,8 +40,8 @@ func virtual() bool {
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &ts); err != nil {
 		return true
 	}
-	apart := time.Since(time.Unix(ts.Unix()))
-	return apart.Abs() > time.Hour
+	behind := time.Since(time.Unix(ts.Unix()))
+	return behind.Abs() > time.Hour
 }
 
 func (a *exact) run(ring func()) {

@@ -147,13 +147,13 @@ func childrenEnd(t *trial) {
 	completes(t, parents["given up"], none{})
 	ends(t, parents["cancelled"], client.StatusCancelled, orchestration.ErrCancelled)
 	ends(t, parents["terminated"], client.StatusTerminated, orchestration.ErrTerminated)
-	told := make([]string, 0, len(ways))
+	cleanedUp := make([]string, 0, len(ways))
 	for _, how := range ways {
 		ends(t, lookup[none](t, "child of "+how), client.StatusCancelled, orchestration.ErrCancelled)
-		told = append(told, take(t, cleaned))
+		cleanedUp = append(cleanedUp, take(t, cleaned))
 	}
-	slices.Sort(told)
-	t.checkf(len(slices.Compact(told)) == len(ways), "cleaned up: %v", told)
+	slices.Sort(cleanedUp)
+	t.checkf(len(slices.Compact(cleanedUp)) == len(ways), "cleaned up: %v", cleanedUp)
 }
 
 // abandoning gives children whose ID says so the close policy Abandon, which orchestrations cannot ask for yet.
@@ -211,7 +211,7 @@ func deletedTree(t *trial) {
 	addOrchestration(t, reg, "parent", func(ctx *octx, _ none) (none, error) {
 		return orchestration.CallOrchestrationNamed[none](ctx, "child", none{}, orchestration.WithInstanceID("child"))
 	})
-	t.nodeOn(t.store, reg, soonTold(t.opts))
+	t.nodeOn(t.store, reg, noticedSoon(t.opts))
 	parent := start[none](t, "parent", none{}, client.WithID("parent"))
 	t.await(working)
 	child := lookup[none](t, "child")

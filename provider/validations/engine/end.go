@@ -20,8 +20,8 @@ func endScenarios() []scenario {
 	}
 }
 
-// soonTold is for scenarios whose running activities are stopped: a provider without notices tells at the next renewal.
-func soonTold(opts runtime.Options) runtime.Options {
+// noticedSoon is for scenarios whose running activities are stopped: a provider without notices tells at the next renewal.
+func noticedSoon(opts runtime.Options) runtime.Options {
 	opts.Lease = 6 * time.Second
 	return opts
 }
@@ -54,7 +54,7 @@ func addBusy(t *trial, reg *runtime.Registry) (working *gate, cause chan error) 
 func cancelled(t *trial) {
 	reg := runtime.NewRegistry()
 	working, cause := addBusy(t, reg)
-	t.nodeOn(t.store, reg, soonTold(t.opts))
+	t.nodeOn(t.store, reg, noticedSoon(t.opts))
 	h := start[none](t, "main", none{})
 	t.await(working)
 	t.ok(h.Cancel(t.ctx, "enough"))
@@ -77,7 +77,7 @@ func cancelled(t *trial) {
 func terminated(t *trial) {
 	reg := runtime.NewRegistry()
 	working, cause := addBusy(t, reg)
-	t.nodeOn(t.store, reg, soonTold(t.opts))
+	t.nodeOn(t.store, reg, noticedSoon(t.opts))
 	h := start[none](t, "main", none{})
 	t.await(working)
 	t.ok(h.Terminate(t.ctx, "enough"))
@@ -121,7 +121,7 @@ func race(t *trial) {
 		sent, err := event.Receive(ctx)
 		return sent + value, errors.Join(err, unlike("the child that lost", lost, orchestration.ErrCancelled))
 	})
-	t.nodeOn(t.store, reg, soonTold(t.opts))
+	t.nodeOn(t.store, reg, noticedSoon(t.opts))
 	h := start[string](t, "main", none{})
 	t.await(working)
 	t.raise(h.ID(), "go", "very ")

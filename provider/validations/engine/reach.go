@@ -14,15 +14,15 @@ import (
 func reachScenarios() []scenario {
 	return []scenario{
 		{
-			name: "ends-are-told", run: endsAreTold,
+			name: "ends-are-told", run: endsAreReported,
 			carries: []string{"Create.Listener", "CommitTurn.Starts", "CommitTurn.Next", "Steer", "Delete.Force"},
 		},
 		{name: "refusals-of-code", run: refusalsOfCode, carries: []string{"CommitTurn.Sends", "CommitTurn.Starts"}},
 	}
 }
 
-// endsAreTold to an instance that continues as new after each: by a commit, a termination, a deletion, and after a reset.
-func endsAreTold(t *trial) {
+// endsAreReported to an instance that continues as new after each: by a commit, a termination, a deletion, and after a reset.
+func endsAreReported(t *trial) {
 	need[provider.Cleaner](t)
 	need[provider.Opener](t)
 	need[provider.Asker](t)  // a client asks a node to reset
@@ -39,7 +39,7 @@ func endsAreTold(t *trial) {
 		}
 		return orchestration.Events[int](ctx, "go").Receive(ctx)
 	})
-	addOrchestration(t, reg, "main", func(ctx *octx, told string) (string, error) {
+	addOrchestration(t, reg, "main", func(ctx *octx, ends string) (string, error) {
 		if ctx.Info().Execution == 1 {
 			for _, id := range []string{"a", "b", "c"} {
 				_, err := orchestration.StartDetachedNamed(ctx, "run", 0, orchestration.WithInstanceID(id), orchestration.TellEnd("over")).Get(ctx)
@@ -55,10 +55,10 @@ func endsAreTold(t *trial) {
 		if err != nil {
 			return "", err
 		}
-		if told += one.ID; len(told) == 4 {
-			return told, nil
+		if ends += one.ID; len(ends) == 4 {
+			return ends, nil
 		}
-		return "", orchestration.ContinueAsNew(ctx, told)
+		return "", orchestration.ContinueAsNew(ctx, ends)
 	})
 	t.node(reg)
 	h := start[string](t, "main", "", client.WithID("main"))

@@ -14,14 +14,14 @@ func getAtOnce(t *trial) {
 	t.checkf(res.Instance.Key == i.Key && res.Instance.Status == provider.StatusRunning, "got %+v, want the instance, Running", res.Instance)
 }
 
-// toldByCommit ends several instances and measures how soon a waiting caller returns. The best time must beat any poll with an
+// wokenByCommit ends several instances and measures how soon a waiting caller returns. The best time must beat any poll with an
 // acceptable load.
-func toldByCommit(t *trial) {
+func wokenByCommit(t *trial) {
 	best := long
 	for n := range 10 {
 		i := t.begin(fmt.Sprint("i", n))
 		var heard time.Time
-		told := parked(t, func() provider.Status {
+		ended := parked(t, func() provider.Status {
 			res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WaitEnded: true, Wait: long})
 			heard = time.Now()
 			t.ok(err)
@@ -29,7 +29,7 @@ func toldByCommit(t *trial) {
 		})
 		t.commit(closing(i))
 		stored := time.Now()
-		is(t, "the status of the waiting Get", told(), provider.StatusCompleted)
+		is(t, "the status of the waiting Get", ended(), provider.StatusCompleted)
 		best = min(best, heard.Sub(stored))
 	}
 	t.checkf(best < short*time.Duration(max(1, t.times)), "the waiting Get returned %v after the end at best, want less than a poll would take", best)
