@@ -378,7 +378,9 @@ func (b Bulk) control(ctx context.Context, request string) error {
 	if err != nil {
 		return fmt.Errorf("steering bulk job %q: %w", b.ID(), err)
 	}
-	a := access.Act{Kind: string(ActBulk), Op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), On: b.t, Detail: request, RequestID: uuid.NewString(), System: true}
+	a := access.Act{
+		Kind: string(ActBulk), Op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), On: b.t, Detail: request, RequestID: uuid.NewString(), System: true,
+	}
 	return b.c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		return b.c.store.send(ctx, &a.On, a.Op, "repeat it, which does no harm",
 			&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.RequestID})

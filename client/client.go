@@ -94,7 +94,8 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 		Full: provider.FullOf(observing.Timed(store, watch)), Logger: opts.Logger, Timeout: opts.CallTimeout,
 	}}
 	caller := &access.Caller{Store: s.Store}
-	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
+	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload}
+	c.node = bind.StarterOf(&opts.Node.handle)
 	c.propagators, c.versions, c.watch = slices.Clone(opts.Propagators), newVersionCache(), watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())

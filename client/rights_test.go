@@ -160,7 +160,7 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 		"Client.Import": func(ctx context.Context, c *client.Client) error {
 			return second(c.Import(ctx, bytes.NewReader(file), client.ImportOptions{}))
 		},
-		"Client.Unseal": func(ctx context.Context, c *client.Client) error { return second(c.Unseal(ctx)) },
+		"Client.Unseal":   func(ctx context.Context, c *client.Client) error { return second(c.Unseal(ctx)) },
 		"Operator.Backup": func(ctx context.Context, c *client.Client) error { return operate.New(c).Backup(ctx, "never.db") },
 	}
 }

@@ -36,7 +36,8 @@ func (c *Client) attempt(ctx context.Context, op, token string) (*namedAttempt, 
 // act returns the act of ending the activity.
 func (a *namedAttempt) act(how string) access.Act {
 	return access.Act{
-		Kind: string(ActActivity), Op: a.op, On: access.Target{Key: a.Task.Key}, Other: fmt.Sprintf("activity %d, attempt %d", a.Task.EventID, a.Attempt), Detail: how,
+		Kind: string(ActActivity), Op: a.op, On: access.Target{Key: a.Task.Key}, Detail: how,
+		Other: fmt.Sprintf("activity %d, attempt %d", a.Task.EventID, a.Attempt),
 	}
 }
 

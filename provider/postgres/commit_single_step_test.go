@@ -66,8 +66,7 @@ func givesUpASingleStep(t *testing.T, p *Provider, holder *pgxpool.Conn, gate in
 	}
 	if number(t, p, `SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'WITH step%"`+p.db.opts.Schema+`"%' AND state = 'active'`) != 1 {
 		open()
-		<-gone
-		return errors.New("the commit was no single step")
+		return errors.Join(errors.New("the commit was no single step"), <-gone)
 	}
 	before := p.db.pool.Stat().TotalConns()
 	giveUp()
