@@ -53,7 +53,7 @@ func (c *Client) PreviewBulk(ctx context.Context, f Filter) (BulkPreview, error)
 	if err != nil {
 		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
-	page, err := c.page(ctx, op, provider.ListRequest{Filter: filter, Max: previewSample}, f.users())
+	page, err := c.store.Page(ctx, op, provider.ListRequest{Filter: filter, Max: previewSample}, f.users())
 	if err != nil {
 		return BulkPreview{}, access.Explain(op, 0, err)
 	}

@@ -93,7 +93,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	s := &storage{Store: &access.Store{
 		Full: provider.FullOf(observing.Timed(store, watch)), Logger: opts.Logger, Timeout: opts.CallTimeout,
 	}}
-	caller := &access.Caller{Store: s.Store}
+	caller := &access.Caller{Store: s.Store, Filter: filterOf}
 	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload}
 	c.node = bind.StarterOf(&opts.Node.handle)
 	c.propagators, c.versions, c.watch = slices.Clone(opts.Propagators), newVersionCache(), watch

@@ -12,6 +12,8 @@ import (
 var (
 	// ErrNotFound: there is no instance of that ID or key, or it was deleted.
 	ErrNotFound = provider.ErrNotFound
+	// ErrMoved: the instance is sealed, because it moves to another store or has moved there. Use the other store. It is ErrNotFound, too.
+	ErrMoved = provider.ErrMoved
 	// ErrExists: the instance ID is in use; errors.As finds an *ExistsError that names the instance.
 	ErrExists = provider.ErrExists
 	// ErrEnded: the instance that the call names has ended and accepts nothing any more. It is not activity.ErrOrchestrationEnded, which

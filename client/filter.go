@@ -32,6 +32,16 @@ type Filter struct {
 // users reports whether the filter leaves out the instances of perdure itself, some of which it may match.
 func (f *Filter) users() bool { return !f.System && reserved.Reaches(f.IDPrefix) }
 
+// filterOf is access.Caller.Filter.
+func filterOf(f any) (stored provider.Filter, users bool, err error) {
+	of, ok := f.(*Filter)
+	if !ok {
+		return stored, false, fmt.Errorf("%w: %T is no filter", ErrInvalid, f)
+	}
+	stored, err = of.stored()
+	return stored, of.users(), err
+}
+
 // stored checks f and returns it in the storage's form.
 func (f *Filter) stored() (provider.Filter, error) {
 	stored := provider.Filter{IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced}

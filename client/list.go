@@ -6,17 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"time"
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
-	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
-
-// pageTime is after how long a page that is not full reads no further.
-const pageTime = 20 * time.Millisecond
 
 // Page selects a part of a list.
 type Page struct {
@@ -62,7 +56,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	if req.Max == 0 {
 		req.Max = access.DefaultPage
 	}
-	res, err := c.page(ctx, op, req, f.users())
+	res, err := c.store.Page(ctx, op, req, f.users())
 	if errors.Is(err, ErrInvalid) && page.Cursor != "" { // all else was checked here
 		return Instances{}, fmt.Errorf("%s: %w: page cursor %s is none of this store: give the Cursor of the page before, or \"\" for the first",
 			op, ErrInvalid, check.Quote(page.Cursor))
@@ -75,27 +69,6 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 		list.Items = append(list.Items, describeListed(&res.Instances[i], res.Now))
 	}
 	return list, c.markListed(ctx, op, list.Items)
-}
-
-// page reads until the page is full, the list ends or pageTime has passed. A store may end a page early, because it has looked at many
-// rows. users leaves out the instances of perdure itself.
-func (c *Client) page(ctx context.Context, op string, req provider.ListRequest, users bool) (res provider.ListResult, err error) {
-	most, until := req.Max, time.Now().Add(pageTime)
-	for {
-		next, err := access.Read(ctx, c.store.Store, op, c.store.List, req)
-		if err != nil {
-			return res, err
-		}
-		if users {
-			next.Instances = slices.DeleteFunc(next.Instances, func(i provider.Instance) bool { return reserved.ID(i.ID) })
-		}
-		next.Instances = append(res.Instances, next.Instances...)
-		res = next
-		if req.Max = most - len(res.Instances); req.Max == 0 || res.Cursor == "" || !time.Now().Before(until) {
-			return res, nil
-		}
-		req.Cursor = res.Cursor
-	}
 }
 
 // omitted returns the columns in the storage's form.

@@ -140,24 +140,25 @@ func (c *Client) As(p Principal) (*Client, error) {
 	if _, ok := provider.As[provider.Keeper](c.store.Provider); !ok {
 		return nil, fmt.Errorf("%s: the audit is kept in records: %w", op, provider.Lacking("record", "Keeper"))
 	}
-	as := c.withCaller(&access.Caller{Store: c.store.Store, Principal: &access.Principal{
+	as := c.withPrincipal(&access.Principal{
 		Name: p.Name, Role: p.Role.String(), Needs: func(act string) (string, bool) { return acts[Act(act)].String(), p.May(Act(act)) },
-	}})
+	})
 	as.principal = &p
 	return as, nil
 }
 
 // asService returns the client of the service itself, which has all rights.
 func (c *Client) asService() *Client {
-	service := c.withCaller(&access.Caller{Store: c.store.Store})
+	service := c.withPrincipal(nil)
 	service.principal = nil
 	return service
 }
 
-// withCaller returns a client on the same store that makes its calls by another caller.
-func (c *Client) withCaller(caller *access.Caller) *Client {
-	other := *c
-	other.caller, other.accessible = caller, access.HandleOf(caller)
+// withPrincipal returns a client on the same store that makes its calls for a principal; nil: for the service itself.
+func (c *Client) withPrincipal(p *access.Principal) *Client {
+	caller, other := *c.caller, *c
+	caller.Principal = p
+	other.caller, other.accessible = &caller, access.HandleOf(&caller)
 	return &other
 }
 

@@ -154,13 +154,13 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 			return second(c.Trim(ctx, client.Trimming{Age: 48 * time.Hour}))
 		},
 		"Client.Compact": func(ctx context.Context, c *client.Client) error { return second(c.Compact(ctx, client.Compaction{})) },
-		"Client.Export": func(ctx context.Context, c *client.Client) error {
-			return second(c.Export(ctx, io.Discard, client.ExportOptions{}))
+		"Operator.Export": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).Export(ctx, io.Discard, operate.ExportOptions{}))
 		},
-		"Client.Import": func(ctx context.Context, c *client.Client) error {
-			return second(c.Import(ctx, bytes.NewReader(file), client.ImportOptions{}))
+		"Operator.Import": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).Import(ctx, bytes.NewReader(file), operate.ImportOptions{}))
 		},
-		"Client.Unseal":   func(ctx context.Context, c *client.Client) error { return second(c.Unseal(ctx)) },
+		"Operator.Unseal":   func(ctx context.Context, c *client.Client) error { return second(operate.New(c).Unseal(ctx)) },
 		"Operator.Backup": func(ctx context.Context, c *client.Client) error { return operate.New(c).Backup(ctx, "never.db") },
 	}
 }
@@ -181,7 +181,7 @@ func reading() []string {
 		"Bulk.Describe", "Bulk.Failures", "Client.All", "Operator.Audit", "Client.Bulk", "Client.Bulks", "Client.Count", "Client.CountUpTo",
 		"Client.DeadLetterPage", "Client.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
 		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Client.PreviewBulk", "Operator.Queues",
-		"Client.Result", "Client.Retention", "Client.Schedules", "Client.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
+		"Client.Result", "Client.Retention", "Client.Schedules", "Operator.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
 		"Handle.DeadLetters", "Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
 		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
 		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value",
@@ -203,7 +203,7 @@ func TestHazard67_NoDoorPassesTheRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := w.Export(t.Context(), &file, client.ExportOptions{IDs: []string{}, Filter: &client.Filter{IDPrefix: "none"}}); err != nil {
+	if _, err := operate.New(w.Client).Export(t.Context(), &file, operate.ExportOptions{IDs: []string{}, Filter: &client.Filter{IDPrefix: "none"}}); err != nil {
 		t.Fatal(err)
 	}
 	doors := changing(h.Key(), file.Bytes())
@@ -392,12 +392,12 @@ func TestHazard67_ImportsStayOutOfTheSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := w.Export(t.Context(), &file, client.ExportOptions{}); err != nil {
+	if _, err := operate.New(w.Client).Export(t.Context(), &file, operate.ExportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { _ = store.Close() })
-	_, err := clienttest.New(t, store, client.Options{}).Import(t.Context(), &file, client.ImportOptions{})
+	_, err := operate.New(clienttest.New(t, store, client.Options{})).Import(t.Context(), &file, operate.ImportOptions{})
 	want(t, err, `importing instances: instance "perdure/x": invalid request: it runs "Checkout", but IDs that begin with perdure/ and orchestrations that begin with perdure. belong to perdure itself: export without it`, client.ErrInvalid)
 	if _, err := store.Get(t.Context(), provider.GetRequest{ID: "perdure/x"}); !errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("it was imported: %v", err)

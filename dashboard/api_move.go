@@ -37,7 +37,7 @@ func moveEndpoints() []route {
 			body:    exportFields(), writes: true,
 		}),
 		post("/import", client.ActImport, (*call).apiImport, endpoint{
-			summary: "Import the file of an export. A transfer that breaks off can be repeated.", answers: reflect.TypeFor[client.ImportResult](), reads: true,
+			summary: "Import the file of an export. A transfer that breaks off can be repeated.", answers: reflect.TypeFor[operate.ImportResult](), reads: true,
 			query: []field{{name: "back", kind: aBool, help: "The instances come back to the store that they were exported from. They must run in no other."}},
 		}),
 		post("/unseal", client.ActImport, (*call).apiUnseal, endpoint{
@@ -63,7 +63,7 @@ func (c *call) showsAll(command string) error {
 }
 
 func (c *call) apiSealed() error {
-	sealed, err := c.client.Sealed(c.r.Context())
+	sealed, err := operate.New(c.client).Sealed(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *call) apiUnseal() error {
 	if _, err := readInput(c, nil); err != nil {
 		return err
 	}
-	n, err := c.client.Unseal(c.r.Context())
+	n, err := operate.New(c.client).Unseal(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *call) apiExportAll() error {
 	if err != nil {
 		return err
 	}
-	o := client.ExportOptions{IDs: in.list("ids"), Seal: in.bool("seal"), Again: in.bool("again")}
+	o := operate.ExportOptions{IDs: in.list("ids"), Seal: in.bool("seal"), Again: in.bool("again")}
 	if in["filter"] != "" {
 		f, err := parseFilter(in["filter"])
 		if err != nil {
@@ -125,7 +125,7 @@ func (c *call) apiExportAll() error {
 		o.Filter = &f
 	}
 	d := &download{c: c, name: "perdure-export.jsonl"}
-	_, err = c.client.Export(c.r.Context(), d, o)
+	_, err = operate.New(c.client).Export(c.r.Context(), d, o)
 	return d.end(err)
 }
 
@@ -134,7 +134,7 @@ func (c *call) apiImport() error {
 		return refuse(http.StatusUnsupportedMediaType, "content-type", "the content type is %q: send the file as %s", c.r.Header.Get("Content-Type"), fileKind)
 	}
 	c.timeFile()
-	done, err := c.client.Import(c.r.Context(), c.r.Body, client.ImportOptions{Back: c.flag("back")})
+	done, err := operate.New(c.client).Import(c.r.Context(), c.r.Body, operate.ImportOptions{Back: c.flag("back")})
 	if err != nil {
 		return err
 	}

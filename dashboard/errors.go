@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -27,10 +28,10 @@ var meanings = []meaning{
 	{client.ErrNotSet, http.StatusNotFound, "not-set"},
 	{client.ErrNotStored, http.StatusConflict, "not-stored"},
 	{client.ErrExists, http.StatusConflict, "exists"},
-	{client.ErrDamagedFile, http.StatusBadRequest, "damaged-file"},
-	{client.ErrNewerFile, http.StatusBadRequest, "newer-file"},
-	{client.ErrClockBehind, http.StatusConflict, "clock-behind"},
-	{client.ErrUnsound, http.StatusUnprocessableEntity, "unsound"},
+	{operate.ErrDamagedFile, http.StatusBadRequest, "damaged-file"},
+	{operate.ErrNewerFile, http.StatusBadRequest, "newer-file"},
+	{operate.ErrClockBehind, http.StatusConflict, "clock-behind"},
+	{operate.ErrUnsound, http.StatusUnprocessableEntity, "unsound"},
 	{client.ErrNoNode, http.StatusServiceUnavailable, "no-node"},
 	{client.ErrRunning, http.StatusConflict, "running"},
 	{client.ErrEnded, http.StatusConflict, "ended"},

@@ -11,10 +11,11 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 )
 
 func newExport(a *app) *cobra.Command {
-	var opts client.ExportOptions
+	var opts operate.ExportOptions
 	var prefix, name string
 	cmd := &cobra.Command{
 		Use:   "export FILE",
@@ -44,10 +45,10 @@ func newExport(a *app) *cobra.Command {
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			p := a.newProgress(cmd, "instance")
-			opts.Progress = func(m client.MoveProgress) { p.set(m.Done, m.Total) }
-			var res client.ExportResult
+			opts.Progress = func(m operate.MoveProgress) { p.set(m.Done, m.Total) }
+			var res operate.ExportResult
 			err := writeNew(cmd, args[0], func(w io.Writer) (err error) {
-				res, err = c.Export(ctx, w, opts)
+				res, err = operate.New(c).Export(ctx, w, opts)
 				return err
 			})
 			p.end()
@@ -64,7 +65,7 @@ func newExport(a *app) *cobra.Command {
 	return cmd
 }
 
-func exportedText(res *client.ExportResult) string {
+func exportedText(res *operate.ExportResult) string {
 	return fmt.Sprintf("exported %s: %d moved, %d copied, %s", amount.Of(res.Moved+res.Copied, "instance"), res.Moved, res.Copied, amount.Of(res.Bytes, "byte"))
 }
 
@@ -90,7 +91,7 @@ func writeNew(cmd *cobra.Command, name string, write func(io.Writer) error) erro
 }
 
 func newImport(a *app) *cobra.Command {
-	var opts client.ImportOptions
+	var opts operate.ImportOptions
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Bring instances from a file of 'perdure export' into this database",
@@ -119,8 +120,8 @@ func newImport(a *app) *cobra.Command {
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			p := a.newProgress(cmd, "instance")
-			opts.Progress = func(m client.MoveProgress) { p.set(m.Done, m.Total) }
-			res, err := c.Import(ctx, in, opts)
+			opts.Progress = func(m operate.MoveProgress) { p.set(m.Done, m.Total) }
+			res, err := operate.New(c).Import(ctx, in, opts)
 			p.end()
 			if err != nil {
 				return err
@@ -158,7 +159,7 @@ func newUnseal(a *app) *cobra.Command {
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			if list {
-				sealed, err := c.Sealed(ctx)
+				sealed, err := operate.New(c).Sealed(ctx)
 				if err != nil {
 					return err
 				}
@@ -169,7 +170,7 @@ func newUnseal(a *app) *cobra.Command {
 					}
 				})
 			}
-			freed, err := c.Unseal(ctx)
+			freed, err := operate.New(c).Unseal(ctx)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,10 @@
 package access
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/perdure/perdure/provider"
+)
 
 // ErrForbidden is client.ErrForbidden.
 var ErrForbidden = errors.New("not allowed")
@@ -9,6 +13,9 @@ var ErrForbidden = errors.New("not allowed")
 type Caller struct {
 	Store     *Store
 	Principal *Principal // nil: the service itself, which has all rights and writes no audit
+	// Filter checks a *client.Filter. It returns the filter in the storage's form, and reports whether the list leaves out the instances of
+	// perdure itself.
+	Filter func(f any) (stored provider.Filter, users bool, err error)
 }
 
 // A Principal is who a Caller acts for.

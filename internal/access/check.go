@@ -9,9 +9,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// DefaultPage is the default of the size of a page.
-const DefaultPage = 100
-
 // MaxReason bounds the reason of a cancellation or termination, in bytes.
 const MaxReason = 4 << 10
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -275,10 +276,10 @@ func catalogue() []group {
 			{[]kind{k("provider.ErrInboxNotEmpty", provider.ErrInboxNotEmpty)}, "messages wait that the closing turn did not read", "with these messages", "the engine", "It runs the turn again with them."},
 			{[]kind{k("client.ErrRunning", client.ErrRunning), k("provider.ErrRunning", provider.ErrRunning)}, "the instance, or one below it, has not ended", "after its end", "the caller", "Terminate it, wait, or delete it with `client.Force`."},
 			{[]kind{k("client.ErrMoved", client.ErrMoved), k("provider.ErrMoved", provider.ErrMoved)}, "the instance is sealed, because it moves to another store", "at the other store", "the caller", "Use the store that it has moved to. See [Move to another store](../how-to/move-to-another-store.md)."},
-			{[]kind{k("client.ErrClockBehind", client.ErrClockBehind), k("provider.ErrClockBehind", provider.ErrClockBehind)}, "the clock of the target of a move is behind", "yes", "the caller", "Set the clock, and repeat the import."},
-			{[]kind{k("client.ErrDamagedFile", client.ErrDamagedFile)}, "the file of an import is cut off, was changed, or is no export", "no", "the caller", "Take the whole file, or export again."},
-			{[]kind{k("client.ErrNewerFile", client.ErrNewerFile)}, "a newer release wrote the file of an import", "with a newer release", "the caller", "Import it with that release."},
-			{[]kind{k("client.ErrUnsound", client.ErrUnsound)}, "an import found damage in what it has stored", "no", "the caller", "Run `perdure doctor` at the source and at the target. The instances stay suspended."},
+			{[]kind{k("operate.ErrClockBehind", operate.ErrClockBehind), k("provider.ErrClockBehind", provider.ErrClockBehind)}, "the clock of the target of a move is behind", "yes", "the caller", "Set the clock, and repeat the import."},
+			{[]kind{k("operate.ErrDamagedFile", operate.ErrDamagedFile)}, "the file of an import is cut off, was changed, or is no export", "no", "the caller", "Take the whole file, or export again."},
+			{[]kind{k("operate.ErrNewerFile", operate.ErrNewerFile)}, "a newer release wrote the file of an import", "with a newer release", "the caller", "Import it with that release."},
+			{[]kind{k("operate.ErrUnsound", operate.ErrUnsound)}, "an import found damage in what it has stored", "no", "the caller", "Run `perdure doctor` at the source and at the target. The instances stay suspended."},
 			{[]kind{k("provider.ErrNoAnswer", provider.ErrNoAnswer)}, "no node replied to an ask in time", "yes", "the caller", "Check that a node runs the instance's code."},
 		}},
 	}
@@ -333,7 +334,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 		}
 	}
 	var all []string
-	for _, pkg := range []string{"client", "orchestration", "activity", "runtime", "provider", "provider/sqlite", "provider/memory"} {
+	for _, pkg := range []string{"client", "operate", "orchestration", "activity", "runtime", "provider", "provider/sqlite", "provider/memory"} {
 		all = append(all, exported(t, pkg)...)
 	}
 	slices.Sort(all)

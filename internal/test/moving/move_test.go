@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -97,7 +98,7 @@ func TestHazard69_RunningStoreMoves(t *testing.T) {
 			source, target := newPlace(t, kinds[0], false), newPlace(t, kinds[1], true)
 			busy(source)
 			var file bytes.Buffer
-			exported, err := source.client.Export(ctx, &file, client.ExportOptions{Seal: true})
+			exported, err := operate.New(source.client).Export(ctx, &file, operate.ExportOptions{Seal: true})
 			source.do("export", err)
 			if exported.Copied < 1 || exported.Moved < 9 || exported.Moved+exported.Copied < 13 { // on a busy machine some end before it
 				t.Errorf("the export has moved %d and copied %d instances, want most of 13 moved and one that has ended", exported.Moved, exported.Copied)
@@ -106,12 +107,12 @@ func TestHazard69_RunningStoreMoves(t *testing.T) {
 			token := <-source.tokens
 			source.tokens <- token
 			target.Start(target.registry())
-			imported, err := target.client.Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{})
+			imported, err := operate.New(target.client).Import(ctx, bytes.NewReader(file.Bytes()), operate.ImportOptions{})
 			target.do("import", err)
 			if imported.Freed != imported.Instances || imported.Instances != exported.Moved+exported.Copied {
 				t.Errorf("the import says %+v after an export of %+v", imported, exported)
 			}
-			again, err := target.client.Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{})
+			again, err := operate.New(target.client).Import(ctx, bytes.NewReader(file.Bytes()), operate.ImportOptions{})
 			target.do("import again", err)
 			if again.Kept != imported.Instances {
 				t.Errorf("a second import kept %d instances, want all %d", again.Kept, imported.Instances)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
@@ -65,19 +66,19 @@ func TestHazard69_KilledMovesAreRepeated(t *testing.T) {
 			ctx := t.Context()
 			source, target := newPlace(t, "memory", false), newPlace(t, "memory", true)
 			small(source)
-			_, err := lethal(source, nth, kind, faulty.Seal, faulty.Export).Export(ctx, io.Discard, client.ExportOptions{Seal: true})
+			_, err := operate.New(lethal(source, nth, kind, faulty.Seal, faulty.Export)).Export(ctx, io.Discard, operate.ExportOptions{Seal: true})
 			if !errors.Is(err, errKilled) {
 				t.Fatalf("export, call %d, %v: got %v, want the end of the process", nth, kind, err)
 			}
 			var file bytes.Buffer
-			_, err = source.client.Export(ctx, &file, client.ExportOptions{Seal: true, Again: true})
+			_, err = operate.New(source.client).Export(ctx, &file, operate.ExportOptions{Seal: true, Again: true})
 			source.do("export again", err)
 			target.Start(target.registry())
-			_, err = lethal(target, nth, kind, faulty.Seal, faulty.Import).Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{})
+			_, err = operate.New(lethal(target, nth, kind, faulty.Seal, faulty.Import)).Import(ctx, bytes.NewReader(file.Bytes()), operate.ImportOptions{})
 			if !errors.Is(err, errKilled) {
 				t.Fatalf("import, call %d, %v: got %v, want the end of the process", nth, kind, err)
 			}
-			_, err = target.client.Import(ctx, bytes.NewReader(file.Bytes()), client.ImportOptions{})
+			_, err = operate.New(target.client).Import(ctx, bytes.NewReader(file.Bytes()), operate.ImportOptions{})
 			target.do("import again", err)
 			ends(target)
 		}
@@ -91,7 +92,7 @@ func TestHazard69_DamagedFileRunsNothing(t *testing.T) {
 	source, target := newPlace(t, "memory", false), newPlace(t, "memory", true)
 	small(source)
 	var file bytes.Buffer
-	_, err := source.client.Export(ctx, &file, client.ExportOptions{Seal: true})
+	_, err := operate.New(source.client).Export(ctx, &file, operate.ExportOptions{Seal: true})
 	source.do("export", err)
 	target.Start(target.registry())
 	whole := file.Bytes()
@@ -101,7 +102,7 @@ func TestHazard69_DamagedFileRunsNothing(t *testing.T) {
 		"empty": cut(whole, 0), "half": cut(whole, len(whole)/2), "without its end": cut(whole, last), "without the last byte": cut(whole, len(whole)-1),
 		"changed": bytes.NewReader(changed), "too long": io.MultiReader(bytes.NewReader(whole), bytes.NewReader([]byte("\n"))),
 	} {
-		if _, err := target.client.Import(ctx, damaged, client.ImportOptions{}); !errors.Is(err, client.ErrDamagedFile) {
+		if _, err := operate.New(target.client).Import(ctx, damaged, operate.ImportOptions{}); !errors.Is(err, operate.ErrDamagedFile) {
 			t.Errorf("importing a file that is %s returned %v, want ErrDamagedFile", name, err)
 		}
 		res, err := target.Store.List(ctx, provider.ListRequest{})
@@ -112,7 +113,7 @@ func TestHazard69_DamagedFileRunsNothing(t *testing.T) {
 			}
 		}
 	}
-	_, err = target.client.Import(ctx, bytes.NewReader(whole), client.ImportOptions{})
+	_, err = operate.New(target.client).Import(ctx, bytes.NewReader(whole), operate.ImportOptions{})
 	target.do("import", err)
 	ends(target)
 }
@@ -123,12 +124,12 @@ func TestHazard69_InstancesComeBack(t *testing.T) {
 	ctx := t.Context()
 	export := func(p *place) []byte {
 		var file bytes.Buffer
-		_, err := p.client.Export(ctx, &file, client.ExportOptions{Seal: true})
+		_, err := operate.New(p.client).Export(ctx, &file, operate.ExportOptions{Seal: true})
 		p.do("export", err)
 		return file.Bytes()
 	}
 	imports := func(p *place, file []byte, back bool) error {
-		_, err := p.client.Import(ctx, bytes.NewReader(file), client.ImportOptions{Back: back})
+		_, err := operate.New(p.client).Import(ctx, bytes.NewReader(file), operate.ImportOptions{Back: back})
 		return err
 	}
 	home, away := newPlace(t, "memory", true), newPlace(t, "memory", true)
@@ -139,10 +140,10 @@ func TestHazard69_InstancesComeBack(t *testing.T) {
 	}
 	home.do("import back", imports(home, file, true))
 	export(home)
-	if _, err := home.client.Export(context.WithoutCancel(ctx), io.Discard, client.ExportOptions{Seal: true}); !errors.Is(err, client.ErrMoved) {
+	if _, err := operate.New(home.client).Export(context.WithoutCancel(ctx), io.Discard, operate.ExportOptions{Seal: true}); !errors.Is(err, client.ErrMoved) {
 		t.Errorf("a second export returned %v, want ErrMoved", err)
 	}
-	freed, err := home.client.Unseal(ctx)
+	freed, err := operate.New(home.client).Unseal(ctx)
 	home.do("unseal", err)
 	if freed != 5 {
 		t.Errorf("Unseal freed %d instances, want 5", freed)
@@ -166,18 +167,18 @@ func TestExportCopiesWhatHasEnded(t *testing.T) {
 	ctx := t.Context()
 	source, target := newPlace(t, "memory", false), newPlace(t, "memory", true)
 	small(source)
-	if _, err := source.client.Export(ctx, io.Discard, client.ExportOptions{}); !errors.Is(err, client.ErrRunning) {
+	if _, err := operate.New(source.client).Export(ctx, io.Discard, operate.ExportOptions{}); !errors.Is(err, client.ErrRunning) {
 		t.Errorf("an export of running instances returned %v, want ErrRunning", err)
 	}
 	source.do("raise", source.client.Raise(ctx, "a", "go", 1))
 	source.outputs(map[string]int{"a": 3})
 	var file bytes.Buffer
-	res, err := source.client.Export(ctx, &file, client.ExportOptions{IDs: []string{"a"}})
+	res, err := operate.New(source.client).Export(ctx, &file, operate.ExportOptions{IDs: []string{"a"}})
 	source.do("export", err)
 	if res.Copied != 1 || res.Moved != 0 {
 		t.Errorf("the export says %+v, want one copy", res)
 	}
-	_, err = target.client.Import(ctx, &file, client.ImportOptions{})
+	_, err = operate.New(target.client).Import(ctx, &file, operate.ImportOptions{})
 	target.do("import", err)
 	target.outputs(map[string]int{"a": 3})
 	source.do("raise", source.client.Raise(ctx, "b", "go", 1))

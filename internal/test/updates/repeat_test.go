@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -319,7 +320,7 @@ func TestHazard69_WaitsEndAtTheMove(t *testing.T) {
 			told <- err
 		}()
 		var file bytes.Buffer
-		if _, err := p.c.Export(e.T.Context(), &file, client.ExportOptions{IDs: []string{"a"}, Seal: true}); err != nil {
+		if _, err := operate.New(p.c).Export(e.T.Context(), &file, operate.ExportOptions{IDs: []string{"a"}, Seal: true}); err != nil {
 			e.T.Fatal(err)
 		}
 		for range 2 {

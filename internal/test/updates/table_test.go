@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/operate"
 )
 
 const (
@@ -190,12 +191,12 @@ func (c *cell) happen() {
 		c.resume(suspended)
 	case "seal", "import":
 		var file bytes.Buffer
-		_, err := c.c.Export(ctx, &file, client.ExportOptions{IDs: []string{c.id}, Seal: true})
+		_, err := operate.New(c.c).Export(ctx, &file, operate.ExportOptions{IDs: []string{c.id}, Seal: true})
 		c.do("export", err)
 		if c.event == "seal" {
 			return
 		}
-		_, err = c.target.c.Import(ctx, &file, client.ImportOptions{})
+		_, err = operate.New(c.target.c).Import(ctx, &file, operate.ImportOptions{})
 		c.do("import", err)
 		c.at = c.target
 		c.h = client.HandleOf[int](c.target.c, c.id, c.h.Key())

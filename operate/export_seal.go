@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
@@ -20,7 +21,7 @@ type member struct {
 
 // exporting is one export.
 type exporting struct {
-	c        *Client
+	caller   *access.Caller
 	mover    provider.Mover
 	opts     *ExportOptions
 	transfer provider.UUID
@@ -45,7 +46,7 @@ const rounds = 20
 // nothing new, all that is chosen stands still.
 func (e *exporting) collect(ctx context.Context) error {
 	for _, id := range e.opts.IDs {
-		res, err := e.c.store.Instance(ctx, access.Target{ID: id}, e.op, false)
+		res, err := e.caller.Store.Instance(ctx, access.Target{ID: id}, e.op, false)
 		if err != nil {
 			return err
 		}
@@ -63,7 +64,7 @@ func (e *exporting) collect(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: %w: new instances keep coming: stop the programs that start them", e.op, ErrConflict)
+	return fmt.Errorf("%s: %w: new instances keep coming: stop the programs that start them", e.op, client.ErrConflict)
 }
 
 // chosen adds what the filter finds.
@@ -71,16 +72,13 @@ func (e *exporting) chosen(ctx context.Context) error {
 	if e.opts.Filter == nil && len(e.opts.IDs) > 0 {
 		return nil
 	}
-	filter := provider.Filter{}
+	filter, users := provider.Filter{Replaced: true}, false
 	if e.opts.Filter != nil {
-		stored, err := e.opts.Filter.stored()
-		if err != nil {
+		var err error
+		if filter, users, err = e.caller.Filter(e.opts.Filter); err != nil {
 			return fmt.Errorf("%s: %w", e.op, err)
 		}
-		filter = stored
 	}
-	filter.Replaced = filter.Replaced || e.opts.Filter == nil
-	users := e.opts.Filter != nil && e.opts.Filter.users()
 	return e.find(ctx, filter, users)
 }
 
@@ -90,7 +88,7 @@ func (e *exporting) find(ctx context.Context, f provider.Filter, users bool) err
 		provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage,
 	}}
 	for {
-		page, err := e.c.page(ctx, e.op, req, users)
+		page, err := e.caller.Store.Page(ctx, e.op, req, users)
 		if err != nil {
 			return access.Explain(e.op, 0, err)
 		}
@@ -118,7 +116,7 @@ func (e *exporting) hold(ctx context.Context) error {
 		e.reportProgress("sealing", e.next, len(e.list))
 		if !m.ended {
 			if !e.opts.Seal {
-				return fmt.Errorf("%s: instance %q: %w: seal it, so that it moves and does not run twice", e.op, m.id, ErrRunning)
+				return fmt.Errorf("%s: instance %q: %w: seal it, so that it moves and does not run twice", e.op, m.id, client.ErrRunning)
 			}
 			if err := e.seal(ctx, m, provider.SealHeld); err != nil {
 				return err
@@ -127,18 +125,18 @@ func (e *exporting) hold(ctx context.Context) error {
 		if err := e.find(ctx, provider.Filter{ParentKey: m.key, Replaced: true}, false); err != nil {
 			return err
 		}
-		got, err := e.c.store.Instance(ctx, access.Target{Key: m.key}, e.op, false)
-		if errors.Is(err, ErrNotFound) {
+		got, err := e.caller.Store.Instance(ctx, access.Target{Key: m.key}, e.op, false)
+		if errors.Is(err, client.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		if parent := got.Instance.Parent.Key; !parent.IsZero() && e.known[parent] == nil {
-			up, err := e.c.store.Instance(ctx, access.Target{Key: parent}, e.op, false)
+			up, err := e.caller.Store.Instance(ctx, access.Target{Key: parent}, e.op, false)
 			if err == nil {
 				e.add(&up.Instance)
-			} else if !errors.Is(err, ErrNotFound) {
+			} else if !errors.Is(err, client.ErrNotFound) {
 				return err
 			}
 		}
@@ -151,7 +149,7 @@ func (e *exporting) seal(ctx context.Context, m *member, to provider.SealState) 
 	req := provider.SealRequest{
 		Key: m.key, Transfer: e.transfer, To: to, Commit: provider.UUID(uuid.New()), Again: e.opts.Again && to == provider.SealHeld,
 	}
-	_, err := e.c.store.Write(ctx, e.op, func(ctx context.Context) error {
+	_, err := e.caller.Store.Write(ctx, e.op, func(ctx context.Context) error {
 		_, err := e.mover.Seal(ctx, req)
 		return err
 	})

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/moving"
@@ -16,8 +17,6 @@ import (
 
 // Errors of Export and Import.
 var (
-	// ErrMoved: the instance is sealed, because it moves to another store or has moved there. Use the other store. It is ErrNotFound, too.
-	ErrMoved = provider.ErrMoved
 	// ErrDamagedFile: the file of an import is cut off, was changed, or is no export. Nothing that it has runs here.
 	ErrDamagedFile = moving.ErrDamaged
 	// ErrNewerFile: a newer release wrote the file of an import.
@@ -37,10 +36,10 @@ type MoveProgress struct {
 
 // ExportOptions are the settings of Export. An export without a Filter and IDs takes all instances, those of perdure itself included.
 type ExportOptions struct {
-	Filter *Filter  // nil: all, unless IDs are given
-	IDs    []string // of further instances
+	Filter *client.Filter // nil: all, unless IDs are given
+	IDs    []string       // of further instances
 	// Seal moves running instances, too: they stop here for good. Without it the export copies instances that have ended, and returns
-	// ErrRunning if one has not.
+	// client.ErrRunning if one has not.
 	Seal bool
 	// Again takes instances, too, that an earlier export has sealed. Give it after an export that was interrupted or whose file is lost, never if
 	// the file was imported elsewhere.
@@ -58,30 +57,30 @@ type ExportResult struct {
 }
 
 // Export writes instances to w, for Import into another store of any kind. With Seal, each instance stops first: it is suspended, its leases
-// end, and nothing but the client's Unseal, or ImportOptions.Back, lets it run here again. Attempts of activities in progress are repeated at the
+// end, and nothing but Unseal, or ImportOptions.Back, lets it run here again. Attempts of activities in progress are repeated at the
 // target. Senders to a sealed instance get ErrMoved. Parents and children move together. Instances that only send to each other do not.
 //
 // The file is documented in docs/how-to/move-to-another-store.md. An export that fails or is killed can be repeated with Again. The
 // context may end it; Options.CallTimeout bounds each call of the storage.
 //
-// Errors: ErrRunning without Seal, ErrMoved without Again, ErrNotFound, ErrConflict if an instance was changed meanwhile by a
+// Errors: client.ErrRunning without Seal, ErrMoved without Again, client.ErrNotFound, client.ErrConflict if an instance was changed meanwhile by a
 // release that knows no seals, errors.ErrUnsupported for a store without provider.Mover.
-func (c *Client) Export(ctx context.Context, w io.Writer, opts ExportOptions) (res ExportResult, err error) {
+func (o *Operator) Export(ctx context.Context, w io.Writer, opts ExportOptions) (res ExportResult, err error) {
 	const op = "exporting instances"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return res, fmt.Errorf("%s: %w", op, err)
 	}
 	if check.IsNil(w) {
-		return res, fmt.Errorf("%s: %w: the writer is nil: give a file", op, ErrInvalid)
+		return res, fmt.Errorf("%s: %w: the writer is nil: give a file", op, client.ErrInvalid)
 	}
-	mover, ok := provider.As[provider.Mover](c.store.Provider)
+	mover, ok := provider.As[provider.Mover](o.caller.Store.Provider)
 	if !ok {
 		return res, fmt.Errorf("%s: %w", op, provider.Lacking("export", "Mover"))
 	}
 	transfer := provider.UUID(uuid.New())
-	a := &access.Act{Kind: string(ActExport), Op: op, Other: "instances", Detail: "transfer " + transfer.String()}
-	err = c.caller.Perform(ctx, a, func(ctx context.Context) error {
-		e := &exporting{c: c, mover: mover, opts: &opts, transfer: transfer, op: op, known: map[provider.UUID]*member{}}
+	a := &access.Act{Kind: string(client.ActExport), Op: op, Other: "instances", Detail: "transfer " + transfer.String()}
+	err = o.caller.Perform(ctx, a, func(ctx context.Context) error {
+		e := &exporting{caller: o.caller, mover: mover, opts: &opts, transfer: transfer, op: op, known: map[provider.UUID]*member{}}
 		if err := e.collect(ctx); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func (i *importing) check(ctx context.Context) error {
 	if len(i.keys) == 0 {
 		return nil
 	}
-	view := importedStore{Full: i.c.store.Full, keys: make(map[provider.UUID]bool, len(i.keys))}
+	view := importedStore{Full: i.caller.Store.Full, keys: make(map[provider.UUID]bool, len(i.keys))}
 	for _, key := range i.keys {
 		view.keys[key] = true
 	}

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/moving"
@@ -41,15 +42,15 @@ type ImportResult struct {
 //
 // Errors: ErrDamagedFile and ErrNewerFile, ErrExists for an ID or a key in use, ErrClockBehind if the store's clock is more than a minute
 // behind that of the source, ErrUnsound, errors.ErrUnsupported for a store without provider.Mover.
-func (c *Client) Import(ctx context.Context, r io.Reader, opts ImportOptions) (res ImportResult, err error) {
+func (o *Operator) Import(ctx context.Context, r io.Reader, opts ImportOptions) (res ImportResult, err error) {
 	const op = "importing instances"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return res, fmt.Errorf("%s: %w", op, err)
 	}
 	if check.IsNil(r) {
-		return res, fmt.Errorf("%s: %w: the reader is nil: give a file of Export", op, ErrInvalid)
+		return res, fmt.Errorf("%s: %w: the reader is nil: give a file of Export", op, client.ErrInvalid)
 	}
-	mover, ok := provider.As[provider.Mover](c.store.Provider)
+	mover, ok := provider.As[provider.Mover](o.caller.Store.Provider)
 	if !ok {
 		return res, fmt.Errorf("%s: %w", op, provider.Lacking("import", "Mover"))
 	}
@@ -58,9 +59,9 @@ func (c *Client) Import(ctx context.Context, r io.Reader, opts ImportOptions) (r
 	if err != nil {
 		return res, fmt.Errorf("%s: %w", op, err)
 	}
-	a := &access.Act{Kind: string(ActImport), Op: op, Other: "instances", Detail: "transfer " + header.Transfer.String()}
-	err = c.caller.Perform(ctx, a, func(ctx context.Context) error {
-		i := &importing{c: c, mover: mover, opts: &opts, transfer: header.Transfer, op: op}
+	a := &access.Act{Kind: string(client.ActImport), Op: op, Other: "instances", Detail: "transfer " + header.Transfer.String()}
+	err = o.caller.Perform(ctx, a, func(ctx context.Context) error {
+		i := &importing{caller: o.caller, mover: mover, opts: &opts, transfer: header.Transfer, op: op}
 		if err := i.read(ctx, file); err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader, opts ImportOptions) (r
 
 // importing is one import.
 type importing struct {
-	c        *Client
+	caller   *access.Caller
 	mover    provider.Mover
 	opts     *ImportOptions
 	transfer provider.UUID
@@ -123,7 +124,7 @@ func importable(page *moving.Page) error {
 		return nil
 	}
 	return fmt.Errorf("%w: it runs %s, but IDs that begin with %s and orchestrations that begin with %s belong to perdure itself: export without it",
-		ErrInvalid, check.Quote(head.Instance.Name), reserved.IDPrefix, reserved.NamePrefix)
+		client.ErrInvalid, check.Quote(head.Instance.Name), reserved.IDPrefix, reserved.NamePrefix)
 }
 
 const (
@@ -140,7 +141,7 @@ func (i *importing) store(ctx context.Context, page *moving.Page) error {
 	}
 	var res provider.ImportResult
 	call := func() error {
-		_, err := i.c.store.Write(ctx, i.op, func(ctx context.Context) (err error) {
+		_, err := i.caller.Store.Write(ctx, i.op, func(ctx context.Context) (err error) {
 			res, err = i.mover.Import(ctx, req)
 			return err
 		})
@@ -198,7 +199,7 @@ func (i *importing) finish(ctx context.Context) error {
 func (i *importing) seal(ctx context.Context, key provider.UUID, to provider.SealState) (provider.Seal, error) {
 	var res provider.SealResult
 	req := provider.SealRequest{Key: key, Transfer: i.transfer, To: to, Commit: provider.UUID(uuid.New())}
-	_, err := i.c.store.Write(ctx, i.op, func(ctx context.Context) (err error) {
+	_, err := i.caller.Store.Write(ctx, i.op, func(ctx context.Context) (err error) {
 		res, err = i.mover.Seal(ctx, req)
 		return err
 	})

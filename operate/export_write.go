@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/moving"
@@ -59,12 +60,12 @@ func (e *exporting) carry(ctx context.Context, w *moving.Writer, m *member) erro
 	}
 	var version provider.UUID
 	for number := 0; ; number++ {
-		page, err := access.Read(ctx, e.c.store.Store, e.op, e.mover.Export, req)
+		page, err := access.Read(ctx, e.caller.Store, e.op, e.mover.Export, req)
 		if err != nil {
 			return err
 		}
 		if number > 0 && page.Version != version {
-			return fmt.Errorf("%w: it was changed during the export: repeat the export", ErrConflict)
+			return fmt.Errorf("%w: it was changed during the export: repeat the export", client.ErrConflict)
 		}
 		version, req.Cursor = page.Version, page.Cursor
 		err = w.Page(moving.Page{
