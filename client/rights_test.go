@@ -160,7 +160,7 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 		"Operator.Import": func(ctx context.Context, c *client.Client) error {
 			return second(operate.New(c).Import(ctx, bytes.NewReader(file), operate.ImportOptions{}))
 		},
-		"Operator.Unseal":   func(ctx context.Context, c *client.Client) error { return second(operate.New(c).Unseal(ctx)) },
+		"Operator.Unseal": func(ctx context.Context, c *client.Client) error { return second(operate.New(c).Unseal(ctx)) },
 		"Operator.Backup": func(ctx context.Context, c *client.Client) error { return operate.New(c).Backup(ctx, "never.db") },
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -164,14 +165,14 @@ func CallActivityNamed[Out any](ctx *Context, name string, in any, opts ...Activ
 // Runtime.Health shows it.
 func StartActivityNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
 	scope := ctx.engine()
-	call, err := activityCall(name, in, opts)
+	call, err := activityCall(scope, name, in, opts)
 	if err != nil {
 		return Future[Out]{f: scope.Failed(err)}
 	}
 	return Future[Out]{f: scope.Activity(call)}
 }
 
-func activityCall(name string, in any, opts []ActivityOption) (*history.ActivityScheduled, error) {
+func activityCall(scope *replay.Scope, name string, in any, opts []ActivityOption) (*history.ActivityScheduled, error) {
 	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue}
 	err := check.Name("activity name", name)
 	if err == nil {
@@ -180,7 +181,7 @@ func activityCall(name string, in any, opts []ActivityOption) (*history.Activity
 	if err != nil {
 		return nil, refused("calling activity", name, err)
 	}
-	if call.Input, err = encodeInput("activity", name, in); err != nil {
+	if call.Input, err = encodeInput(scope, "activity", name, in); err != nil {
 		return nil, err
 	}
 	return call, admitPolicy(call)

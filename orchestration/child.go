@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 )
 
 // ChildOption is an option of a call of a child orchestration.
@@ -70,7 +71,7 @@ func StartOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ..
 
 func startChild[Out any](ctx *Context, call *history.ChildStarted, in any, opts []ChildOption) Future[Out] {
 	scope := ctx.engine()
-	if err := completeCall(call, in, opts); err != nil {
+	if err := completeCall(scope, call, in, opts); err != nil {
 		return Future[Out]{f: scope.Failed(err)}
 	}
 	// Histories from before this check still replay.
@@ -81,7 +82,7 @@ func startChild[Out any](ctx *Context, call *history.ChildStarted, in any, opts 
 }
 
 // completeCall applies the options of a call and encodes its input.
-func completeCall(call *history.ChildStarted, in any, opts []ChildOption) error {
+func completeCall(scope *replay.Scope, call *history.ChildStarted, in any, opts []ChildOption) error {
 	name := call.Name
 	err := check.Name("orchestration name", name)
 	if err == nil {
@@ -90,6 +91,6 @@ func completeCall(call *history.ChildStarted, in any, opts []ChildOption) error 
 	if err != nil {
 		return refused("starting child", name, err)
 	}
-	call.Input, err = encodeInput("orchestration", name, in)
+	call.Input, err = encodeInput(scope, "orchestration", name, in)
 	return err
 }

@@ -45,7 +45,7 @@ func ContinueAsNew[In any](ctx *Context, in In, opts ...ContinueOption) error {
 	next := bind.Next{}
 	err := scope.RefuseInHandler()
 	if err == nil {
-		next.Input, err = encodeInput("orchestration", scope.Info().Name, in)
+		next.Input, err = encodeInput(scope, "orchestration", scope.Info().Name, in)
 	}
 	if err == nil {
 		err = applyContinue(scope, &next, opts)
@@ -81,7 +81,7 @@ func ContinueAsNewAfterHandlers[In any](ctx *Context, input func() In, opts ...C
 	err := applyContinue(scope, &next, opts)
 	if err == nil {
 		next.Input, err = scope.ContinueLate(func() ([]byte, error) {
-			return encodeInput("orchestration", scope.Info().Name, input())
+			return encodeInput(scope, "orchestration", scope.Info().Name, input())
 		})
 	}
 	if err != nil {

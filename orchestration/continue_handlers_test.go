@@ -172,7 +172,7 @@ func TestHazard114_TheNextExecutionHasWhatHandlersDid(t *testing.T) {
 		if got := kinds(e.History(h.Key(), 1)); strings.Contains(got, "MainReturned") || !strings.HasSuffix(got, "TimerCancelled ContinuedAsNew") {
 			e.T.Errorf("history %s", got)
 		}
-		if level := e.Get(h.Key()).EngineLevel; level > replay.LevelOfHandlers {
+		if level := e.Get(h.Key()).EngineLevel; level > replay.LevelOfExact {
 			e.T.Errorf("level %d", level)
 		}
 	})

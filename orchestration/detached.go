@@ -114,6 +114,6 @@ func completeDetached(scope *replay.Scope, call *history.DetachedStarted, in any
 	if err != nil {
 		return refused("starting", name, err)
 	}
-	call.Input, err = encodeInput("orchestration", name, in)
+	call.Input, err = encodeInput(scope, "orchestration", name, in)
 	return err
 }

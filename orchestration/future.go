@@ -122,8 +122,8 @@ func (c *Context) Sleep(d time.Duration) error {
 
 // encodeInput encodes an input of a call. A value that cannot be encoded is a mistake of the code. It follows from the
 // state of the code, so the call returns the same error on every replay.
-func encodeInput(what, name string, in any) ([]byte, error) {
-	data, err := payload.Encode(in)
+func encodeInput(scope *replay.Scope, what, name string, in any) ([]byte, error) {
+	data, err := scope.EncodeInput(in)
 	if err != nil {
 		return nil, newError(failure.ErrPayload, "input of %s %s: %v: give what encoding/json can write", what, check.Quote(name), err)
 	}

@@ -49,7 +49,7 @@ func CallLocalNamed[Out any](ctx *Context, name string, in any, opts ...Activity
 // StartLocalNamed is StartLocal for an activity that is known by name only.
 func StartLocalNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
 	scope := ctx.engine()
-	call, err := activityCall(name, in, append([]ActivityOption{WithStartToCloseTimeout(DefaultLocalTimeout)}, opts...))
+	call, err := activityCall(scope, name, in, append([]ActivityOption{WithStartToCloseTimeout(DefaultLocalTimeout)}, opts...))
 	if err == nil {
 		err = admitLocal(call)
 	}

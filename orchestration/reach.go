@@ -40,7 +40,7 @@ func (i Instance) Raise(ctx *Context, event string, payload any) Future[None] {
 	if err != nil {
 		return Future[None]{f: scope.Failed(refused("raising event", event, err))}
 	}
-	data, err := encodeInput("event", event, payload)
+	data, err := encodeInput(scope, "event", event, payload)
 	if err != nil {
 		return Future[None]{f: scope.Failed(err)}
 	}

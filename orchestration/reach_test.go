@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/longtest"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -295,12 +296,18 @@ func TestHazard80_ReachHasItsLevel(t *testing.T) {
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		reg := registry(e.T)
 		enginetest.Orchestration(e.T, reg, "Alone", Alone)
-		key := start(e, reg, func(ctx *octx, _ none) (none, error) {
+		// On a store that allows later levels, all that begins needs one of those.
+		if _, _, err := upgrade.Finish(e.T.Context(), provider.FullOf(e.Store), replay.LevelOfAnchors, false); err != nil {
+			e.T.Fatal(err)
+		}
+		key := e.CreateWith("main", "main", none{}, replay.SettingsAt(replay.LevelOfAnchors))
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (none, error) {
 			_, err := orchestration.StartDetachedNamed(ctx, "Alone", "", orchestration.WithInstanceID("plain")).Get(ctx)
 			_, err2 := orchestration.StartDetachedNamed(ctx, "Alone", "", orchestration.WithInstanceID("told"), orchestration.TellEnd("over")).Get(ctx)
 			_, err3 := orchestration.Raise(ctx, "plain", "other", "").Get(ctx)
 			return none{}, errors.Join(err, err2, err3)
-		}, none{})
+		})
+		e.Start(reg)
 		enginetest.Output[none](e, key)
 		for id, want := range map[string]bool{"main": true, "told": true, "plain": false} {
 			if got := byID(e, id).EngineLevel; (got >= replay.LevelOfReach) != want {

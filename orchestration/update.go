@@ -108,7 +108,7 @@ func HandleUpdate[In, Out any](ctx *Context, name string, fn func(*Context, In) 
 			if err != nil {
 				return nil, notFromHandler(err)
 			}
-			data, err := payload.EncodeReadable(out)
+			data, err := s.EncodeOutput(out)
 			if err != nil {
 				return nil, newError(failure.ErrPayload, "output of update %q: %v", name, err)
 			}

@@ -193,7 +193,7 @@ func TestHazard80_FinishAllowsWhatIsNewer(t *testing.T) {
 					}
 					return f.Get(key).EngineLevel
 				}
-				newest := int64(replay.LevelOfHandlers) // that of a start which uses all that a start may
+				newest := int64(replay.LevelOfExact) // that of a start which uses all that a start may
 				want := newest
 				if data {
 					want = replay.LowestLevel

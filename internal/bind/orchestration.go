@@ -52,7 +52,7 @@ func result[Out any](s *replay.Scope, out Out, err error) replay.Result {
 	}
 	var data []byte
 	if err == nil {
-		if data, err = payload.EncodeReadable(out); err != nil {
+		if data, err = s.EncodeOutput(out); err != nil {
 			err = failure.New(failure.ErrPayload, "output: %v", err)
 		} else {
 			err = s.AdmitPayload(len(data), "output")

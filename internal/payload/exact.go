@@ -15,9 +15,8 @@ import (
 // MaxDepth is how deep arrays and objects may be nested in a value. encoding/json reads no more.
 const MaxDepth = 10_000
 
-// EncodeExact is Encode for values that come from outside of orchestration code. It refuses a value that Decode would refuse, or
-// return changed, and names the place: one nested too deep, text that is not UTF-8, and in an any a number that a float64
-// cannot hold. Orchestration code uses Encode, since a call must return on replay what it returned before.
+// EncodeExact is Encode for values that are stored. It refuses a value that Decode would refuse, or return changed, and names the place: one
+// nested too deep, text that is not UTF-8, and in an any a number that a float64 cannot hold.
 func EncodeExact(v any) ([]byte, error) {
 	data, err := Encode(v)
 	if err != nil {
@@ -29,8 +28,8 @@ func EncodeExact(v any) ([]byte, error) {
 	return data, nil
 }
 
-// EncodeReadable is Encode for what a function or a handler returns: an output, or an error. It refuses only what nobody could read:
-// a value nested too deep.
+// EncodeReadable is Encode for the details of errors, and for outputs of executions of earlier levels. It refuses only what nobody could
+// read: a value nested too deep.
 func EncodeReadable(v any) ([]byte, error) {
 	data, err := Encode(v)
 	if err != nil {

@@ -262,7 +262,7 @@ func TestHazard63_AnchorsObeyTheLimitOfHeaders(t *testing.T) {
 		})
 		x := newExecution(code)
 		t.Cleanup(x.Close)
-		messages := headed(replay.SettingsAt(replay.EngineLevel), events, 0)
+		messages := headed(replay.SettingsAt(replay.LevelOfHandlers), events, 0)
 		for i := range messages {
 			if anchors && i > 0 {
 				messages[i].Anchor = anchor

@@ -52,14 +52,15 @@ const (
 	flagScopes               // a returned coroutine's scope is over; detached scopes may use the reserve
 	flagTogether             // in place of flagOneByOne: the messages of a turn are applied before code continues
 	flagHandlers             // handlers go on when the main function has returned
+	flagExact                // values that JSON would change are refused where code gives them
 )
 
 // EngineLevel is the highest level of stored executions that this release can run. A release raises it if older
 // releases must not touch its executions. Level 2: a limit on the bytes of a history. Level 3: what giving up an
 // activity does. Level 4: timeouts and places of activities, and the list of their attempts. Level 5: a delayed start.
 // Level 6: patches. Level 7: the messages of a turn are applied together. Level 8: see LevelOfHandlers. Level 9: see
-// LevelOfReach. Level 10: see LevelOfAnchors.
-const EngineLevel = 10
+// LevelOfReach. Level 10: see LevelOfAnchors. Level 11: see LevelOfExact.
+const EngineLevel = 11
 
 // LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start, and
 // LevelOfPatch that of the marker of a patch.
@@ -79,6 +80,8 @@ const (
 	LevelOfReach = 9
 	// LevelOfAnchors is that of a message without a header that has an anchor, and of a task that names the span of the attempt before.
 	LevelOfAnchors = 10
+	// LevelOfExact is that of an execution whose code cannot give a value that JSON would change.
+	LevelOfExact = 11
 )
 
 // LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
@@ -87,6 +90,8 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
+		case b.Settings.Flags&flagExact != 0:
+			return LevelOfExact
 		case b.HasListener:
 			return LevelOfReach
 		case b.Settings.Flags&flagHandlers != 0, len(b.Updates) > 0, len(b.Header) > 0, b.Root.ID != "", b.Began != 0, b.Seed != nil:
@@ -147,6 +152,9 @@ func SettingsAt(level int64) history.Settings {
 	}
 	if level >= LevelOfHandlers {
 		flags |= flagHandlers
+	}
+	if level >= LevelOfExact {
+		flags |= flagExact
 	}
 	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: flags}
 }
