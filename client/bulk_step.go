@@ -20,7 +20,7 @@ func (c *Client) StepBulk(ctx context.Context, request, from []byte, heartbeat f
 	if err := c.ofService("making a step of a bulk job"); err != nil {
 		return nil, err
 	}
-	return stepOf(request, from, heartbeat, func(req bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
+	return access.StepOf(request, from, heartbeat, func(req bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
 		return c.stepBulk(ctx, &req, from, heartbeat)
 	})
 }

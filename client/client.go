@@ -96,6 +96,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	caller := &access.Caller{Store: s.Store, Filter: filterOf}
 	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload}
 	c.node = bind.StarterOf(&opts.Node.handle)
+	caller.StartSystem = c.startSystem
 	c.propagators, c.versions, c.watch = slices.Clone(opts.Propagators), newVersionCache(), watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())

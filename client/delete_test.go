@@ -85,18 +85,18 @@ func TestHazard87_PruneSparesSchedules(t *testing.T) {
 		Key provider.UUID `json:"key"`
 	}
 	w.schedule(map[string]any{"running": []run{{ended[0].Key()}}, "ended": []run{{ended[1].Key()}, {ended[2].Key()}}})
-	_, err := w.Prune(t.Context(), client.Pruning{Age: time.Hour})
+	_, err := operate.New(w.Client).Prune(t.Context(), operate.Pruning{Age: time.Hour})
 	want(t, err, "pruning instances: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: "+
 		"give more, or set Young", client.ErrInvalid)
-	done, err := w.Prune(t.Context(), client.Pruning{Young: true, ExceptNames: []string{"Checkout"}})
+	done, err := operate.New(w.Client).Prune(t.Context(), operate.Pruning{Young: true, ExceptNames: []string{"Checkout"}})
 	if err != nil || done.Instances != 0 {
 		t.Errorf("%+v %v, want nothing pruned", done, err)
 	}
-	done, err = w.Prune(t.Context(), client.Pruning{Young: true, Limit: 1})
+	done, err = operate.New(w.Client).Prune(t.Context(), operate.Pruning{Young: true, Limit: 1})
 	if err != nil || done.Instances != 1 || done.Cursor == "" {
 		t.Errorf("%+v %v, want one pruned and more to look at", done, err)
 	}
-	done, err = w.Prune(t.Context(), client.Pruning{Young: true})
+	done, err = operate.New(w.Client).Prune(t.Context(), operate.Pruning{Young: true})
 	if err != nil || done.Instances != 2 {
 		t.Errorf("%+v %v, want two pruned", done, err)
 	}
@@ -136,7 +136,7 @@ func TestPruneCountsEachTry(t *testing.T) {
 		}
 	}
 	c := clienttest.New(t, &halting{Full: provider.FullOf(w.store)}, client.Options{Logger: slog.New(slog.DiscardHandler)})
-	if done, err := c.Prune(t.Context(), client.Pruning{Young: true}); err != nil || done.Instances != 3 {
+	if done, err := operate.New(c).Prune(t.Context(), operate.Pruning{Young: true}); err != nil || done.Instances != 3 {
 		t.Errorf("%+v %v, want 3 pruned", done, err)
 	}
 }
@@ -155,7 +155,7 @@ func TestPruneAndTrimPreview(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []int64
-	p := client.Pruning{Young: true, Preview: true, Progress: func(n int64) { told = append(told, n) }}
+	p := operate.Pruning{Young: true, Preview: true, Progress: func(n int64) { told = append(told, n) }}
 	for range 2 {
 		if done, err := viewer.Prune(t.Context(), p); err != nil || done.Instances != ended || done.Cursor != "" {
 			t.Errorf("%+v %v, want %d to go", done, err, ended)
@@ -168,28 +168,28 @@ func TestPruneAndTrimPreview(t *testing.T) {
 	if done, err := viewer.Prune(t.Context(), p); err != nil || done.Instances != p.Limit || done.Cursor == "" {
 		t.Errorf("%+v %v, want %d to go, and more", done, err, p.Limit)
 	}
-	if done, err := viewer.Trim(t.Context(), client.Trimming{Preview: true}); err != nil || done.Executions != 0 {
+	if done, err := viewer.Trim(t.Context(), operate.Trimming{Preview: true}); err != nil || done.Executions != 0 {
 		t.Errorf("%+v %v, want nothing to go", done, err)
 	}
-	if _, err := viewer.Prune(t.Context(), client.Pruning{Young: true}); !errors.Is(err, client.ErrForbidden) {
+	if _, err := viewer.Prune(t.Context(), operate.Pruning{Young: true}); !errors.Is(err, client.ErrForbidden) {
 		t.Errorf("a viewer prunes: %v", err)
 	}
 	if acts, err := operate.New(w.Client).Audit(t.Context(), operate.AuditFilter{Act: client.ActPrune}, client.Page{}); err != nil || len(acts.Items) > 1 {
 		t.Errorf("the audit has %+v (%v), want the act that was refused at most", acts.Items, err)
 	}
-	if done, err := w.Prune(t.Context(), client.Pruning{Young: true}); err != nil || done.Instances != ended {
+	if done, err := operate.New(w.Client).Prune(t.Context(), operate.Pruning{Young: true}); err != nil || done.Instances != ended {
 		t.Errorf("%+v %v, want %d pruned", done, err, ended)
 	}
 }
 
 func TestTrimAndCompactLack(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	if done, err := w.Trim(t.Context(), client.Trimming{}); err != nil || done.Executions != 0 {
+	if done, err := operate.New(w.Client).Trim(t.Context(), operate.Trimming{}); err != nil || done.Executions != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
-	_, err := w.Trim(t.Context(), client.Trimming{Keep: -1})
+	_, err := operate.New(w.Client).Trim(t.Context(), operate.Trimming{Keep: -1})
 	want(t, err, "trimming executions: invalid request: keep -1: give 1 to 1000, or 0 for 1", client.ErrInvalid)
-	_, err = w.Compact(t.Context(), client.Compaction{})
+	_, err = operate.New(w.Client).Compact(t.Context(), operate.Compaction{})
 	if !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("compacting a store in memory: %v", err)
 	}

@@ -145,15 +145,15 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 		"Client.StepRetention": func(ctx context.Context, c *client.Client) error {
 			return second(c.StepRetention(ctx, []byte("{}"), nil, nothing))
 		},
-		"Client.SetRetention": func(ctx context.Context, c *client.Client) error { return c.SetRetention(ctx, client.Retention{}) },
-		"Client.RunRetention": func(ctx context.Context, c *client.Client) error { return c.RunRetention(ctx) },
+		"Client.SetRetention": func(ctx context.Context, c *client.Client) error { return operate.New(c).SetRetention(ctx, operate.Retention{}) },
+		"Client.RunRetention": func(ctx context.Context, c *client.Client) error { return operate.New(c).RunRetention(ctx) },
 		"Client.Prune": func(ctx context.Context, c *client.Client) error {
-			return second(c.Prune(ctx, client.Pruning{Age: 48 * time.Hour}))
+			return second(operate.New(c).Prune(ctx, operate.Pruning{Age: 48 * time.Hour}))
 		},
 		"Client.Trim": func(ctx context.Context, c *client.Client) error {
-			return second(c.Trim(ctx, client.Trimming{Age: 48 * time.Hour}))
+			return second(operate.New(c).Trim(ctx, operate.Trimming{Age: 48 * time.Hour}))
 		},
-		"Client.Compact": func(ctx context.Context, c *client.Client) error { return second(c.Compact(ctx, client.Compaction{})) },
+		"Client.Compact": func(ctx context.Context, c *client.Client) error { return second(operate.New(c).Compact(ctx, operate.Compaction{})) },
 		"Operator.Export": func(ctx context.Context, c *client.Client) error {
 			return second(operate.New(c).Export(ctx, io.Discard, operate.ExportOptions{}))
 		},
@@ -358,7 +358,7 @@ func TestHazard67_StrangersInTheCornerCanBeRemoved(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	key := w.stranger("perdure/retention")
 	admin := w.as(client.RoleAdmin)
-	rules := client.Retention{Rules: []client.RetentionRule{{Age: 48 * time.Hour}}}
+	rules := operate.Retention{Rules: []operate.RetentionRule{{Age: 48 * time.Hour}}}
 	err := admin.SetRetention(t.Context(), rules)
 	if !errors.Is(err, client.ErrExists) || !strings.Contains(err.Error(), "delete it") {
 		t.Errorf("rules beside a stranger: %v", err)

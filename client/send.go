@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -12,7 +11,6 @@ import (
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/observe"
-	"github.com/perdure/perdure/provider"
 )
 
 // Raise puts an event into the mailbox of the instance that the ID names now. See Handle.Raise.
@@ -75,33 +73,7 @@ func (c *Client) cancel(ctx context.Context, t access.Target, reason string, opt
 	return err
 }
 
-// send puts a message into an inbox. The orchestration drops a message that repeats a request ID.
-// again says how a caller may make sure of an unknown outcome. The target gets the key that its ID names.
+// send puts a message of code into an inbox: see access.Store.Post.
 func (s *storage) send(ctx context.Context, to *access.Target, op, again string, body history.Body) error {
-	t, status, err := s.Resolve(ctx, *to, op)
-	if err != nil {
-		return err
-	}
-	*to = t
-	if status.Ended() {
-		return access.Explain(op, status, ErrEnded)
-	}
-	req := provider.SendRequest{Key: t.Key, Message: message(body)}
-	doubtful, err := s.Write(ctx, op, func(ctx context.Context) error {
-		_, err := s.Send(ctx, req)
-		if provider.OutcomeOf(err) == provider.OutcomeHappened {
-			return nil
-		}
-		return err
-	})
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, ErrEnded) {
-		// How it ended is worth a call, but no failure of its own.
-		if res, lost := s.Instance(ctx, t, op, false); lost == nil {
-			status = res.Instance.Status
-		}
-	}
-	return access.Doubt(access.Explain(op, status, err), doubtful, again)
+	return s.Post(ctx, to, op, again, message(body))
 }

@@ -89,6 +89,12 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 	return c.storeStart(ctx, name, op, &o, req)
 }
 
+// startSystem is access.Caller.StartSystem.
+func (c *Client) startSystem(ctx context.Context, s access.SystemStart) (access.Target, error) {
+	o := startOptions{id: s.ID, version: "1", versioned: true, system: true, policy: s.Policy}
+	return c.asService().start(ctx, s.Name, o, s.Input, nil)
+}
+
 // startAs stores a start as an act of the principal.
 func (c *Client) startAs(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (t access.Target, err error) {
 	a := access.Act{

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // counted is how many instances an act was about, children included.
@@ -22,7 +23,7 @@ func deletionActs() []act {
 			fields: []field{{name: "force", kind: aBool, label: "Also if it runs"}},
 		},
 		{
-			of: &ofStore, name: "prune", right: client.ActPrune, title: "Delete old instances", danger: true, do: prune, answers: reflect.TypeFor[client.Pruned](),
+			of: &ofStore, name: "prune", right: client.ActPrune, title: "Delete old instances", danger: true, do: prune, answers: reflect.TypeFor[operate.Pruned](),
 			says: "Instances that ended so long ago are deleted with their histories, the oldest first.",
 			fields: []field{
 				{name: "age", kind: aSpan, label: "Ended at least so long ago", required: true, value: "720h", help: "At least 24h."},
@@ -33,7 +34,7 @@ func deletionActs() []act {
 			},
 		},
 		{
-			of: &ofStore, name: "trim", right: client.ActPrune, title: "Delete old executions", danger: true, do: trim, answers: reflect.TypeFor[client.Trimmed](),
+			of: &ofStore, name: "trim", right: client.ActPrune, title: "Delete old executions", danger: true, do: trim, answers: reflect.TypeFor[operate.Trimmed](),
 			says: "Executions that were left so long ago by instances that continue as new are deleted with their histories. The instances go on.",
 			fields: []field{
 				{name: "age", kind: aSpan, label: "Left at least so long ago", required: true, value: "720h", help: "At least 24h."},
@@ -46,14 +47,14 @@ func deletionActs() []act {
 }
 
 func trim(ctx context.Context, c *call, in input) (outcome, error) {
-	t := client.Trimming{Age: in.span("age"), Keep: int(in.int("keep")), Limit: in.int("limit"), Cursor: in["cursor"]}
+	t := operate.Trimming{Age: in.span("age"), Keep: int(in.int("keep")), Limit: in.int("limit"), Cursor: in["cursor"]}
 	switch {
-	case t.Age < client.MinPruneAge:
-		return outcome{}, badInput("age is %v: give at least %v", t.Age, client.MinPruneAge)
+	case t.Age < operate.MinPruneAge:
+		return outcome{}, badInput("age is %v: give at least %v", t.Age, operate.MinPruneAge)
 	case t.Limit < 1 || t.Limit > countLimit:
 		return outcome{}, badInput("limit is %d: give 1 to %d", t.Limit, countLimit)
 	}
-	done, err := c.client.Trim(ctx, t)
+	done, err := operate.New(c.client).Trim(ctx, t)
 	return outcome{value: done}, err
 }
 
@@ -71,14 +72,14 @@ func remove(ctx context.Context, c *call, in input) (outcome, error) {
 }
 
 func prune(ctx context.Context, c *call, in input) (outcome, error) {
-	p := client.Pruning{Age: in.span("age"), Names: in.list("names"), Limit: in.int("limit"), Cursor: in["cursor"]}
+	p := operate.Pruning{Age: in.span("age"), Names: in.list("names"), Limit: in.int("limit"), Cursor: in["cursor"]}
 	for _, s := range in.list("statuses") {
 		p.Statuses = append(p.Statuses, client.Status(s))
 	}
 	if p.Limit < 1 || p.Limit > countLimit {
 		return outcome{}, badInput("limit is %d: give 1 to %d", p.Limit, countLimit)
 	}
-	done, err := c.client.Prune(ctx, p)
+	done, err := operate.New(c.client).Prune(ctx, p)
 	return outcome{value: done}, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -38,7 +39,7 @@ func retentionActs() []act {
 			of: &ofRetention, name: "run", right: client.ActRetention, title: "Begin a round now", danger: true,
 			says: "A node removes what the rules do not keep, now and not within the hour.",
 			do: func(ctx context.Context, c *call, _ input) (outcome, error) {
-				return outcome{}, c.client.RunRetention(ctx)
+				return outcome{}, operate.New(c.client).RunRetention(ctx)
 			},
 		},
 	}
@@ -55,15 +56,15 @@ func setRetention(ctx context.Context, c *call, in input) (outcome, error) {
 	case off && c.isAPI() && given:
 		return outcome{}, badInput("off goes alone: leave out the rules")
 	case off:
-		r = client.Retention{}
+		r = operate.Retention{}
 	case !given:
 		return outcome{}, badInput("there are no rules: give rules, trim or audit, or off")
 	}
-	return outcome{}, c.client.SetRetention(ctx, r)
+	return outcome{}, operate.New(c.client).SetRetention(ctx, r)
 }
 
 // retention returns what the fields say.
-func (in input) retention() (r client.Retention, err error) {
+func (in input) retention() (r operate.Retention, err error) {
 	for _, line := range in.list("rules") {
 		rule, err := parseRule(line)
 		if err != nil {
@@ -72,7 +73,7 @@ func (in input) retention() (r client.Retention, err error) {
 		r.Rules = append(r.Rules, rule)
 	}
 	if in["trim"] != "" {
-		r.Trim = &client.TrimRule{Age: in.span("trim"), Keep: int(in.int("keep"))}
+		r.Trim = &operate.TrimRule{Age: in.span("trim"), Keep: int(in.int("keep"))}
 	}
 	r.Audit, r.Batch = in.span("audit"), int(in.int("batch"))
 	if in["rate"] != "" {
@@ -84,7 +85,7 @@ func (in input) retention() (r client.Retention, err error) {
 }
 
 // parseRule reads a rule in the form of the command line: AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE.
-func parseRule(text string) (rule client.RetentionRule, err error) {
+func parseRule(text string) (rule operate.RetentionRule, err error) {
 	age := text
 	if i := strings.LastIndexByte(text, '='); i >= 0 {
 		age = text[i+1:]
@@ -103,7 +104,7 @@ func parseRule(text string) (rule client.RetentionRule, err error) {
 }
 
 // ruleFor reads NAME, NAME:STATUS or :STATUS. A colon at the end belongs to no name.
-func ruleFor(of string, rule *client.RetentionRule) error {
+func ruleFor(of string, rule *operate.RetentionRule) error {
 	name, after := of, ""
 	if i := strings.LastIndexByte(of, ':'); i >= 0 {
 		name, after = of[:i], of[i+1:]
@@ -134,7 +135,7 @@ func statusOf(name string) (client.Status, bool) {
 
 // presentRules returns the rules as the fields of a form have them.
 func presentRules(ctx context.Context, c *call) (input, error) {
-	info, err := c.client.Retention(ctx)
+	info, err := c.operate.Retention(ctx)
 	if err != nil || !info.On {
 		return input{}, err
 	}
@@ -152,7 +153,7 @@ func presentRules(ctx context.Context, c *call) (input, error) {
 }
 
 // ruleLines returns a rule as lines of a form. A rule of several names and statuses is as many lines.
-func ruleLines(r *client.RetentionRule) string {
+func ruleLines(r *operate.RetentionRule) string {
 	names, statuses := r.Names, r.Statuses
 	if len(names) == 0 {
 		names = []string{""}
@@ -181,11 +182,11 @@ func ruleLines(r *client.RetentionRule) string {
 }
 
 // retentionData is what the page of retention shows.
-type retentionData struct{ Info client.RetentionInfo }
+type retentionData struct{ Info operate.RetentionInfo }
 
 // retention shows what the store removes by itself.
 func (c *call) retention() error {
-	info, err := c.client.Retention(c.r.Context())
+	info, err := c.operate.Retention(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (c *call) retention() error {
 }
 
 func (c *call) apiRetention() error {
-	info, err := c.client.Retention(c.r.Context())
+	info, err := c.operate.Retention(c.r.Context())
 	if err != nil {
 		return err
 	}

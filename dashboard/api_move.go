@@ -48,7 +48,7 @@ func moveEndpoints() []route {
 			summary: "Copy the whole store into a file, for SQLite. The copy needs its space in the dashboard's temporary directory.", writes: true,
 		}),
 		post("/compact", client.ActPrune, (*call).apiCompact, endpoint{
-			summary: "Give free space inside the store back to the disk, for SQLite.", answers: reflect.TypeFor[client.Space](),
+			summary: "Give free space inside the store back to the disk, for SQLite.", answers: reflect.TypeFor[operate.Space](),
 			body: []field{{name: "limit", kind: anInt, help: "Bytes. Default: 64 MiB."}},
 		}),
 	}
@@ -182,7 +182,7 @@ func (c *call) apiCompact() error {
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), longPoll)
 	defer cancel()
-	space, err := c.client.Compact(ctx, client.Compaction{Limit: limit})
+	space, err := operate.New(c.client).Compact(ctx, operate.Compaction{Limit: limit})
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func endpoints() []route {
 		get("/schedule", "Describe a schedule.", reflect.TypeFor[client.ScheduleDescription](), (*call).apiSchedule, field{name: "id", required: true}),
 		get("/schedules/next", "Preview the due times of a specification, without its jitter.", reflect.TypeFor[dueTimes](), (*call).apiNext,
 			append(specFields(), field{name: "after", kind: aTime, help: "Default: now."}, field{name: "n", kind: anInt, help: "1 to 1,000; default 10."})...),
-		get("/retention", "Read what the store removes by itself.", reflect.TypeFor[client.RetentionInfo](), (*call).apiRetention),
+		get("/retention", "Read what the store removes by itself.", reflect.TypeFor[operate.RetentionInfo](), (*call).apiRetention),
 		get("/jobs", "List bulk jobs, newest first.", reflect.TypeFor[jobPage](), (*call).apiJobs, sizeParam, cursorParam),
 		get("/jobs/preview", "Count the instances that a bulk job would act on.", reflect.TypeFor[client.BulkPreview](), (*call).apiPreview, filterParams()...),
 		get("/jobs/failures", "List instances that a bulk job could not act on, at most 1,000.", reflect.TypeFor[list[client.BulkFailure]](), (*call).apiFailures,

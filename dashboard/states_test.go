@@ -23,7 +23,7 @@ func TestOwnOrchestrationsRaiseNoAlarm(t *testing.T) {
 	if _, err := client.CreateScheduleNamed(ctx, w.client, "nightly", client.ScheduleSpec{Every: []client.ScheduleInterval{{Every: time.Hour}}}, "Reminder", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.client.SetRetention(ctx, client.Retention{Rules: []client.RetentionRule{{Age: 30 * 24 * time.Hour}}}); err != nil {
+	if err := operate.New(w.client).SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: 30 * 24 * time.Hour}}}); err != nil {
 		t.Fatal(err)
 	}
 	s := w.site(Options{Authorize: as(client.RoleAdmin)})

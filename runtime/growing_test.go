@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
@@ -51,11 +52,11 @@ func TestHealthOfAStoreThatGrows(t *testing.T) {
 	store.ended[provider.StatusTerminated] = 1
 	growing(100_001)
 	c := clienttest.New(t, store, client.Options{Logger: logger})
-	if err := c.SetRetention(t.Context(), client.Retention{}); err != nil {
+	if err := operate.New(c).SetRetention(t.Context(), operate.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	growing(100_001)
-	if err := c.SetRetention(t.Context(), client.Retention{Rules: []client.RetentionRule{{Age: 24 * time.Hour}}}); err != nil {
+	if err := operate.New(c).SetRetention(t.Context(), operate.Retention{Rules: []operate.RetentionRule{{Age: 24 * time.Hour}}}); err != nil {
 		t.Fatal(err)
 	}
 	growing(0)

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/propagate"
 	"github.com/perdure/perdure/observe"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -63,7 +63,7 @@ type Options struct {
 	PoisonLimit int
 	// Retention is what the store removes by itself, once an hour; default nil: as it was set last, by another node or an operator. A
 	// start sets it where it differs. The zero Retention switches retention off.
-	Retention *client.Retention
+	Retention *operate.Retention
 	// OnDrained is called on a goroutine of its own when an operator has drained the node and nothing runs on it any more: each time
 	// that happens. The process may then call Shutdown and end. Default nil: only Health and the list of nodes show it.
 	OnDrained func()

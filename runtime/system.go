@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/system"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -22,7 +23,7 @@ func keep(ctx context.Context, store provider.Provider, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return c.SetRetention(ctx, *opts.Retention)
+	return operate.New(c).SetRetention(ctx, *opts.Retention)
 }
 
 // addSystem adds the code of perdure itself to that of the user. A node without activities runs its orchestrations only.

@@ -81,7 +81,7 @@ func (j *jobbing) bulkOver(id string) func(ctx context.Context) bool {
 
 func (j *jobbing) roundOver(ctx context.Context) bool {
 	j.t.Helper()
-	info, err := j.client.Retention(ctx)
+	info, err := j.operate.Retention(ctx)
 	j.must(err)
 	return !info.EndedAt.IsZero()
 }

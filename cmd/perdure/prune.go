@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 )
 
 // deleted is the output of delete and prune.
@@ -64,7 +65,7 @@ func newDelete(a *app) *cobra.Command {
 }
 
 func newPrune(a *app) *cobra.Command {
-	var p client.Pruning
+	var p operate.Pruning
 	var statuses []string
 	cmd := &cobra.Command{
 		Use:   "prune",
@@ -94,7 +95,7 @@ func newPrune(a *app) *cobra.Command {
 			return err
 		}
 		p.Statuses = list
-		if p.Age < client.MinPruneAge && p.Age >= 0 && !p.Young {
+		if p.Age < operate.MinPruneAge && p.Age >= 0 && !p.Young {
 			return badUsage("flag --older-than is %v: give 24h or more, within which a repeated start must find its instance, or add --young", p.Age)
 		}
 		if p.Preview {
@@ -120,7 +121,7 @@ func newPrune(a *app) *cobra.Command {
 const mostPreviewed = 10_000
 
 // prunable says what a prune would delete now.
-func (a *app) prunable(ctx context.Context, cmd *cobra.Command, c *client.Client, p client.Pruning) (string, error) {
+func (a *app) prunable(ctx context.Context, cmd *cobra.Command, c *client.Client, p operate.Pruning) (string, error) {
 	what := " that ended " + p.Age.String() + " ago or earlier for good"
 	p.Preview = true
 	if p.Limit == 0 || p.Limit > mostPreviewed {
@@ -128,7 +129,7 @@ func (a *app) prunable(ctx context.Context, cmd *cobra.Command, c *client.Client
 	}
 	shown := a.newProgress(cmd, "instance")
 	p.Progress = func(n int64) { shown.set(n, 0) }
-	done, err := c.Prune(ctx, p)
+	done, err := operate.New(c).Prune(ctx, p)
 	shown.end()
 	if err != nil {
 		return "", err
@@ -141,10 +142,10 @@ func (a *app) prunable(ctx context.Context, cmd *cobra.Command, c *client.Client
 }
 
 // prune shows how far it has come.
-func (a *app) prune(ctx context.Context, cmd *cobra.Command, c *client.Client, p client.Pruning) error {
+func (a *app) prune(ctx context.Context, cmd *cobra.Command, c *client.Client, p operate.Pruning) error {
 	shown := a.newProgress(cmd, "instance")
 	p.Progress = func(n int64) { shown.set(n, 0) }
-	done, err := c.Prune(ctx, p)
+	done, err := operate.New(c).Prune(ctx, p)
 	shown.end()
 	if err != nil && done.Instances > 0 {
 		err = fmt.Errorf("after %s: %w", amount.Of(done.Instances, "instance"), err)
@@ -161,7 +162,7 @@ func (a *app) prune(ctx context.Context, cmd *cobra.Command, c *client.Client, p
 }
 
 func newTrim(a *app) *cobra.Command {
-	var t client.Trimming
+	var t operate.Trimming
 	cmd := &cobra.Command{
 		Use:   "trim",
 		Short: "Delete old executions of instances that go on",
@@ -187,10 +188,10 @@ func newTrim(a *app) *cobra.Command {
 }
 
 // trim shows how far it has come.
-func (a *app) trim(ctx context.Context, cmd *cobra.Command, c *client.Client, t client.Trimming) error {
+func (a *app) trim(ctx context.Context, cmd *cobra.Command, c *client.Client, t operate.Trimming) error {
 	shown := a.newProgress(cmd, "execution")
 	t.Progress = func(n int64) { shown.set(n, 0) }
-	done, err := c.Trim(ctx, t)
+	done, err := operate.New(c).Trim(ctx, t)
 	shown.end()
 	if err != nil {
 		return err
@@ -203,7 +204,7 @@ func (a *app) trim(ctx context.Context, cmd *cobra.Command, c *client.Client, t 
 }
 
 func newCompact(a *app) *cobra.Command {
-	var k client.Compaction
+	var k operate.Compaction
 	cmd := &cobra.Command{
 		Use:   "compact",
 		Short: "Give free space of a SQLite file back to the disk",
@@ -216,7 +217,7 @@ func newCompact(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&k.Rebuild, "rebuild", false, "write the file anew; other processes wait until that is done")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			space, err := c.Compact(ctx, k)
+			space, err := operate.New(c).Compact(ctx, k)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -66,7 +67,7 @@ func newRetentionSet(a *app) *cobra.Command {
 			}
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if err := c.SetRetention(ctx, r); err != nil {
+			if err := operate.New(c).SetRetention(ctx, r); err != nil {
 				return err
 			}
 			return a.showRetention(ctx, cmd, c)
@@ -76,7 +77,7 @@ func newRetentionSet(a *app) *cobra.Command {
 }
 
 // retention returns what the flags say.
-func (f *retentionFlags) retention(cmd *cobra.Command) (r client.Retention, err error) {
+func (f *retentionFlags) retention(cmd *cobra.Command) (r operate.Retention, err error) {
 	given := len(f.rules) > 0 || f.file != "" || f.trim != 0 || f.audit != 0
 	switch {
 	case f.off && given:
@@ -103,14 +104,14 @@ func (f *retentionFlags) retention(cmd *cobra.Command) (r client.Retention, err 
 		r.Rules = append(r.Rules, rule)
 	}
 	if f.trim != 0 {
-		r.Trim = &client.TrimRule{Age: f.trim, Keep: f.keep}
+		r.Trim = &operate.TrimRule{Age: f.trim, Keep: f.keep}
 	}
 	r.Audit, r.Rate = f.audit, f.rate
 	return r, nil
 }
 
 // ruleOf parses NAME:STATUS=AGE, of which AGE alone is required.
-func ruleOf(text string) (rule client.RetentionRule, err error) {
+func ruleOf(text string) (rule operate.RetentionRule, err error) {
 	age := text
 	if i := strings.LastIndex(text, "="); i >= 0 {
 		age = text[i+1:]
@@ -129,7 +130,7 @@ func ruleOf(text string) (rule client.RetentionRule, err error) {
 }
 
 // ruleFor parses NAME, NAME:STATUS or :STATUS.
-func ruleFor(of string, rule *client.RetentionRule) (err error) {
+func ruleFor(of string, rule *operate.RetentionRule) (err error) {
 	name := of
 	if i := strings.LastIndex(of, ":"); i >= 0 {
 		name = of[:i]
@@ -155,14 +156,14 @@ func newRetentionShow(a *app) *cobra.Command {
 }
 
 func (a *app) showRetention(ctx context.Context, cmd *cobra.Command, c *client.Client) error {
-	info, err := c.Retention(ctx)
+	info, err := operate.New(c).Retention(ctx)
 	if err != nil {
 		return err
 	}
 	return a.show(cmd, info, func(w *grid) { retentionTable(w, &info) })
 }
 
-func retentionTable(w *grid, info *client.RetentionInfo) {
+func retentionTable(w *grid, info *operate.RetentionInfo) {
 	if !info.On {
 		fmt.Fprintln(w, "retention is off: nothing is removed")
 		return
@@ -228,7 +229,7 @@ func newRetentionRun(a *app) *cobra.Command {
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.RunRetention(ctx); err != nil {
+				if err := operate.New(c).RunRetention(ctx); err != nil {
 					return err
 				}
 				return a.show(cmd, steered{Action: "retention"}, func(w *grid) { fmt.Fprintln(w, "a round was asked for") })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -238,9 +239,9 @@ func TestChooseRowsWithoutJavaScript(t *testing.T) {
 func TestRetentionInTheBrowser(t *testing.T) {
 	s := newSite(t)
 	b := s.tab(t)
-	info := func() client.RetentionInfo {
+	info := func() operate.RetentionInfo {
 		t.Helper()
-		info, err := s.client.Retention(t.Context())
+		info, err := s.operate.Retention(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

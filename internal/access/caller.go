@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 
 	"github.com/perdure/perdure/provider"
@@ -16,6 +17,15 @@ type Caller struct {
 	// Filter checks a *client.Filter. It returns the filter in the storage's form, and reports whether the list leaves out the instances of
 	// perdure itself.
 	Filter func(f any) (stored provider.Filter, users bool, err error)
+	// StartSystem starts an orchestration of perdure itself, without an act of its own.
+	StartSystem func(ctx context.Context, s SystemStart) (Target, error)
+}
+
+// A SystemStart is the start of an orchestration of perdure itself.
+type SystemStart struct {
+	Name, ID string
+	Policy   provider.IDPolicy
+	Input    any
 }
 
 // A Principal is who a Caller acts for.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	bulkform "github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/replay"
@@ -18,6 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/system/bulk"
 	"github.com/perdure/perdure/internal/system/retention"
 	"github.com/perdure/perdure/internal/system/schedule"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -33,7 +35,7 @@ func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
 	heartbeat := heartbeatOf(c)
 	act(code, bulkform.Step, bulk.Activities{Client: c, Heartbeat: heartbeat}.Step)
-	act(code, retentionform.Step, retention.Activities{Client: c, Heartbeat: heartbeat}.Step)
+	act(code, retentionform.Step, retention.Activities{Do: access.RetentionStep(operate.New(c)), Heartbeat: heartbeat}.Step)
 	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, retention.V1())); err != nil {
 		return nil, err
 	}

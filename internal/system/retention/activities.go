@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/access"
 )
-
-// Stepper makes steps: a *client.Client.
-type Stepper interface {
-	StepRetention(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error)
-}
 
 // Activities are those of retention.
 type Activities struct {
-	Client    Stepper
+	Do        access.Step // that of an operator
 	Heartbeat func(ctx context.Context, done []byte, store bool) error // stores progress, at once if store is set
 }
 
@@ -24,7 +20,7 @@ func (a Activities) Step(ctx context.Context, req json.RawMessage) (json.RawMess
 	if err != nil {
 		from = nil
 	}
-	done, err := a.Client.StepRetention(ctx, req, from, func(done []byte, store bool) error { return a.Heartbeat(ctx, done, store) })
+	done, err := a.Do(ctx, req, from, func(done []byte, store bool) error { return a.Heartbeat(ctx, done, store) })
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/access"
 	form "github.com/perdure/perdure/internal/retention"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -31,7 +33,7 @@ func (w *world) attempt(from *form.Stepped, removed func(*form.Plan) error) (sto
 		}
 	}
 	stored = from
-	text, err := w.c.StepRetention(w.T.Context(), []byte("{}"), before, func(text []byte, store bool) error {
+	text, err := access.RetentionStep(operate.New(w.c))(w.T.Context(), []byte("{}"), before, func(text []byte, store bool) error {
 		if !store {
 			w.T.Error("progress may be lost")
 		}

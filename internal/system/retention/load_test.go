@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/postgres"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -83,8 +84,8 @@ func withLoad(t *testing.T, store provider.Provider) {
 	}
 	alternate(t, c, "a bulk delete of 100 a second", b.Resume, b.Stop)
 	alternate(t, c, "retention", func(ctx context.Context) error {
-		return c.SetRetention(ctx, client.Retention{Rules: []client.RetentionRule{{Age: day}}})
-	}, func(ctx context.Context) error { return c.SetRetention(ctx, client.Retention{}) })
+		return operate.New(c).SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: day}}})
+	}, func(ctx context.Context) error { return operate.New(c).SetRetention(ctx, operate.Retention{}) })
 }
 
 // alternate measures the throughput with what begin lets run and end stops, and without it, in turns: other work of the machine

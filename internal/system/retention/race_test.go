@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/client"
 	form "github.com/perdure/perdure/internal/retention"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -55,7 +56,7 @@ func rounds(e *enginetest.Engine, c *client.Client, n int64) time.Duration {
 	e.T.Helper()
 	began := time.Now()
 	e.Until("the round is over", func() bool {
-		i, err := c.Retention(e.T.Context())
+		i, err := operate.New(c).Retention(e.T.Context())
 		return err == nil && i.Rounds >= n && !i.EndedAt.IsZero()
 	})
 	return time.Since(began)
@@ -64,16 +65,16 @@ func rounds(e *enginetest.Engine, c *client.Client, n int64) time.Duration {
 // Rules that are set while a round finds none get a round of their own at once.
 func TestRulesSetWhileARoundFindsNone(t *testing.T) {
 	raced(t, func(e *enginetest.Engine, c *client.Client, store racing) {
-		on := client.Retention{Rules: []client.RetentionRule{{Age: 24 * time.Hour}}}
-		set := func(r client.Retention) {
-			if err := c.SetRetention(e.T.Context(), r); err != nil {
+		on := operate.Retention{Rules: []operate.RetentionRule{{Age: 24 * time.Hour}}}
+		set := func(r operate.Retention) {
+			if err := operate.New(c).SetRetention(e.T.Context(), r); err != nil {
 				e.T.Error(err)
 			}
 		}
 		set(on)
 		rounds(e, c, 1)
 		store.after.Store(new(func() { set(on) }))
-		set(client.Retention{}) // a round finds that out
+		set(operate.Retention{}) // a round finds that out
 		if took := rounds(e, c, 3); took > 10*time.Minute {
 			e.T.Errorf("the round for the new rules was over after %v", took)
 		}
@@ -84,15 +85,15 @@ func TestRulesSetWhileARoundFindsNone(t *testing.T) {
 func TestARoundShowsFromItsBeginning(t *testing.T) {
 	raced(t, func(e *enginetest.Engine, c *client.Client, store racing) {
 		for n := range int64(2) {
-			seen := make(chan client.RetentionInfo, 1)
+			seen := make(chan operate.RetentionInfo, 1)
 			store.before.Store(new(func() { // the first step of the round reads the rules
-				info, err := c.Retention(e.T.Context())
+				info, err := operate.New(c).Retention(e.T.Context())
 				if err != nil {
 					e.T.Error(err)
 				}
 				seen <- info
 			}))
-			if err := c.SetRetention(e.T.Context(), client.Retention{Rules: []client.RetentionRule{{Age: 24 * time.Hour}}}); err != nil {
+			if err := operate.New(c).SetRetention(e.T.Context(), operate.Retention{Rules: []operate.RetentionRule{{Age: 24 * time.Hour}}}); err != nil {
 				e.T.Fatal(err)
 			}
 			if info := <-seen; info.Rounds != n+1 || info.BeganAt.IsZero() || !info.EndedAt.IsZero() {

@@ -94,9 +94,9 @@ func (w *world) ids(when string, want ...string) {
 	}
 }
 
-func (w *world) set(r client.Retention) {
+func (w *world) set(r operate.Retention) {
 	w.T.Helper()
-	if err := w.c.SetRetention(w.T.Context(), r); err != nil {
+	if err := operate.New(w.c).SetRetention(w.T.Context(), r); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -105,7 +105,7 @@ func (w *world) set(r client.Retention) {
 func TestRules(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.ended()
-		w.set(client.Retention{Rules: []client.RetentionRule{
+		w.set(operate.Retention{Rules: []operate.RetentionRule{
 			{Names: []string{"Quick"}, Statuses: []client.Status{client.StatusFailed}, Age: orchestration.Off},
 			{Names: []string{"Quick"}, Age: 2 * day},
 			{Age: 5 * day},
@@ -116,7 +116,7 @@ func TestRules(t *testing.T) {
 		w.ids("after two and a half", "Quick1", "Slow2")
 		later(3 * day)
 		w.ids("after five and a half", "Quick1")
-		info, err := w.c.Retention(w.T.Context())
+		info, err := operate.New(w.c).Retention(w.T.Context())
 		if err != nil || !info.On || info.Rounds < 100 || info.EndedAt.IsZero() || info.Problem != "" {
 			w.T.Errorf("%+v %v, want a round each hour", info, err)
 		}
@@ -127,12 +127,12 @@ func TestRules(t *testing.T) {
 func TestOffAndOn(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.ended()
-		if err := w.c.RunRetention(w.T.Context()); !errors.Is(err, client.ErrNotFound) {
+		if err := operate.New(w.c).RunRetention(w.T.Context()); !errors.Is(err, client.ErrNotFound) {
 			w.T.Errorf("running without rules: %v", err)
 		}
-		all := client.Retention{Rules: []client.RetentionRule{{Age: day}}}
+		all := operate.Retention{Rules: []operate.RetentionRule{{Age: day}}}
 		w.set(all)
-		w.set(client.Retention{})
+		w.set(operate.Retention{})
 		later(3 * day)
 		w.ids("while it is off", "Quick0", "Quick1", "Slow2")
 		w.set(all)
@@ -140,7 +140,7 @@ func TestOffAndOn(t *testing.T) {
 		w.ids("when it is on again")
 		w.ended()
 		later(day - 10*time.Minute)
-		if err := w.c.RunRetention(w.T.Context()); err != nil {
+		if err := operate.New(w.c).RunRetention(w.T.Context()); err != nil {
 			w.T.Error(err)
 		}
 		later(time.Minute)
@@ -159,7 +159,7 @@ func TestTrimAndAudit(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		if err := ann.SetRetention(w.T.Context(), client.Retention{Trim: &client.TrimRule{Age: 2 * day, Keep: 2}, Audit: 3 * day}); err != nil {
+		if err := ann.SetRetention(w.T.Context(), operate.Retention{Trim: &operate.TrimRule{Age: 2 * day, Keep: 2}, Audit: 3 * day}); err != nil {
 			w.T.Fatal(err)
 		}
 		executions := func(when string, gone ...int64) {
@@ -195,18 +195,18 @@ func TestRefused(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		all := client.Retention{Rules: []client.RetentionRule{{Age: day}}}
+		all := operate.Retention{Rules: []operate.RetentionRule{{Age: day}}}
 		if err := operator.SetRetention(w.T.Context(), all); !errors.Is(err, client.ErrForbidden) {
 			w.T.Errorf("an operator sets it: %v", err)
 		}
-		for name, r := range map[string]client.Retention{
-			"rule 1: invalid request: age 1h0m0s": {Rules: []client.RetentionRule{{Age: time.Hour}}},
+		for name, r := range map[string]operate.Retention{
+			"rule 1: invalid request: age 1h0m0s": {Rules: []operate.RetentionRule{{Age: time.Hour}}},
 			"audit":                               {Audit: time.Second},
-			"trim":                                {Trim: &client.TrimRule{Age: time.Minute}},
+			"trim":                                {Trim: &operate.TrimRule{Age: time.Minute}},
 			"rate":                                {Rate: -1},
 			"batch":                               {Batch: 1001},
 		} {
-			if err := w.c.SetRetention(w.T.Context(), r); !errors.Is(err, client.ErrInvalid) {
+			if err := operate.New(w.c).SetRetention(w.T.Context(), r); !errors.Is(err, client.ErrInvalid) {
 				w.T.Errorf("%s: %v", name, err)
 			}
 		}

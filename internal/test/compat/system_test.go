@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -74,7 +75,7 @@ func TestRecordSystem(t *testing.T) {
 		info, err := job.Describe(ctx)
 		return info.Phase == client.BulkStopped, err
 	})
-	failed(n.c.SetRetention(ctx, client.Retention{Rules: []client.RetentionRule{{Age: 1000 * 24 * time.Hour}}}))
+	failed(n.c.SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: 1000 * 24 * time.Hour}}}))
 	n.untilTrue(t, func() (bool, error) {
 		info, err := n.c.Retention(ctx)
 		return info.Rounds >= 1 && !info.EndedAt.IsZero(), err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/operate"
 )
 
 // startingBulk has the doors of bulk jobs.
@@ -95,40 +96,40 @@ func settingRetention() section {
 		intro: "Nothing is stored. `runtime.Options.Retention` refuses the same rules. No rules are set.",
 		rows: func(t *testing.T, store *world) []row {
 			c := clienttest.New(t, store, client.Options{})
-			set := func(r client.Retention) func(context.Context) error {
-				return func(ctx context.Context) error { return c.SetRetention(ctx, r) }
+			set := func(r operate.Retention) func(context.Context) error {
+				return func(ctx context.Context) error { return operate.New(c).SetRetention(ctx, r) }
 			}
-			rule := func(change func(r *client.RetentionRule)) func(context.Context) error {
-				one := client.RetentionRule{Age: client.MinPruneAge}
+			rule := func(change func(r *operate.RetentionRule)) func(context.Context) error {
+				one := operate.RetentionRule{Age: operate.MinPruneAge}
 				change(&one)
-				return set(client.Retention{Rules: []client.RetentionRule{one}})
+				return set(operate.Retention{Rules: []operate.RetentionRule{one}})
 			}
 			return []row{
-				{"a rule of an hour", rule(func(r *client.RetentionRule) { r.Age = time.Hour }), clientInvalid, `setting the retention: rule 1: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Prune by hand, with `Pruning.Young`."},
-				{"a rule without an age", rule(func(r *client.RetentionRule) { r.Age = 0 }), clientInvalid, `setting the retention: rule 1: invalid request: age 0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Give `orchestration.Off` for instances that stay."},
-				{"a rule of running instances", rule(func(r *client.RetentionRule) { r.Statuses = []client.Status{client.StatusRunning} }), clientInvalid, `setting the retention: rule 1: invalid request: status "Running" is none of an ended instance: give Completed, Failed, Cancelled or Terminated`, "Use a bulk job."},
-				{"a rule of an empty name", rule(func(r *client.RetentionRule) { r.Names = []string{""} }), clientInvalid, `setting the retention: rule 1: invalid request: orchestration name is empty: give 1 to 512 bytes of UTF-8`, "Leave `Names` out for all."},
-				{"a rule of perdure's own orchestration", rule(func(r *client.RetentionRule) { r.Names = []string{"perdure.bulk"} }), clientInvalid, `setting the retention: rule 1: invalid request: orchestration name "perdure.bulk" belongs to perdure itself, whose instances stay`, "Retention removes old jobs by itself."},
-				{"101 rules", set(client.Retention{Rules: make([]client.RetentionRule, 101)}), clientInvalid, `setting the retention: invalid request: 101 rules: give at most 100`, "Name several orchestrations in one rule."},
-				{"a batch of 1,001", set(client.Retention{Batch: 1001}), clientInvalid, `setting the retention: invalid request: batch 1001: give 1 to 1000, or 0 for 100`, "Leave it out."},
-				{"a negative rate", set(client.Retention{Rate: -1}), clientInvalid, `setting the retention: invalid request: rate -1: give instances a second, at most 10000, or 0 for 200`, "Leave it out."},
-				{"an age of audit records of a second", set(client.Retention{Audit: time.Second}), clientInvalid, `setting the retention: audit: invalid request: age 1s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Keep them for a day at least."},
-				{"a trim of a minute", set(client.Retention{Trim: &client.TrimRule{Age: time.Minute}}), clientInvalid, `setting the retention: trim: invalid request: age 1m0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Use `Client.Trim`."},
-				{"a trim that keeps -1", set(client.Retention{Trim: &client.TrimRule{Age: client.MinPruneAge, Keep: -1}}), clientInvalid, `setting the retention: trim: invalid request: keep -1: give 1 to 1000, or 0 for 1`, "Leave it out."},
+				{"a rule of an hour", rule(func(r *operate.RetentionRule) { r.Age = time.Hour }), clientInvalid, `setting the retention: rule 1: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Prune by hand, with `Pruning.Young`."},
+				{"a rule without an age", rule(func(r *operate.RetentionRule) { r.Age = 0 }), clientInvalid, `setting the retention: rule 1: invalid request: age 0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Give `orchestration.Off` for instances that stay."},
+				{"a rule of running instances", rule(func(r *operate.RetentionRule) { r.Statuses = []client.Status{client.StatusRunning} }), clientInvalid, `setting the retention: rule 1: invalid request: status "Running" is none of an ended instance: give Completed, Failed, Cancelled or Terminated`, "Use a bulk job."},
+				{"a rule of an empty name", rule(func(r *operate.RetentionRule) { r.Names = []string{""} }), clientInvalid, `setting the retention: rule 1: invalid request: orchestration name is empty: give 1 to 512 bytes of UTF-8`, "Leave `Names` out for all."},
+				{"a rule of perdure's own orchestration", rule(func(r *operate.RetentionRule) { r.Names = []string{"perdure.bulk"} }), clientInvalid, `setting the retention: rule 1: invalid request: orchestration name "perdure.bulk" belongs to perdure itself, whose instances stay`, "Retention removes old jobs by itself."},
+				{"101 rules", set(operate.Retention{Rules: make([]operate.RetentionRule, 101)}), clientInvalid, `setting the retention: invalid request: 101 rules: give at most 100`, "Name several orchestrations in one rule."},
+				{"a batch of 1,001", set(operate.Retention{Batch: 1001}), clientInvalid, `setting the retention: invalid request: batch 1001: give 1 to 1000, or 0 for 100`, "Leave it out."},
+				{"a negative rate", set(operate.Retention{Rate: -1}), clientInvalid, `setting the retention: invalid request: rate -1: give instances a second, at most 10000, or 0 for 200`, "Leave it out."},
+				{"an age of audit records of a second", set(operate.Retention{Audit: time.Second}), clientInvalid, `setting the retention: audit: invalid request: age 1s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Keep them for a day at least."},
+				{"a trim of a minute", set(operate.Retention{Trim: &operate.TrimRule{Age: time.Minute}}), clientInvalid, `setting the retention: trim: invalid request: age 1m0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Use `Client.Trim`."},
+				{"a trim that keeps -1", set(operate.Retention{Trim: &operate.TrimRule{Age: operate.MinPruneAge, Keep: -1}}), clientInvalid, `setting the retention: trim: invalid request: keep -1: give 1 to 1000, or 0 for 1`, "Leave it out."},
 				{"rules of an operator", func(ctx context.Context) error {
 					of, err := c.As(client.Principal{Name: "ann", Role: client.RoleOperator})
 					if err != nil {
 						return err
 					}
-					return of.SetRetention(ctx, client.Retention{})
+					return of.SetRetention(ctx, operate.Retention{})
 				}, clientForbidden, `setting the retention: not allowed: "ann" has the role operator, and the act "retention" needs the role admin`, "Ask an admin."},
 				{"`RunRetention` without rules", c.RunRetention, clientNotFound, `running the retention: not found: there are no rules; set some with SetRetention`, "Set rules first."},
 				{"`Prune` with a negative limit", func(ctx context.Context) error {
-					_, err := c.Prune(ctx, client.Pruning{Age: client.MinPruneAge, Limit: -1})
+					_, err := operate.New(c).Prune(ctx, operate.Pruning{Age: operate.MinPruneAge, Limit: -1})
 					return err
 				}, clientInvalid, `pruning instances: invalid request: limit -1: give 1 or more, or 0 for none`, "Leave it out."},
 				{"`Trim` with a negative age", func(ctx context.Context) error {
-					_, err := c.Trim(ctx, client.Trimming{Age: -1})
+					_, err := operate.New(c).Trim(ctx, operate.Trimming{Age: -1})
 					return err
 				}, clientInvalid, `trimming executions: invalid request: age -1ns is negative: give the time since the execution was left`, "Give the time since the execution was left."},
 			}

@@ -1,10 +1,11 @@
-package client
+package operate
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/provider"
 )
@@ -30,43 +31,43 @@ type Trimmed struct {
 
 // Trim removes old executions of instances that continue as new for ever, with their histories. The instances go on. Their last executions
 // can be read, reset and forked, earlier ones cannot. With Preview it only counts, for which a viewer has the right. Errors are those of Prune.
-func (c *Client) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
+func (o *Operator) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 	const op = "trimming executions"
 	done := Trimmed{Cursor: t.Cursor}
-	err := c.usable(ctx)
+	err := o.usable(ctx)
 	switch {
 	case err != nil:
 	case t.Age < 0:
-		err = fmt.Errorf("%w: age %v is negative: give the time since the execution was left", ErrInvalid, t.Age)
+		err = fmt.Errorf("%w: age %v is negative: give the time since the execution was left", client.ErrInvalid, t.Age)
 	case t.Keep < 0 || t.Keep > provider.MaxBatch:
-		err = fmt.Errorf("%w: keep %d: give 1 to %d, or 0 for 1", ErrInvalid, t.Keep, provider.MaxBatch)
+		err = fmt.Errorf("%w: keep %d: give 1 to %d, or 0 for 1", client.ErrInvalid, t.Keep, provider.MaxBatch)
 	case t.Limit < 0:
-		err = fmt.Errorf("%w: limit %d: give 1 or more, or 0 for none", ErrInvalid, t.Limit)
+		err = fmt.Errorf("%w: limit %d: give 1 or more, or 0 for none", client.ErrInvalid, t.Limit)
 	}
 	if err != nil {
 		return done, fmt.Errorf("%s: %w", op, err)
 	}
-	trimmer, ok := provider.As[provider.Trimmer](c.store.Provider)
+	trimmer, ok := provider.As[provider.Trimmer](o.caller.Store.Provider)
 	if !ok {
 		return done, fmt.Errorf("%s: %w", op, provider.Lacking("trim", "Trimmer"))
 	}
 	if t.Preview {
-		err = c.trim(ctx, op, trimmer, &t, &done)
+		err = o.trim(ctx, op, trimmer, &t, &done)
 		return done, err
 	}
-	a := access.Act{Kind: string(ActPrune), Op: op, Other: "old executions", Detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
-	err = c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.trim(ctx, op, trimmer, &t, &done) })
+	a := access.Act{Kind: string(client.ActPrune), Op: op, Other: "old executions", Detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
+	err = o.caller.Perform(ctx, &a, func(ctx context.Context) error { return o.trim(ctx, op, trimmer, &t, &done) })
 	return done, err
 }
 
-func (c *Client) trim(ctx context.Context, op string, trimmer provider.Trimmer, t *Trimming, done *Trimmed) error {
+func (o *Operator) trim(ctx context.Context, op string, trimmer provider.Trimmer, t *Trimming, done *Trimmed) error {
 	for {
 		req := provider.TrimRequest{Age: t.Age, Keep: t.Keep, Max: pruneStep, Cursor: done.Cursor, Look: t.Preview}
 		if t.Limit > 0 {
 			req.Max = int(min(pruneStep, t.Limit-done.Executions))
 		}
 		var res provider.TrimResult
-		_, err := c.store.Write(ctx, op, func(ctx context.Context) (err error) {
+		_, err := o.caller.Store.Write(ctx, op, func(ctx context.Context) (err error) {
 			res, err = trimmer.Trim(ctx, req)
 			done.Executions += res.Executions // also of a try that failed in its middle
 			return err
@@ -102,25 +103,25 @@ type Space struct {
 // Compact gives space that is free inside the store back to the disk, in small steps beside other work. A SQLite file of an older release
 // needs a rebuild once: Space.Fixed says so. During a rebuild other callers of the file wait, and the file needs its own size again on the
 // disk. So stop the nodes first. Postgres does this itself: the error wraps errors.ErrUnsupported.
-func (c *Client) Compact(ctx context.Context, k Compaction) (Space, error) {
+func (o *Operator) Compact(ctx context.Context, k Compaction) (Space, error) {
 	const op = "compacting the store"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return Space{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if k.Limit < 0 {
-		return Space{}, fmt.Errorf("%s: %w: limit %d: give bytes, or 0 for all that is free", op, ErrInvalid, k.Limit)
+		return Space{}, fmt.Errorf("%s: %w: limit %d: give bytes, or 0 for all that is free", op, client.ErrInvalid, k.Limit)
 	}
-	compactor, ok := provider.As[provider.Compactor](c.store.Provider)
+	compactor, ok := provider.As[provider.Compactor](o.caller.Store.Provider)
 	if !ok {
 		return Space{}, fmt.Errorf("%s: %w", op, provider.Lacking("compact", "Compactor"))
 	}
 	var space Space
-	a := access.Act{Kind: string(ActPrune), Op: op, Other: "free space"}
-	err := c.caller.Perform(ctx, &a, func(ctx context.Context) error { return c.compact(ctx, op, compactor, &k, &space) })
+	a := access.Act{Kind: string(client.ActPrune), Op: op, Other: "free space"}
+	err := o.caller.Perform(ctx, &a, func(ctx context.Context) error { return o.compact(ctx, op, compactor, &k, &space) })
 	return space, err
 }
 
-func (c *Client) compact(ctx context.Context, op string, compactor provider.Compactor, k *Compaction, space *Space) error {
+func (o *Operator) compact(ctx context.Context, op string, compactor provider.Compactor, k *Compaction, space *Space) error {
 	for {
 		step := provider.CompactRequest{Bytes: compactStep, Rebuild: k.Rebuild}
 		if k.Limit > 0 {
@@ -131,7 +132,7 @@ func (c *Client) compact(ctx context.Context, op string, compactor provider.Comp
 		if k.Rebuild {
 			res, err = compactor.Compact(ctx, step) // it takes as long as it takes, and is not repeated
 		} else {
-			res, err = access.Read(ctx, c.store.Store, op, compactor.Compact, step)
+			res, err = access.Read(ctx, o.caller.Store, op, compactor.Compact, step)
 		}
 		if err != nil {
 			return access.Explain(op, 0, err)

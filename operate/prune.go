@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
@@ -24,14 +25,14 @@ const maxPruneNames = 900
 
 // Pruning selects ended instances to delete. Zero fields do not restrict, except Age.
 type Pruning struct {
-	Age         time.Duration // since the end, at least MinPruneAge
-	Names       []string      // of orchestrations, at most 900; none: all
-	ExceptNames []string      // of orchestrations whose instances stay, at most 900
-	Statuses    []Status      // of ended instances; none: all
-	Young       bool          // allows any Age
-	Preview     bool          // delete nothing: Pruned.Instances is how many would go
-	Limit       int64         // stop after so many, or a few more; 0: delete all
-	Cursor      string        // "" to begin with the oldest, else Pruned.Cursor
+	Age         time.Duration   // since the end, at least MinPruneAge
+	Names       []string        // of orchestrations, at most 900; none: all
+	ExceptNames []string        // of orchestrations whose instances stay, at most 900
+	Statuses    []client.Status // of ended instances; none: all
+	Young       bool            // allows any Age
+	Preview     bool            // delete nothing: Pruned.Instances is how many would go
+	Limit       int64           // stop after so many, or a few more; 0: delete all
+	Cursor      string          // "" to begin with the oldest, else Pruned.Cursor
 	Progress    func(instances int64)
 
 	system bool // of perdure itself
@@ -49,11 +50,11 @@ type Pruned struct {
 //
 // With Preview it only counts, for which a viewer has the right.
 //
-// If it fails, it returns what it has deleted so far. Errors are ErrInvalid, ErrForbidden, an error that wraps errors.ErrUnsupported for a
+// If it fails, it returns what it has deleted so far. Errors are client.ErrInvalid, ErrForbidden, an error that wraps errors.ErrUnsupported for a
 // store that cannot prune, or the error of ctx.
-func (c *Client) Prune(ctx context.Context, p Pruning) (Pruned, error) {
+func (o *Operator) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	const op = "pruning instances"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return Pruned{}, fmt.Errorf("%s: %w", op, err)
 	}
 	req, err := p.request()
@@ -62,29 +63,29 @@ func (c *Client) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	}
 	done := Pruned{Cursor: p.Cursor}
 	prune := func(ctx context.Context) (err error) {
-		if req.Spare, err = c.exemptRuns(ctx, op); err != nil {
+		if req.Spare, err = o.exemptRuns(ctx, op); err != nil {
 			return err
 		}
-		return c.prune(ctx, op, req, &p, &done)
+		return o.prune(ctx, op, req, &p, &done)
 	}
 	if p.Preview {
 		err = prune(ctx)
 		return done, err
 	}
-	a := access.Act{Kind: string(ActPrune), Op: op, Other: "ended instances", Detail: p.detail()}
-	err = c.caller.Perform(ctx, &a, prune)
+	a := access.Act{Kind: string(client.ActPrune), Op: op, Other: "ended instances", Detail: p.detail()}
+	err = o.caller.Perform(ctx, &a, prune)
 	return done, err
 }
 
-func (c *Client) prune(ctx context.Context, op string, req provider.PruneRequest, p *Pruning, done *Pruned) error {
+func (o *Operator) prune(ctx context.Context, op string, req provider.PruneRequest, p *Pruning, done *Pruned) error {
 	for {
 		if p.Limit > 0 {
 			req.Max = int(min(pruneStep, p.Limit-done.Instances))
 		}
 		req.Cursor = done.Cursor
 		var res provider.PruneResult
-		_, err := c.store.Write(ctx, op, func(ctx context.Context) (err error) {
-			res, err = c.store.Prune(ctx, req)
+		_, err := o.caller.Store.Write(ctx, op, func(ctx context.Context) (err error) {
+			res, err = o.caller.Store.Prune(ctx, req)
 			done.Instances += res.Instances // also of a try that failed in its middle
 			return err
 		})
@@ -108,7 +109,7 @@ func (p *Pruning) request() (provider.PruneRequest, error) {
 		return req, err
 	}
 	if p.Limit < 0 {
-		return req, fmt.Errorf("%w: limit %d: give 1 or more, or 0 for none", ErrInvalid, p.Limit)
+		return req, fmt.Errorf("%w: limit %d: give 1 or more, or 0 for none", client.ErrInvalid, p.Limit)
 	}
 	for _, list := range []struct {
 		field string
@@ -121,7 +122,7 @@ func (p *Pruning) request() (provider.PruneRequest, error) {
 	for _, s := range p.Statuses {
 		known, ok := provider.ParseStatus(string(s))
 		if !ok || !known.Ended() || known > provider.StatusTerminated {
-			return req, fmt.Errorf("%w: status %q is none of an ended instance: give Completed, Failed, Cancelled or Terminated", ErrInvalid, s)
+			return req, fmt.Errorf("%w: status %q is none of an ended instance: give Completed, Failed, Cancelled or Terminated", client.ErrInvalid, s)
 		}
 		if !slices.Contains(req.Statuses, known) {
 			req.Statuses = append(req.Statuses, known)
@@ -139,9 +140,9 @@ func (p *Pruning) request() (provider.PruneRequest, error) {
 func checkPruneAge(age time.Duration, young bool) error {
 	switch {
 	case age < 0:
-		return fmt.Errorf("%w: age %v is negative: give the time since the end", ErrInvalid, age)
+		return fmt.Errorf("%w: age %v is negative: give the time since the end", client.ErrInvalid, age)
 	case age < MinPruneAge && !young:
-		return fmt.Errorf("%w: age %v is less than %v, within which a repeated start must find its instance: give more, or set Young", ErrInvalid, age, MinPruneAge)
+		return fmt.Errorf("%w: age %v is less than %v, within which a repeated start must find its instance: give more, or set Young", client.ErrInvalid, age, MinPruneAge)
 	}
 	return nil
 }
@@ -149,14 +150,14 @@ func checkPruneAge(age time.Duration, young bool) error {
 // checkNames checks a list of names of orchestrations.
 func checkNames(field string, names []string) error {
 	if len(names) > maxPruneNames {
-		return fmt.Errorf("%w: %s has %d names: give at most %d", ErrInvalid, field, len(names), maxPruneNames)
+		return fmt.Errorf("%w: %s has %d names: give at most %d", client.ErrInvalid, field, len(names), maxPruneNames)
 	}
 	for _, name := range names {
 		if err := access.Name("orchestration name", name); err != nil {
 			return err
 		}
 		if reserved.Name(name) {
-			return fmt.Errorf("%w: orchestration name %s belongs to perdure itself, whose instances stay", ErrInvalid, check.Quote(name))
+			return fmt.Errorf("%w: orchestration name %s belongs to perdure itself, whose instances stay", client.ErrInvalid, check.Quote(name))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/retention"
@@ -23,30 +24,31 @@ const (
 	systemAge = 30 * 24 * time.Hour
 )
 
-// StepRetention removes a part of what the rules do not keep. It is for perdure's own activity, whose forms it takes as JSON. from is how far
-// an attempt before has come, nil for the first. heartbeat is called before each removal, and must store what it is given before it returns. The
-// client of a principal gets ErrForbidden: a step writes no audit.
-func (c *Client) StepRetention(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
-	if err := c.ofService("making a step of retention"); err != nil {
-		return nil, err
+// retentionStepOf makes the step of retention for perdure's own activity. It removes a part of what the rules do not keep. The operator
+// of a principal gets client.ErrForbidden: a step writes no audit.
+func retentionStepOf(o *Operator) access.Step {
+	return func(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
+		if err := o.ofService(ctx, "making a step of retention"); err != nil {
+			return nil, err
+		}
+		return access.StepOf(request, from, heartbeat,
+			func(req retention.StepRequest, from *retention.Stepped, heartbeat func(retention.Stepped, bool) error) (retention.Stepped, error) {
+				return o.stepRetention(ctx, req, from, heartbeat)
+			})
 	}
-	return stepOf(request, from, heartbeat,
-		func(req retention.StepRequest, from *retention.Stepped, heartbeat func(retention.Stepped, bool) error) (retention.Stepped, error) {
-			return c.stepRetention(ctx, req, from, heartbeat)
-		})
 }
 
-func (c *Client) stepRetention(
+func (o *Operator) stepRetention(
 	ctx context.Context, req retention.StepRequest, from *retention.Stepped, heartbeat func(retention.Stepped, bool) error,
 ) (retention.Stepped, error) {
-	s := retentionStep{c: c, done: retention.Stepped{To: req.From}, until: time.Now().Add(retention.StepTime), heartbeat: heartbeat}
+	s := retentionStep{o: o, done: retention.Stepped{To: req.From}, until: time.Now().Add(retention.StepTime), heartbeat: heartbeat}
 	if from != nil {
 		s.done = *from
 	}
 	if err := s.settle(ctx); err != nil {
 		return s.done, err
 	}
-	rules, _, err := c.rules(ctx, "reading the retention rules")
+	rules, _, err := o.rules(ctx, "reading the retention rules")
 	if err != nil {
 		return s.done, err
 	}
@@ -70,7 +72,7 @@ func (c *Client) stepRetention(
 
 // A retentionStep is one step of a round.
 type retentionStep struct {
-	c         *Client
+	o         *Operator
 	rules     retention.Rules
 	cuts      []retention.Cut
 	done      retention.Stepped
@@ -116,7 +118,7 @@ func (s *retentionStep) finish(cursor string) {
 func (s *retentionStep) prune(ctx context.Context, cut retention.Cut) (int64, error) {
 	p := Pruning{Age: cut.Age, Names: cut.Names, ExceptNames: cut.Except}
 	for _, status := range cut.Statuses {
-		p.Statuses = append(p.Statuses, Status(status.String()))
+		p.Statuses = append(p.Statuses, client.Status(status.String()))
 	}
 	return s.pruned(ctx, &p)
 }
@@ -133,11 +135,11 @@ func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", op, err)
 	}
-	if req.Spare, err = s.c.exemptRuns(ctx, op); err != nil {
+	if req.Spare, err = s.o.exemptRuns(ctx, op); err != nil {
 		return 0, err
 	}
 	req.Max, req.Cursor, req.Look = min(pruneStep, s.rules.Batch), s.done.To.Cursor, true
-	res, err := access.Read(ctx, s.c.store.Store, op, s.c.store.Prune, req)
+	res, err := access.Read(ctx, s.o.caller.Store, op, s.o.caller.Store.Prune, req)
 	if err != nil {
 		return 0, access.Explain(op, 0, err)
 	}
@@ -150,7 +152,7 @@ func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
 			return 0, err
 		}
 		req.Look = false
-		if res, err = s.c.store.Prune(ctx, req); err != nil { // a repeat here would lose count of what went: the next attempt settles it
+		if res, err = s.o.caller.Store.Prune(ctx, req); err != nil { // a repeat here would lose count of what went: the next attempt settles it
 			return 0, access.Explain(op, 0, err)
 		}
 	}
@@ -161,7 +163,7 @@ func (s *retentionStep) pruned(ctx context.Context, p *Pruning) (int64, error) {
 
 func (s *retentionStep) trim(ctx context.Context) (int64, error) {
 	const op = "trimming executions"
-	trimmer, ok := provider.As[provider.Trimmer](s.c.store.Provider)
+	trimmer, ok := provider.As[provider.Trimmer](s.o.caller.Store.Provider)
 	if s.rules.Trim == nil || !ok {
 		s.finish("")
 		return 0, nil
@@ -169,7 +171,7 @@ func (s *retentionStep) trim(ctx context.Context) (int64, error) {
 	req := provider.TrimRequest{
 		Age: s.rules.Trim.Age, Keep: s.rules.Trim.Keep, Max: min(pruneStep, s.rules.Batch), Cursor: s.done.To.Cursor, Look: true,
 	}
-	res, err := access.Read(ctx, s.c.store.Store, op, trimmer.Trim, req)
+	res, err := access.Read(ctx, s.o.caller.Store, op, trimmer.Trim, req)
 	if err != nil {
 		return 0, access.Explain(op, 0, err)
 	}
@@ -194,7 +196,7 @@ func (s *retentionStep) audit(ctx context.Context) (n int64, err error) {
 		s.finish("")
 		return 0, nil
 	}
-	old, err := audit.Old(ctx, s.c.store, s.rules.Audit, auditBatch)
+	old, err := audit.Old(ctx, s.o.caller.Store, s.rules.Audit, auditBatch)
 	if err != nil {
 		return 0, err
 	}
@@ -205,7 +207,7 @@ func (s *retentionStep) audit(ctx context.Context) (n int64, err error) {
 	if err := s.planned(&plan); err != nil {
 		return 0, err
 	}
-	if err := audit.Remove(ctx, s.c.store, old); err != nil {
+	if err := audit.Remove(ctx, s.o.caller.Store, old); err != nil {
 		return 0, err
 	}
 	n = int64(len(old))
@@ -218,7 +220,7 @@ func (s *retentionStep) audit(ctx context.Context) (n int64, err error) {
 
 // space gives free space back. Removals make it, so that a round without any has nothing to do.
 func (s *retentionStep) space(ctx context.Context) (int64, error) {
-	space, err := s.c.Compact(ctx, Compaction{Limit: compactStep})
+	space, err := s.o.Compact(ctx, Compaction{Limit: compactStep})
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return 0, err
 	}

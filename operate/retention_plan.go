@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (s *retentionStep) settle(ctx context.Context) error {
 			gone.Executions++
 		}
 	}
-	records, err := audit.Gone(ctx, s.c.store, p.Records)
+	records, err := audit.Gone(ctx, s.o.caller.Store, p.Records)
 	if err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ func (s *retentionStep) settle(ctx context.Context) error {
 // treeIsGone reports whether a tree is gone. One whose removal has begun is removed.
 func (s *retentionStep) treeIsGone(ctx context.Context, key provider.UUID) (bool, error) {
 	const op = "looking for a pruned instance"
-	res, err := access.Read(ctx, s.c.store.Store, op, s.c.store.Get, provider.GetRequest{Key: key})
+	res, err := access.Read(ctx, s.o.caller.Store, op, s.o.caller.Store.Get, provider.GetRequest{Key: key})
 	if err == nil && res.Instance.Deleting {
-		_, err = access.Read(ctx, s.c.store.Store, op, s.c.store.Delete, provider.DeleteRequest{Key: key})
+		_, err = access.Read(ctx, s.o.caller.Store, op, s.o.caller.Store.Delete, provider.DeleteRequest{Key: key})
 		if err == nil {
 			return true, nil
 		}
@@ -74,7 +74,7 @@ func (s *retentionStep) treeIsGone(ctx context.Context, key provider.UUID) (bool
 
 func (s *retentionStep) executionIsGone(ctx context.Context, e retention.Execution) (bool, error) {
 	const op = "looking for a trimmed execution"
-	_, err := access.Read(ctx, s.c.store.Store, op, s.c.store.ReadHistory, provider.ReadHistoryRequest{Key: e.Key, Execution: e.Execution, From: 1, To: 1})
+	_, err := access.Read(ctx, s.o.caller.Store, op, s.o.caller.Store.ReadHistory, provider.ReadHistoryRequest{Key: e.Key, Execution: e.Execution, From: 1, To: 1})
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
 		return true, nil

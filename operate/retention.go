@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/retention"
@@ -29,9 +31,9 @@ const (
 
 // RetentionRule says how long ended instances stay.
 type RetentionRule struct {
-	Names    []string      `json:"names,omitempty"`    // of orchestrations; none: all that no earlier rule names
-	Statuses []Status      `json:"statuses,omitempty"` // of ended instances; none: all
-	Age      time.Duration `json:"age"`                // since the end, at least MinPruneAge; orchestration.Off: they stay for ever
+	Names    []string        `json:"names,omitempty"`    // of orchestrations; none: all that no earlier rule names
+	Statuses []client.Status `json:"statuses,omitempty"` // of ended instances; none: all
+	Age      time.Duration   `json:"age"`                // since the end, at least MinPruneAge; orchestration.Off: they stay for ever
 }
 
 // TrimRule says how long the histories of old executions stay, of instances that continue as new.
@@ -71,64 +73,64 @@ type RetentionInfo struct {
 // SetRetention stores what the store removes by itself, in place of what was set before. The zero value switches retention off. Nodes of this
 // release do the work; a node of an older one leaves it to them.
 //
-// The runs that schedules must find, and what goes on, stay: see Prune. Errors are ErrInvalid, ErrForbidden, ErrOutcomeUnknown, an error
+// The runs that schedules must find, and what goes on, stay: see Prune. Errors are client.ErrInvalid, ErrForbidden, ErrOutcomeUnknown, an error
 // that wraps errors.ErrUnsupported for a store without provider.Keeper, or the error of ctx.
-func (c *Client) SetRetention(ctx context.Context, r Retention) error {
+func (o *Operator) SetRetention(ctx context.Context, r Retention) error {
 	const op = "setting the retention"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	rules, err := r.stored()
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	if c.principal != nil {
-		rules.By = c.principal.Name
+	if p := o.caller.Principal; p != nil {
+		rules.By = p.Name
 	}
 	text, err := json.Marshal(rules)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := access.Act{Kind: string(ActRetention), Op: op, Other: "retention", Detail: string(text)}
-	return c.caller.Perform(ctx, &a, func(ctx context.Context) error {
-		if err := c.putRules(ctx, op, text); err != nil {
+	a := access.Act{Kind: string(client.ActRetention), Op: op, Other: "retention", Detail: string(text)}
+	return o.caller.Perform(ctx, &a, func(ctx context.Context) error {
+		if err := o.putRules(ctx, op, text); err != nil {
 			return err
 		}
 		if rules.Off() {
-			return c.wakeRetention(ctx, op, false)
+			return o.wakeRetention(ctx, op, false)
 		}
-		return c.wakeRetention(ctx, op, true)
+		return o.wakeRetention(ctx, op, true)
 	})
 }
 
 // RunRetention begins a round now. It does not wait for it: see Retention. Without rules it returns ErrNotFound. Other errors are those of
 // SetRetention.
-func (c *Client) RunRetention(ctx context.Context) error {
+func (o *Operator) RunRetention(ctx context.Context) error {
 	const op = "running the retention"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	a := access.Act{Kind: string(ActRetention), Op: op, Other: "retention", Detail: "run"}
-	return c.caller.Perform(ctx, &a, func(ctx context.Context) error {
-		rules, _, err := c.rules(ctx, op)
+	a := access.Act{Kind: string(client.ActRetention), Op: op, Other: "retention", Detail: "run"}
+	return o.caller.Perform(ctx, &a, func(ctx context.Context) error {
+		rules, _, err := o.rules(ctx, op)
 		if err != nil {
 			return err
 		}
 		if rules.Off() {
-			return fmt.Errorf("%s: %w: there are no rules; set some with SetRetention", op, ErrNotFound)
+			return fmt.Errorf("%s: %w: there are no rules; set some with SetRetention", op, client.ErrNotFound)
 		}
-		return c.wakeRetention(ctx, op, true)
+		return o.wakeRetention(ctx, op, true)
 	})
 }
 
 // Retention returns what the store removes by itself, and what the last round did. Its counts are exact, although nodes may have crashed
 // meanwhile. Deletions by others just when a node crashed may be among them.
-func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
+func (o *Operator) Retention(ctx context.Context) (RetentionInfo, error) {
 	const op = "reading the retention"
-	if err := c.usable(ctx); err != nil {
+	if err := o.usable(ctx); err != nil {
 		return RetentionInfo{}, fmt.Errorf("%s: %w", op, err)
 	}
-	rules, at, err := c.rules(ctx, op)
+	rules, at, err := o.rules(ctx, op)
 	if err != nil {
 		return RetentionInfo{}, err
 	}
@@ -136,7 +138,7 @@ func (c *Client) Retention(ctx context.Context) (RetentionInfo, error) {
 	if at == 0 {
 		info.SetAt = time.Time{}
 	}
-	res, err := access.Read(ctx, c.store.Store, op, c.store.Get, provider.GetRequest{ID: retentionID, Value: retention.ValueKey})
+	res, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Get, provider.GetRequest{ID: retentionID, Value: retention.ValueKey})
 	if err != nil && !errors.Is(err, provider.ErrNotFound) {
 		return info, access.Explain(op, 0, err)
 	}
@@ -172,11 +174,11 @@ func (r *Retention) stored() (retention.Rules, error) {
 	}
 	switch {
 	case len(r.Rules) > maxRetentionRules:
-		return rules, fmt.Errorf("%w: %d rules: give at most %d", ErrInvalid, len(r.Rules), maxRetentionRules)
+		return rules, fmt.Errorf("%w: %d rules: give at most %d", client.ErrInvalid, len(r.Rules), maxRetentionRules)
 	case rules.Batch < 1 || rules.Batch > provider.MaxBatch:
-		return rules, fmt.Errorf("%w: batch %d: give 1 to %d, or 0 for %d", ErrInvalid, r.Batch, provider.MaxBatch, defaultRetentionBatch)
+		return rules, fmt.Errorf("%w: batch %d: give 1 to %d, or 0 for %d", client.ErrInvalid, r.Batch, provider.MaxBatch, defaultRetentionBatch)
 	case !(rules.Rate > 0 && rules.Rate <= MaxRetentionRate):
-		return rules, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for %d", ErrInvalid, r.Rate, MaxRetentionRate, defaultRetentionRate)
+		return rules, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for %d", client.ErrInvalid, r.Rate, MaxRetentionRate, defaultRetentionRate)
 	case r.Audit != 0:
 		if err := checkRetentionAge(r.Audit); err != nil {
 			return rules, fmt.Errorf("audit: %w", err)
@@ -187,7 +189,7 @@ func (r *Retention) stored() (retention.Rules, error) {
 			return rules, fmt.Errorf("trim: %w", err)
 		}
 		if r.Trim.Keep < 0 || r.Trim.Keep > provider.MaxBatch {
-			return rules, fmt.Errorf("trim: %w: keep %d: give 1 to %d, or 0 for 1", ErrInvalid, r.Trim.Keep, provider.MaxBatch)
+			return rules, fmt.Errorf("trim: %w: keep %d: give 1 to %d, or 0 for 1", client.ErrInvalid, r.Trim.Keep, provider.MaxBatch)
 		}
 		rules.Trim = &retention.Trim{Age: r.Trim.Age, Keep: max(r.Trim.Keep, 1)}
 	}
@@ -204,7 +206,7 @@ func (r *Retention) stored() (retention.Rules, error) {
 // checkRetentionAge refuses an age below a day.
 func checkRetentionAge(age time.Duration) error {
 	if age < MinPruneAge {
-		return fmt.Errorf("%w: age %v is less than %v, within which a repeated start must find its instance: give more", ErrInvalid, age, MinPruneAge)
+		return fmt.Errorf("%w: age %v is less than %v, within which a repeated start must find its instance: give more", client.ErrInvalid, age, MinPruneAge)
 	}
 	return nil
 }
@@ -237,7 +239,7 @@ func retentionOf(rules *retention.Rules) Retention {
 			one.Age = orchestration.Off
 		}
 		for _, s := range rule.Statuses {
-			one.Statuses = append(one.Statuses, Status(s.String()))
+			one.Statuses = append(one.Statuses, client.Status(s.String()))
 		}
 		r.Rules = append(r.Rules, one)
 	}
@@ -245,8 +247,8 @@ func retentionOf(rules *retention.Rules) Retention {
 }
 
 // rules reads the stored rules. There are none before the first SetRetention.
-func (c *Client) rules(ctx context.Context, op string) (rules retention.Rules, at provider.Time, err error) {
-	res, err := access.Read(ctx, c.store.Store, op, c.store.Record, provider.RecordRequest{
+func (o *Operator) rules(ctx context.Context, op string) (rules retention.Rules, at provider.Time, err error) {
+	res, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Record, provider.RecordRequest{
 		Action: provider.RecordGet, Namespace: retention.Space, Key: retention.Record,
 	})
 	if errors.Is(err, provider.ErrNotFound) {
@@ -263,16 +265,16 @@ func (c *Client) rules(ctx context.Context, op string) (rules retention.Rules, a
 }
 
 // putRules stores the rules. The last call wins.
-func (c *Client) putRules(ctx context.Context, op string, text []byte) error {
+func (o *Operator) putRules(ctx context.Context, op string, text []byte) error {
 	put := provider.RecordRequest{Action: provider.RecordPut, Namespace: retention.Space, Key: retention.Record, Value: text}
 	for {
-		_, err := access.Read(ctx, c.store.Store, op, c.store.Record, put)
+		_, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Record, put)
 		if !errors.Is(err, provider.ErrConflict) {
 			return explainAny(op, err)
 		}
 		get := put
 		get.Action, get.Value = provider.RecordGet, nil
-		res, err := access.Read(ctx, c.store.Store, op, c.store.Record, get)
+		res, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Record, get)
 		if put.Expect = 0; err == nil {
 			if put.Expect = res.Records[0].Version; string(res.Records[0].Value) == string(text) {
 				return nil // also an earlier try
@@ -290,26 +292,26 @@ func explainAny(op string, err error) error {
 	return access.Explain(op, 0, err)
 }
 
-// wakeRetention begins a round, and starts the orchestration if it does not run and should.
-func (c *Client) wakeRetention(ctx context.Context, op string, start bool) error {
-	system := c.asService() // this is part of an act that is checked and written down
+// wakeRetention is a part of an act that is checked and written down. It begins a round, and starts the orchestration if it does not run and should.
+func (o *Operator) wakeRetention(ctx context.Context, op string, start bool) error {
 	on := access.Target{ID: retentionID}
-	if res, err := c.store.Instance(ctx, on, op, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
+	if res, err := o.caller.Store.Instance(ctx, on, op, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
 		return fmt.Errorf("%s: %w: it has the ID that the retention needs, so no round runs: delete it", op,
-			&ExistsError{ID: retentionID, Key: res.Instance.Key, Status: res.Instance.Status})
+			&client.ExistsError{ID: retentionID, Key: res.Instance.Key, Status: res.Instance.Status})
 	}
-	err := c.store.send(ctx, &on, op, "repeat it, which does no harm",
-		&history.EventReceived{Name: retention.Control, Payload: []byte(`"run"`), RequestID: uuid.NewString()})
-	gone := errors.Is(err, ErrNotFound) || errors.Is(err, ErrEnded)
+	err := o.caller.Store.Post(ctx, &on, op, "repeat it, which does no harm", engine.Message(
+		&history.EventReceived{Name: retention.Control, Payload: []byte(`"run"`), RequestID: uuid.NewString()}, 0, 0))
+	gone := errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrEnded)
 	if !gone || !start {
 		if gone {
 			err = nil
 		}
 		return err
 	}
-	o := startOptions{id: retentionID, version: "1", versioned: true, system: true, policy: provider.IDReplaceEnded}
-	_, err = system.start(ctx, reserved.Retention, o, retention.State{}, nil)
-	if errors.Is(err, ErrExists) {
+	_, err = o.caller.StartSystem(ctx, access.SystemStart{
+		Name: reserved.Retention, ID: retentionID, Policy: provider.IDReplaceEnded, Input: retention.State{},
+	})
+	if errors.Is(err, client.ErrExists) {
 		return nil // another call has started it
 	}
 	return err

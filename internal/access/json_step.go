@@ -1,14 +1,14 @@
-package client
+package access
 
 import (
 	"encoding/json"
 	"fmt"
 )
 
-// stepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first. heartbeat takes
+// StepOf makes a step whose request, progress and result are JSON. from is how far an attempt before has come, nil for the first. heartbeat takes
 // the progress of the attempt, and returns once it is stored if store is set. The forms are JSON because public
 // signatures name no internal type.
-func stepOf[Request, Done any](
+func StepOf[Request, Done any](
 	request, from []byte, heartbeat func(done []byte, store bool) error,
 	step func(req Request, from *Done, heartbeat func(done Done, store bool) error) (Done, error),
 ) ([]byte, error) {

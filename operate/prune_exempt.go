@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
@@ -28,13 +29,13 @@ type scheduledRun struct {
 }
 
 // exemptRuns returns the keys that no prune may remove: those that schedules believe running, and the newest run of each.
-func (c *Client) exemptRuns(ctx context.Context, op string) (keys []provider.UUID, err error) {
+func (o *Operator) exemptRuns(ctx context.Context, op string) (keys []provider.UUID, err error) {
 	req := provider.ListRequest{
 		Filter: provider.Filter{IDPrefix: schedulePrefix},
 		Omit:   []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 	}
 	for {
-		page, err := access.Read(ctx, c.store.Store, op, c.store.List, req)
+		page, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.List, req)
 		if errors.Is(err, errors.ErrUnsupported) {
 			return nil, fmt.Errorf("%s: runs of schedules must stay, and cannot be found: %w", op, err)
 		}
@@ -42,7 +43,7 @@ func (c *Client) exemptRuns(ctx context.Context, op string) (keys []provider.UUI
 			return nil, access.Explain(op, 0, err)
 		}
 		for i := range page.Instances {
-			if keys, err = c.runsOf(ctx, op, &page.Instances[i], keys); err != nil {
+			if keys, err = o.runsOf(ctx, op, &page.Instances[i], keys); err != nil {
 				return nil, err
 			}
 		}
@@ -53,8 +54,8 @@ func (c *Client) exemptRuns(ctx context.Context, op string) (keys []provider.UUI
 }
 
 // runsOf adds the runs of a schedule that must stay.
-func (c *Client) runsOf(ctx context.Context, op string, i *provider.Instance, keys []provider.UUID) ([]provider.UUID, error) {
-	res, err := access.Read(ctx, c.store.Store, op, c.store.Get, provider.GetRequest{Key: i.Key, Value: scheduleValue})
+func (o *Operator) runsOf(ctx context.Context, op string, i *provider.Instance, keys []provider.UUID) ([]provider.UUID, error) {
+	res, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Get, provider.GetRequest{Key: i.Key, Value: scheduleValue})
 	switch {
 	case errors.Is(err, provider.ErrNotFound): // deleted meanwhile
 		return keys, nil
@@ -75,7 +76,7 @@ func (c *Client) runsOf(ctx context.Context, op string, i *provider.Instance, ke
 	}
 	if len(keys) > provider.MaxSpared {
 		return nil, fmt.Errorf("%s: %w: schedules have more than %d runs that must stay: delete schedules that are not needed",
-			op, ErrTooLarge, provider.MaxSpared)
+			op, client.ErrTooLarge, provider.MaxSpared)
 	}
 	return keys, nil
 }
