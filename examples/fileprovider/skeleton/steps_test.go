@@ -156,6 +156,14 @@ func TestSteps(t *testing.T) {
 		t.Run(fmt.Sprint("step ", n+1), func(t *testing.T) {
 			t.Parallel()
 			got, cases := green(t, methods)
+			for range 2 { // a busy machine may fail a case that measures a wait; what a step lacks fails each time
+				if slices.Equal(got, want) {
+					break
+				}
+				t.Logf("another round: green were %v", got)
+				more, _ := green(t, methods)
+				got = slices.Compact(slices.Sorted(slices.Values(slices.Concat(got, more))))
+			}
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, with %v:\ngreen are     %v\nthe table says %v", guide, methods, got, want)
 			}
