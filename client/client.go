@@ -1,8 +1,6 @@
 package client
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -147,14 +145,4 @@ func (o *Options) check(store provider.Provider) error {
 func measures(store provider.Provider) bool {
 	_, ok := provider.As[provider.Meter](store)
 	return ok
-}
-
-var errNoClient = errors.New("there is no client: make one with client.New")
-
-// usable refuses a nil or zero Client and a nil context.
-func (c *Client) usable(ctx context.Context) error {
-	if c == nil || c.store == nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, errNoClient)
-	}
-	return access.Invalid(check.Context(ctx))
 }

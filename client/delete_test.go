@@ -157,7 +157,7 @@ func TestPruneAndTrimPreview(t *testing.T) {
 	var told []int64
 	p := operate.Pruning{Young: true, Preview: true, Progress: func(n int64) { told = append(told, n) }}
 	for range 2 {
-		if done, err := viewer.Prune(t.Context(), p); err != nil || done.Instances != ended || done.Cursor != "" {
+		if done, err := operate.New(viewer).Prune(t.Context(), p); err != nil || done.Instances != ended || done.Cursor != "" {
 			t.Errorf("%+v %v, want %d to go", done, err, ended)
 		}
 	}
@@ -165,13 +165,13 @@ func TestPruneAndTrimPreview(t *testing.T) {
 		t.Errorf("told %d", told)
 	}
 	p.Limit = 300
-	if done, err := viewer.Prune(t.Context(), p); err != nil || done.Instances != p.Limit || done.Cursor == "" {
+	if done, err := operate.New(viewer).Prune(t.Context(), p); err != nil || done.Instances != p.Limit || done.Cursor == "" {
 		t.Errorf("%+v %v, want %d to go, and more", done, err, p.Limit)
 	}
-	if done, err := viewer.Trim(t.Context(), operate.Trimming{Preview: true}); err != nil || done.Executions != 0 {
+	if done, err := operate.New(viewer).Trim(t.Context(), operate.Trimming{Preview: true}); err != nil || done.Executions != 0 {
 		t.Errorf("%+v %v, want nothing to go", done, err)
 	}
-	if _, err := viewer.Prune(t.Context(), operate.Pruning{Young: true}); !errors.Is(err, client.ErrForbidden) {
+	if _, err := operate.New(viewer).Prune(t.Context(), operate.Pruning{Young: true}); !errors.Is(err, client.ErrForbidden) {
 		t.Errorf("a viewer prunes: %v", err)
 	}
 	if acts, err := operate.New(w.Client).Audit(t.Context(), operate.AuditFilter{Act: client.ActPrune}, client.Page{}); err != nil || len(acts.Items) > 1 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/tasktoken"
@@ -142,18 +143,19 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 		"Client.StepBulk": func(ctx context.Context, c *client.Client) error {
 			return second(c.StepBulk(ctx, []byte(stolen), nil, nothing))
 		},
-		"Client.StepRetention": func(ctx context.Context, c *client.Client) error {
-			return second(c.StepRetention(ctx, []byte("{}"), nil, nothing))
+		"Operator.SetRetention": func(ctx context.Context, c *client.Client) error {
+			return operate.New(c).SetRetention(ctx, operate.Retention{})
 		},
-		"Client.SetRetention": func(ctx context.Context, c *client.Client) error { return operate.New(c).SetRetention(ctx, operate.Retention{}) },
-		"Client.RunRetention": func(ctx context.Context, c *client.Client) error { return operate.New(c).RunRetention(ctx) },
-		"Client.Prune": func(ctx context.Context, c *client.Client) error {
+		"Operator.RunRetention": func(ctx context.Context, c *client.Client) error { return operate.New(c).RunRetention(ctx) },
+		"Operator.Prune": func(ctx context.Context, c *client.Client) error {
 			return second(operate.New(c).Prune(ctx, operate.Pruning{Age: 48 * time.Hour}))
 		},
-		"Client.Trim": func(ctx context.Context, c *client.Client) error {
+		"Operator.Trim": func(ctx context.Context, c *client.Client) error {
 			return second(operate.New(c).Trim(ctx, operate.Trimming{Age: 48 * time.Hour}))
 		},
-		"Client.Compact": func(ctx context.Context, c *client.Client) error { return second(operate.New(c).Compact(ctx, operate.Compaction{})) },
+		"Operator.Compact": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).Compact(ctx, operate.Compaction{}))
+		},
 		"Operator.Export": func(ctx context.Context, c *client.Client) error {
 			return second(operate.New(c).Export(ctx, io.Discard, operate.ExportOptions{}))
 		},
@@ -181,7 +183,7 @@ func reading() []string {
 		"Bulk.Describe", "Bulk.Failures", "Client.All", "Operator.Audit", "Client.Bulk", "Client.Bulks", "Client.Count", "Client.CountUpTo",
 		"Client.DeadLetterPage", "Client.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
 		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Client.PreviewBulk", "Operator.Queues",
-		"Client.Result", "Client.Retention", "Client.Schedules", "Operator.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
+		"Client.Result", "Operator.Retention", "Client.Schedules", "Operator.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
 		"Handle.DeadLetters", "Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
 		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
 		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value",
@@ -287,7 +289,7 @@ func TestHazard67_NobodyActsForAnother(t *testing.T) {
 		want(t, err, `making the client of a principal: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
 		_, err = w.as(role).StepBulk(t.Context(), []byte(stolen), nil, func([]byte, bool) error { return nil })
 		want(t, err, `making a step of a bulk job: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
-		_, err = w.as(role).StepRetention(t.Context(), []byte("{}"), nil, func([]byte, bool) error { return nil })
+		_, err = access.RetentionStep(operate.New(w.as(role)))(t.Context(), []byte("{}"), nil, func([]byte, bool) error { return nil })
 		want(t, err, `making a step of retention: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
 	}
 	if i := w.get(h.Key()); i.Status != provider.StatusRunning || i.Deleting {
@@ -359,7 +361,7 @@ func TestHazard67_StrangersInTheCornerCanBeRemoved(t *testing.T) {
 	key := w.stranger("perdure/retention")
 	admin := w.as(client.RoleAdmin)
 	rules := operate.Retention{Rules: []operate.RetentionRule{{Age: 48 * time.Hour}}}
-	err := admin.SetRetention(t.Context(), rules)
+	err := operate.New(admin).SetRetention(t.Context(), rules)
 	if !errors.Is(err, client.ErrExists) || !strings.Contains(err.Error(), "delete it") {
 		t.Errorf("rules beside a stranger: %v", err)
 	}
@@ -372,7 +374,7 @@ func TestHazard67_StrangersInTheCornerCanBeRemoved(t *testing.T) {
 	if _, err := w.store.Get(t.Context(), provider.GetRequest{Key: key}); !errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("the stranger is still there: %v", err)
 	}
-	if err := admin.SetRetention(t.Context(), rules); err != nil {
+	if err := operate.New(admin).SetRetention(t.Context(), rules); err != nil {
 		t.Fatal(err)
 	}
 	res, err := w.store.Get(t.Context(), provider.GetRequest{ID: "perdure/retention"})

@@ -135,7 +135,7 @@ func statusOf(name string) (client.Status, bool) {
 
 // presentRules returns the rules as the fields of a form have them.
 func presentRules(ctx context.Context, c *call) (input, error) {
-	info, err := c.operate.Retention(ctx)
+	info, err := operate.New(c.client).Retention(ctx)
 	if err != nil || !info.On {
 		return input{}, err
 	}
@@ -186,7 +186,7 @@ type retentionData struct{ Info operate.RetentionInfo }
 
 // retention shows what the store removes by itself.
 func (c *call) retention() error {
-	info, err := c.operate.Retention(c.r.Context())
+	info, err := operate.New(c.client).Retention(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (c *call) retention() error {
 }
 
 func (c *call) apiRetention() error {
-	info, err := c.operate.Retention(c.r.Context())
+	info, err := operate.New(c.client).Retention(c.r.Context())
 	if err != nil {
 		return err
 	}

@@ -254,7 +254,7 @@ func TestRetention(t *testing.T) {
 	}
 	check := func() {
 		t.Helper()
-		info, err := w.operate.Retention(t.Context())
+		info, err := operate.New(w.client).Retention(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestRetention(t *testing.T) {
 	if r := s.form("/retention/set", url.Values{"rules": {"48h"}, "off": {"true"}}); r.StatusCode != http.StatusSeeOther {
 		t.Errorf("switching it off: %d: %s", r.StatusCode, r.body)
 	}
-	if info, err := w.operate.Retention(t.Context()); err != nil || info.On {
+	if info, err := operate.New(w.client).Retention(t.Context()); err != nil || info.On {
 		t.Errorf("it is on: %v, %v", info.On, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // A cutting is work in steps that are to be killed in their middle.
@@ -81,7 +82,7 @@ func (j *jobbing) bulkOver(id string) func(ctx context.Context) bool {
 
 func (j *jobbing) roundOver(ctx context.Context) bool {
 	j.t.Helper()
-	info, err := j.operate.Retention(ctx)
+	info, err := operate.New(j.client).Retention(ctx)
 	j.must(err)
 	return !info.EndedAt.IsZero()
 }

@@ -133,7 +133,7 @@ func finishJobs(t *testing.T, j *jobbing, ageing func(statement string)) {
 	}
 	schedule, err := client.CreateSchedule(ctx, j.client, "s", every, Brief, "")
 	j.must(err)
-	j.must(j.client.SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: operate.MinPruneAge}}, Batch: oldBatch, Rate: oldBatch}))
+	j.must(operate.New(j.client).SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: operate.MinPruneAge}}, Batch: oldBatch, Rate: oldBatch}))
 	j.man(1)
 	j.cut(ctx, kills/3, &cutting{name: "retention", step: oldBatch, all: oldSize, over: j.roundOver, acted: func(ctx context.Context) int64 {
 		return oldSize - j.count(ctx, client.Filter{IDPrefix: "old-"})
@@ -218,7 +218,7 @@ func (j *jobbing) finished(ctx context.Context, b client.Bulk) {
 func (j *jobbing) retained(ctx context.Context) {
 	j.t.Helper()
 	for mark := ""; ; {
-		info, err := j.operate.Retention(ctx)
+		info, err := operate.New(j.client).Retention(ctx)
 		j.must(err)
 		if !info.EndedAt.IsZero() {
 			j.t.Logf("retention: %d instances in %d rounds", info.Instances, info.Rounds)

@@ -241,7 +241,7 @@ func TestRetentionInTheBrowser(t *testing.T) {
 	b := s.tab(t)
 	info := func() operate.RetentionInfo {
 		t.Helper()
-		info, err := s.operate.Retention(t.Context())
+		info, err := operate.New(s.client).Retention(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

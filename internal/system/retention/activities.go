@@ -10,7 +10,7 @@ import (
 
 // Activities are those of retention.
 type Activities struct {
-	Do        access.Step // that of an operator
+	Do        access.Step                                              // that of an operator
 	Heartbeat func(ctx context.Context, done []byte, store bool) error // stores progress, at once if store is set
 }
 

@@ -159,7 +159,7 @@ func TestTrimAndAudit(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		if err := ann.SetRetention(w.T.Context(), operate.Retention{Trim: &operate.TrimRule{Age: 2 * day, Keep: 2}, Audit: 3 * day}); err != nil {
+		if err := operate.New(ann).SetRetention(w.T.Context(), operate.Retention{Trim: &operate.TrimRule{Age: 2 * day, Keep: 2}, Audit: 3 * day}); err != nil {
 			w.T.Fatal(err)
 		}
 		executions := func(when string, gone ...int64) {
@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 			w.T.Fatal(err)
 		}
 		all := operate.Retention{Rules: []operate.RetentionRule{{Age: day}}}
-		if err := operator.SetRetention(w.T.Context(), all); !errors.Is(err, client.ErrForbidden) {
+		if err := operate.New(operator).SetRetention(w.T.Context(), all); !errors.Is(err, client.ErrForbidden) {
 			w.T.Errorf("an operator sets it: %v", err)
 		}
 		for name, r := range map[string]operate.Retention{

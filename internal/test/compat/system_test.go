@@ -75,9 +75,9 @@ func TestRecordSystem(t *testing.T) {
 		info, err := job.Describe(ctx)
 		return info.Phase == client.BulkStopped, err
 	})
-	failed(n.c.SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: 1000 * 24 * time.Hour}}}))
+	failed(operate.New(n.c).SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: 1000 * 24 * time.Hour}}}))
 	n.untilTrue(t, func() (bool, error) {
-		info, err := n.c.Retention(ctx)
+		info, err := operate.New(n.c).Retention(ctx)
 		return info.Rounds >= 1 && !info.EndedAt.IsZero(), err
 	})
 	n.record(t, path, "system")
@@ -141,15 +141,15 @@ func TestSystemStoreGoesOn(t *testing.T) {
 	n.ends(ctx, t, map[string]string{"held-1": "1", "held-2": "1", "held-3": "1"})
 	rounds := int64(0)
 	n.untilTrue(t, func() (bool, error) {
-		info, err := n.c.Retention(ctx)
+		info, err := operate.New(n.c).Retention(ctx)
 		rounds = info.Rounds
 		return info.On && rounds >= 1, err
 	})
-	if err := n.c.RunRetention(ctx); err != nil {
+	if err := operate.New(n.c).RunRetention(ctx); err != nil {
 		t.Fatal(err)
 	}
 	n.untilTrue(t, func() (bool, error) {
-		info, err := n.c.Retention(ctx)
+		info, err := operate.New(n.c).Retention(ctx)
 		return info.Rounds > rounds && info.Problem == "", err
 	})
 }

@@ -121,9 +121,9 @@ func settingRetention() section {
 					if err != nil {
 						return err
 					}
-					return of.SetRetention(ctx, operate.Retention{})
+					return operate.New(of).SetRetention(ctx, operate.Retention{})
 				}, clientForbidden, `setting the retention: not allowed: "ann" has the role operator, and the act "retention" needs the role admin`, "Ask an admin."},
-				{"`RunRetention` without rules", c.RunRetention, clientNotFound, `running the retention: not found: there are no rules; set some with SetRetention`, "Set rules first."},
+				{"`RunRetention` without rules", operate.New(c).RunRetention, clientNotFound, `running the retention: not found: there are no rules; set some with SetRetention`, "Set rules first."},
 				{"`Prune` with a negative limit", func(ctx context.Context) error {
 					_, err := operate.New(c).Prune(ctx, operate.Pruning{Age: operate.MinPruneAge, Limit: -1})
 					return err
