@@ -149,11 +149,14 @@ func TestErrorsNameNothingOfGo(t *testing.T) {
 					if len(found) == 0 {
 						return true
 					}
-					for part := range unseen() {
+					excused := false
+					for part := range unseen() { // all of them: a text may have two parts, and each counts as used
 						if strings.Contains(text, part) {
-							used[part] = true
-							return true
+							used[part], excused = true, true
 						}
+					}
+					if excused {
+						return true
 					}
 					t.Errorf("%s: %q names %q", file.set.Position(node.Pos()), text, found)
 				}
