@@ -22,9 +22,9 @@ type NotBegunReason string
 // The reasons why an activity has not begun. The first that holds is shown, in this order. Later releases may have more.
 const (
 	NotBegunSuspended NotBegunReason = "suspended" // its instance is suspended, or moves to another store
-	NotBegunPaused    NotBegunReason = "paused"    // its queue is paused: see PauseQueue
+	NotBegunPaused    NotBegunReason = "paused"    // its queue is paused: see operate.Operator.PauseQueue
 	NotBegunNoNode    NotBegunReason = "noNode"    // no node that runs serves its queue with this activity
-	NotBegunDraining  NotBegunReason = "draining"  // all nodes that serve it drain: see DrainNode
+	NotBegunDraining  NotBegunReason = "draining"  // all nodes that serve it drain: see operate.Operator.DrainNode
 	NotBegunSession   NotBegunReason = "session"   // its session waits for a place on a node, or for the node that holds it
 	NotBegunLimit     NotBegunReason = "limit"     // a limit of its queue is reached: see runtime.QueueLimit
 	NotBegunFull      NotBegunReason = "full"      // the nodes that serve it have no free slot

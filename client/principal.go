@@ -117,7 +117,7 @@ func (p Principal) May(a Act) bool {
 }
 
 // As returns the client of a principal on the same store. Each act is checked against the rights of the principal: ErrForbidden says that it
-// lacks one. Each act that changes something is written to the audit before it begins, and its outcome afterwards; Audit reads that. So it
+// lacks one. Each act that changes something is written to the audit before it begins, and its outcome afterwards; operate.Operator.Audit reads that. So it
 // costs two more writes and a read, and cannot be part of a transaction of the caller. Reading is not written down.
 //
 // A heartbeat of an activity needs the right to ActActivity, and is not written to the audit: it is the progress of work, and comes often.

@@ -58,10 +58,10 @@ type ExportResult struct {
 
 // Export writes instances to w, for Import into another store of any kind. With Seal, each instance stops first: it is suspended, its leases
 // end, and nothing but Unseal, or ImportOptions.Back, lets it run here again. Attempts of activities in progress are repeated at the
-// target. Senders to a sealed instance get ErrMoved. Parents and children move together. Instances that only send to each other do not.
+// target. Senders to a sealed instance get client.ErrMoved. Parents and children move together. Instances that only send to each other do not.
 //
 // The file is documented in docs/how-to/move-to-another-store.md. An export that fails or is killed can be repeated with Again. The
-// context may end it; Options.CallTimeout bounds each call of the storage.
+// context may end it; client.Options.CallTimeout bounds each call of the storage.
 //
 // Errors: client.ErrRunning without Seal, ErrMoved without Again, client.ErrNotFound, client.ErrConflict if an instance was changed meanwhile by a
 // release that knows no seals, errors.ErrUnsupported for a store without provider.Mover.

@@ -38,9 +38,9 @@ type ImportResult struct {
 // checksum is right, and the check of perdure doctor has found nothing wrong with them. Then all of them continue.
 //
 // An import that fails or is killed can be repeated with the same file: what was freed stays as it is. Until then, its instances count
-// as being deleted. Client.Delete by force removes them.
+// as being deleted. client.Client.Delete by force removes them.
 //
-// Errors: ErrDamagedFile and ErrNewerFile, ErrExists for an ID or a key in use, ErrClockBehind if the store's clock is more than a minute
+// Errors: ErrDamagedFile and ErrNewerFile, client.ErrExists for an ID or a key in use, ErrClockBehind if the store's clock is more than a minute
 // behind that of the source, ErrUnsound, errors.ErrUnsupported for a store without provider.Mover.
 func (o *Operator) Import(ctx context.Context, r io.Reader, opts ImportOptions) (res ImportResult, err error) {
 	const op = "importing instances"

@@ -15,7 +15,8 @@ type Operator struct {
 }
 
 // New returns the operator of a client. It works on the store of the client, in the name of the client's principal (see
-// client.Client.As), and with its options. It does not touch the store. The methods of an operator of nil return client.ErrInvalid.
+// client.Client.As), and with its options. It does not touch the store. The methods of an operator without a client return
+// client.ErrInvalid.
 func New(c *client.Client) *Operator {
 	o := &Operator{client: c, caller: access.CallerOf(c)}
 	o.ownSteps = access.StepsOf(retentionStepOf(o))

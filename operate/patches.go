@@ -54,6 +54,9 @@ type PatchUse struct {
 // report.
 func (o *Operator) Patches(ctx context.Context, scan PatchScan) (PatchReport, error) {
 	const op = "reading the patches"
+	if err := o.usable(ctx); err != nil {
+		return PatchReport{}, fmt.Errorf("%s: %w", op, err)
+	}
 	if scan.Limit < 0 {
 		return PatchReport{}, fmt.Errorf("%s: %w: limit %d: give 1 or more, or 0 for %d", op, client.ErrInvalid, scan.Limit, defaultPatchScan)
 	}

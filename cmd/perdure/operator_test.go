@@ -111,7 +111,7 @@ func unseen() map[string]string {
 		code = "it is about arguments of Go that no command passes on"
 	)
 	return map[string]string{
-		"give client.New an open one": made, "client option ": made, "make one with client.New": made, "the client that client.New has made": made,
+		"give client.New an open one": made, "client option ": made, "make one with client.New": made, "give it to operate.New": made, "the client that client.New has made": made,
 		"take one from client.Start or client.Lookup": made, "ListenURL": made, "MaxConns of its configuration": made,
 		"InTx": inTx, "BeginTx": inTx, "OnComplete": inTx,
 		"ID policy ": code, "FollowFor(": code, "WithRequestID without WithID": code, "ConfirmWithin(": code, "give RoleViewer": code,
@@ -131,7 +131,7 @@ func TestErrorsNameNothingOfGo(t *testing.T) {
 		"../../internal/control", "../../internal/invariant", "../../internal/retention", "../../internal/schedule", "../../internal/upgrade",
 	} {
 		for _, file := range goFiles(t, dir, dir != "../../client" && dir != "../../operate" && dir != ".") {
-			if filepath.Base(file.path) == "operator.go" || strings.HasPrefix(filepath.Base(file.path), "example") {
+			if file.path == "operator.go" || strings.HasPrefix(filepath.Base(file.path), "example") {
 				continue
 			}
 			ast.Inspect(file.tree, func(node ast.Node) bool {
@@ -149,11 +149,14 @@ func TestErrorsNameNothingOfGo(t *testing.T) {
 					if len(found) == 0 {
 						return true
 					}
-					for part := range unseen() {
+					excused := false
+					for part := range unseen() { // all of them: a text may have two parts, and each counts as used
 						if strings.Contains(text, part) {
-							used[part] = true
-							return true
+							used[part], excused = true, true
 						}
+					}
+					if excused {
+						return true
 					}
 					t.Errorf("%s: %q names %q", file.set.Position(node.Pos()), text, found)
 				}
