@@ -21,6 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -96,7 +97,7 @@ func fillPages(t *testing.T, open func() provider.Provider) {
 			_, err = client.CreateScheduleNamed(t.Context(), n.Client, fmt.Sprint("nightly-", i), client.ScheduleSpec{Crons: []string{"0 3 * * *"}}, "Root", nil)
 		}
 		if err == nil {
-			_, err = n.Client.StartBulk(t.Context(), client.BulkJob{Act: client.ActCancel, Filter: client.Filter{IDPrefix: "nobody"}, Max: 1})
+			_, err = operate.New(n.Client).StartBulk(t.Context(), operate.BulkJob{Act: client.ActCancel, Filter: client.Filter{IDPrefix: "nobody"}, Max: 1})
 		}
 		if err == nil {
 			err = as.Raise(t.Context(), "root", "news", i)
@@ -119,12 +120,12 @@ func settle(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return err
 		}
-		jobs, _, err := c.Bulks(ctx, client.Page{})
+		jobs, _, err := operate.New(c).Bulks(ctx, client.Page{})
 		if err != nil {
 			return err
 		}
 		waits := func(d client.ScheduleDescription) bool { return d.Revision == 0 }
-		goesOn := func(j client.BulkInfo) bool { return !j.Over() }
+		goesOn := func(j operate.BulkInfo) bool { return !j.Over() }
 		if !slices.ContainsFunc(schedules.Items, waits) && !slices.ContainsFunc(jobs, goesOn) {
 			return nil
 		}

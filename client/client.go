@@ -91,10 +91,10 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	s := &storage{Store: &access.Store{
 		Full: provider.FullOf(observing.Timed(store, watch)), Logger: opts.Logger, Timeout: opts.CallTimeout,
 	}}
-	caller := &access.Caller{Store: s.Store, Filter: filterOf}
+	caller := &access.Caller{Store: s.Store}
 	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload}
 	c.node = bind.StarterOf(&opts.Node.handle)
-	caller.StartSystem = c.startSystem
+	c.serve(caller)
 	c.propagators, c.versions, c.watch = slices.Clone(opts.Propagators), newVersionCache(), watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())

@@ -11,14 +11,15 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
 
 // deadLetters lists the dead letters of an instance, or of all.
-func (w *world) deadLetters(instance string) (all []client.DeadLetter) {
+func (w *world) deadLetters(instance string) (all []operate.DeadLetter) {
 	w.t.Helper()
-	for l, err := range w.DeadLetters(w.t.Context(), instance) {
+	for l, err := range operate.New(w.Client).DeadLetters(w.t.Context(), operate.DeadLetterFilter{Instance: instance}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -66,38 +67,38 @@ func TestDeadLetters(t *testing.T) {
 	if l := all[44]; l.Kind != "EventReceived" || l.Name != "paid" || string(l.Payload) != "44" || l.Instance != "late" || l.InstanceKey != h.Key() {
 		t.Errorf("the last one is %+v", l)
 	}
-	for _, err := range w.DeadLetters(t.Context(), "") {
+	for _, err := range operate.New(w.Client).DeadLetters(t.Context(), operate.DeadLetterFilter{}) {
 		if err != nil {
 			t.Error(err)
 		}
 		break
 	}
-	want(t, w.RedriveDeadLetter(t.Context(), all[0].ID), fmt.Sprintf("redriving dead letter %d: instance has ended (Terminated): "+
+	want(t, operate.New(w.Client).RedriveDeadLetter(t.Context(), all[0].ID), fmt.Sprintf("redriving dead letter %d: instance has ended (Terminated): "+
 		`instance "late" takes nothing back; raise the event to another instance and drop the letter`, all[0].ID), client.ErrEnded)
 	w.reopen(h.Key())
 	w.lose(faulty.DeadLetters, 1) // the response is lost: the client repeats the call
-	if err := w.RedriveDeadLetter(t.Context(), all[0].ID); err != nil {
+	if err := operate.New(w.Client).RedriveDeadLetter(t.Context(), all[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if bodies := w.inbox(h.Key()); len(bodies) != 1 {
 		t.Errorf("the inbox has %d messages", len(bodies))
 	}
 	w.lose(faulty.DeadLetters, 1)
-	if err := w.DropDeadLetter(t.Context(), all[1].ID); err != nil {
+	if err := operate.New(w.Client).DropDeadLetter(t.Context(), all[1].ID); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.deadLetters("late"); len(left) != 43 {
 		t.Errorf("%d letters are left", len(left))
 	}
-	want(t, w.DropDeadLetter(t.Context(), all[1].ID), fmt.Sprintf("dropping dead letter %d: not found: "+gone, all[1].ID), client.ErrNotFound)
-	want(t, w.RedriveDeadLetter(t.Context(), all[0].ID), fmt.Sprintf("redriving dead letter %d: not found: "+gone, all[0].ID), client.ErrNotFound)
-	want(t, w.DropDeadLetter(t.Context(), 0), "dropping dead letter 0: invalid request: the ID is 0: give that of a dead letter, 1 or more", client.ErrInvalid)
-	for _, err := range w.DeadLetters(t.Context(), "nobody") {
+	want(t, operate.New(w.Client).DropDeadLetter(t.Context(), all[1].ID), fmt.Sprintf("dropping dead letter %d: not found: "+gone, all[1].ID), client.ErrNotFound)
+	want(t, operate.New(w.Client).RedriveDeadLetter(t.Context(), all[0].ID), fmt.Sprintf("redriving dead letter %d: not found: "+gone, all[0].ID), client.ErrNotFound)
+	want(t, operate.New(w.Client).DropDeadLetter(t.Context(), 0), "dropping dead letter 0: invalid request: the ID is 0: give that of a dead letter, 1 or more", client.ErrInvalid)
+	for _, err := range operate.New(w.Client).DeadLetters(t.Context(), operate.DeadLetterFilter{Instance: "nobody"}) {
 		want(t, err, `listing dead letters of instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, client.ErrNotFound)
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range w.DeadLetters(stopped, "") {
+	for _, err := range operate.New(w.Client).DeadLetters(stopped, operate.DeadLetterFilter{}) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}

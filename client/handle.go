@@ -138,14 +138,6 @@ func (h Handle[Out]) ExportHistory(ctx context.Context, execution int64) (Histor
 	return h.c.exportHistory(ctx, h.t, execution)
 }
 
-// DeadLetters ranges over the dead letters of the instance, the oldest first. It ends after the first error.
-func (h Handle[Out]) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
-	if err := h.usable(ctx); err != nil {
-		return func(yield func(DeadLetter, error) bool) { yield(DeadLetter{}, err) }
-	}
-	return h.c.deadLetters(ctx, h.t)
-}
-
 var errNoInstance = errors.New("the handle is zero or its key is: take one from client.Start or client.Lookup")
 
 // usable refuses a handle that was not made by this package.

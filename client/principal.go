@@ -159,6 +159,7 @@ func (c *Client) withPrincipal(p *access.Principal) *Client {
 	caller, other := *c.caller, *c
 	caller.Principal = p
 	other.caller, other.accessible = &caller, access.HandleOf(&caller)
+	other.serve(&caller)
 	return &other
 }
 

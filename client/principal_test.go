@@ -74,8 +74,8 @@ func principalActs() map[client.Act]struct {
 		client.ActUnblock:     {client.RoleOperator, func(ctx context.Context, c *client.Client) error { return c.Unblock(ctx, "x") }},
 		client.ActDropMessage: {client.RoleOperator, func(ctx context.Context, c *client.Client) error { return c.DropMessage(ctx, "x", 99, "why") }},
 		client.ActMove:        {client.RoleOperator, func(ctx context.Context, c *client.Client) error { return c.Move(ctx, "x", "2") }},
-		client.ActRedrive:     {client.RoleOperator, func(ctx context.Context, c *client.Client) error { return c.RedriveDeadLetter(ctx, 7) }},
-		client.ActDiscard:     {client.RoleAdmin, func(ctx context.Context, c *client.Client) error { return c.DropDeadLetter(ctx, 7) }},
+		client.ActRedrive:     {client.RoleOperator, func(ctx context.Context, c *client.Client) error { return operate.New(c).RedriveDeadLetter(ctx, 7) }},
+		client.ActDiscard:     {client.RoleAdmin, func(ctx context.Context, c *client.Client) error { return operate.New(c).DropDeadLetter(ctx, 7) }},
 	}
 }
 

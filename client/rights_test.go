@@ -36,10 +36,11 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 	activity := func(c *client.Client) client.PendingActivity {
 		return handle(c).Activity(client.ActivityRef{Execution: 1, EventID: 2, Attempt: 1})
 	}
-	job := func(ctx context.Context, c *client.Client) (client.Bulk, error) { return c.Bulk(ctx, "job") }
+	job := func(ctx context.Context, c *client.Client) (operate.Bulk, error) {
+		return operate.New(c).Bulk(ctx, "job")
+	}
 	second := func(_ any, err error) error { return err }
 	spec := client.ScheduleSpec{Every: []client.ScheduleInterval{{Every: time.Hour}}}
-	nothing := func([]byte, bool) error { return nil }
 	return map[string]func(context.Context, *client.Client) error{
 		"Start": func(ctx context.Context, c *client.Client) error {
 			return second(client.Start(ctx, c, Checkout, order{}))
@@ -87,17 +88,17 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 		"Handle.Delete": func(ctx context.Context, c *client.Client) error {
 			return second(handle(c).Delete(ctx, client.Force()))
 		},
-		"CompleteActivity":         func(ctx context.Context, c *client.Client) error { return client.CompleteActivity(ctx, c, token, 1) },
-		"FailActivity":             func(ctx context.Context, c *client.Client) error { return client.FailActivity(ctx, c, token, io.EOF) },
-		"ReportCancelled":          func(ctx context.Context, c *client.Client) error { return client.ReportCancelled(ctx, c, token) },
-		"HeartbeatActivity":        func(ctx context.Context, c *client.Client) error { return client.HeartbeatActivity(ctx, c, token, 1) },
-		"PendingActivity.Retry":    func(ctx context.Context, c *client.Client) error { return activity(c).Retry(ctx, "") },
-		"PendingActivity.Pause":    func(ctx context.Context, c *client.Client) error { return activity(c).Pause(ctx, "") },
-		"PendingActivity.Resume":   func(ctx context.Context, c *client.Client) error { return activity(c).Resume(ctx, "") },
-		"PendingActivity.Complete": func(ctx context.Context, c *client.Client) error { return activity(c).Complete(ctx, 1, "") },
-		"PendingActivity.Fail":     func(ctx context.Context, c *client.Client) error { return activity(c).Fail(ctx, io.EOF, "") },
-		"Client.RedriveDeadLetter": func(ctx context.Context, c *client.Client) error { return c.RedriveDeadLetter(ctx, 1) },
-		"Client.DropDeadLetter":    func(ctx context.Context, c *client.Client) error { return c.DropDeadLetter(ctx, 1) },
+		"CompleteActivity":           func(ctx context.Context, c *client.Client) error { return client.CompleteActivity(ctx, c, token, 1) },
+		"FailActivity":               func(ctx context.Context, c *client.Client) error { return client.FailActivity(ctx, c, token, io.EOF) },
+		"ReportCancelled":            func(ctx context.Context, c *client.Client) error { return client.ReportCancelled(ctx, c, token) },
+		"HeartbeatActivity":          func(ctx context.Context, c *client.Client) error { return client.HeartbeatActivity(ctx, c, token, 1) },
+		"PendingActivity.Retry":      func(ctx context.Context, c *client.Client) error { return activity(c).Retry(ctx, "") },
+		"PendingActivity.Pause":      func(ctx context.Context, c *client.Client) error { return activity(c).Pause(ctx, "") },
+		"PendingActivity.Resume":     func(ctx context.Context, c *client.Client) error { return activity(c).Resume(ctx, "") },
+		"PendingActivity.Complete":   func(ctx context.Context, c *client.Client) error { return activity(c).Complete(ctx, 1, "") },
+		"PendingActivity.Fail":       func(ctx context.Context, c *client.Client) error { return activity(c).Fail(ctx, io.EOF, "") },
+		"Operator.RedriveDeadLetter": func(ctx context.Context, c *client.Client) error { return operate.New(c).RedriveDeadLetter(ctx, 1) },
+		"Operator.DropDeadLetter":    func(ctx context.Context, c *client.Client) error { return operate.New(c).DropDeadLetter(ctx, 1) },
 		"Operator.PauseQueue": func(ctx context.Context, c *client.Client) error {
 			return second(operate.New(c).PauseQueue(ctx, "q", ""))
 		},
@@ -129,8 +130,8 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 			return second(c.Schedule("s").Backfill(ctx, time.Now().Add(-time.Hour), time.Now()))
 		},
 		"Schedule.Delete": func(ctx context.Context, c *client.Client) error { return c.Schedule("s").Delete(ctx) },
-		"Client.StartBulk": func(ctx context.Context, c *client.Client) error {
-			return second(c.StartBulk(ctx, client.BulkJob{Act: client.ActSuspend, Max: 1}))
+		"Operator.StartBulk": func(ctx context.Context, c *client.Client) error {
+			return second(operate.New(c).StartBulk(ctx, operate.BulkJob{Act: client.ActSuspend, Max: 1}))
 		},
 		"Bulk.Stop": func(ctx context.Context, c *client.Client) error {
 			b, err := job(ctx, c)
@@ -139,9 +140,6 @@ func changing(key provider.UUID, file []byte) map[string]func(context.Context, *
 		"Bulk.Resume": func(ctx context.Context, c *client.Client) error {
 			b, err := job(ctx, c)
 			return errors.Join(err, b.Resume(ctx))
-		},
-		"Client.StepBulk": func(ctx context.Context, c *client.Client) error {
-			return second(c.StepBulk(ctx, []byte(stolen), nil, nothing))
 		},
 		"Operator.SetRetention": func(ctx context.Context, c *client.Client) error {
 			return operate.New(c).SetRetention(ctx, operate.Retention{})
@@ -180,11 +178,11 @@ func startedOne[Out any](all []client.ManyStarted[Out], err error) error {
 // reading are the exported functions that only read.
 func reading() []string {
 	return []string{
-		"Bulk.Describe", "Bulk.Failures", "Client.All", "Operator.Audit", "Client.Bulk", "Client.Bulks", "Client.Count", "Client.CountUpTo",
-		"Client.DeadLetterPage", "Client.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
-		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Client.PreviewBulk", "Operator.Queues",
+		"Bulk.Describe", "Bulk.Failures", "Client.All", "Operator.Audit", "Operator.Bulk", "Operator.Bulks", "Client.Count", "Client.CountUpTo",
+		"Operator.DeadLetterPage", "Operator.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
+		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Operator.PreviewBulk", "Operator.Queues",
 		"Client.Result", "Operator.Retention", "Client.Schedules", "Operator.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
-		"Handle.DeadLetters", "Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
+		"Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
 		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
 		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value",
 	}
@@ -201,7 +199,7 @@ func TestHazard67_NoDoorPassesTheRights(t *testing.T) {
 	if _, err := client.CreateSchedule(t.Context(), w.Client, "s", spec, Checkout, order{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.StartBulk(t.Context(), client.BulkJob{ID: "job", Act: client.ActSuspend, Max: 1}); err != nil {
+	if _, err := operate.New(w.Client).StartBulk(t.Context(), operate.BulkJob{ID: "job", Act: client.ActSuspend, Max: 1}); err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
@@ -287,9 +285,9 @@ func TestHazard67_NobodyActsForAnother(t *testing.T) {
 	for _, role := range []client.Role{client.RoleViewer, client.RoleOperator, client.RoleAdmin} {
 		_, err := w.as(role).As(client.Principal{Name: "mallory", Role: client.RoleAdmin})
 		want(t, err, `making the client of a principal: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
-		_, err = w.as(role).StepBulk(t.Context(), []byte(stolen), nil, func([]byte, bool) error { return nil })
+		_, err = access.OwnStepsOf(operate.New(w.as(role))).Bulk(t.Context(), []byte(stolen), nil, func([]byte, bool) error { return nil })
 		want(t, err, `making a step of a bulk job: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
-		_, err = access.RetentionStep(operate.New(w.as(role)))(t.Context(), []byte("{}"), nil, func([]byte, bool) error { return nil })
+		_, err = access.OwnStepsOf(operate.New(w.as(role))).Retention(t.Context(), []byte("{}"), nil, func([]byte, bool) error { return nil })
 		want(t, err, `making a step of retention: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
 	}
 	if i := w.get(h.Key()); i.Status != provider.StatusRunning || i.Deleting {
@@ -300,9 +298,9 @@ func TestHazard67_NobodyActsForAnother(t *testing.T) {
 // Who resumes a job needs the rights that its act needs. Everybody who may steer jobs may stop it.
 func TestHazard67_ResumeNeedsTheRightOfTheAct(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	admin, operator := w.as(client.RoleAdmin), w.as(client.RoleOperator)
+	admin, operator := operate.New(w.as(client.RoleAdmin)), operate.New(w.as(client.RoleOperator))
 	for act, wanted := range map[client.Act]error{client.ActDelete: client.ErrForbidden, client.ActSuspend: nil} {
-		job, err := admin.StartBulk(t.Context(), client.BulkJob{ID: string(act), Act: act, Max: 1})
+		job, err := admin.StartBulk(t.Context(), operate.BulkJob{ID: string(act), Act: act, Max: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +330,7 @@ func TestHazard67_ForksStayOutOfTheSystem(t *testing.T) {
 	want(t, err, `forking instance "dure/x" at event 1 into "y": invalid request: request IDs that begin with perdure/ belong to perdure itself: choose another one`, client.ErrInvalid)
 	// The prefix of a job makes a reserved ID together with the ID of the origin.
 	request := `{"job":{"id":"j","act":"fork","max":1,"args":{"point":1,"prefix":"per"}},"max":1}`
-	done, err := w.StepBulk(t.Context(), []byte(request), nil, func([]byte, bool) error { return nil })
+	done, err := access.OwnStepsOf(operate.New(w.Client)).Bulk(t.Context(), []byte(request), nil, func([]byte, bool) error { return nil })
 	if err != nil || !bytes.Contains(done, []byte("belong to perdure itself")) {
 		t.Errorf("a job forks into a reserved ID: %s, %v", done, err)
 	}

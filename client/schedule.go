@@ -101,7 +101,7 @@ func (c *Client) newSchedule(
 		err = cmp.Or(checkNote(o.note), c.mayStart(op), c.maySchedule(ctx))
 	}
 	if err == nil {
-		err = c.checkSpec(ctx, op, &st.Spec)
+		err = c.checkSpec(ctx, &st.Spec)
 	}
 	if err != nil {
 		return Schedule{}, fmt.Errorf("%s: %w", op, err)

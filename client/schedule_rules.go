@@ -50,8 +50,8 @@ func checkNote(note string) error {
 }
 
 // checkSpec refuses a specification that is not allowed, or names no time from now on by the storage's clock. Its bounds may begin later.
-func (c *Client) checkSpec(ctx context.Context, op string, s *form.Spec) error {
-	now, err := c.storeTime(ctx, op)
+func (c *Client) checkSpec(ctx context.Context, s *form.Spec) error {
+	now, err := c.store.Now(ctx)
 	if err != nil {
 		return err
 	}

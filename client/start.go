@@ -91,8 +91,13 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 
 // startSystem is access.Caller.StartSystem.
 func (c *Client) startSystem(ctx context.Context, s access.SystemStart) (access.Target, error) {
-	o := startOptions{id: s.ID, version: "1", versioned: true, system: true, policy: s.Policy}
-	return c.asService().start(ctx, s.Name, o, s.Input, nil)
+	o := startOptions{
+		id: s.ID, version: "1", versioned: true, system: true, policy: s.Policy, attributes: s.Attributes, kind: Act(s.Act), detail: s.Detail,
+	}
+	if s.Act == "" {
+		c = c.asService()
+	}
+	return c.start(ctx, s.Name, o, s.Input, nil)
 }
 
 // startAs stores a start as an act of the principal.

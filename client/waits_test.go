@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -240,7 +241,7 @@ func TestHazard88_AllReadsGoByKey(t *testing.T) {
 		if err := h.Raise(t.Context(), "e", 1); !errors.Is(err, client.ErrEnded) {
 			t.Errorf("%q: an act by key reached another instance: %v", id, err)
 		}
-		for _, err := range h.DeadLetters(t.Context()) {
+		for _, err := range operate.New(w.Client).DeadLetters(t.Context(), operate.DeadLetterFilter{Key: h.Key()}) {
 			t.Errorf("%q: dead letter %v", id, err)
 		}
 	}

@@ -85,22 +85,22 @@ func prune(ctx context.Context, c *call, in input) (outcome, error) {
 
 // jobActs are acts on many instances, and on the jobs that do them.
 func jobActs() []act {
-	on := func(do func(context.Context, client.Bulk) error) func(context.Context, *call, input) (outcome, error) {
+	on := func(do func(context.Context, operate.Bulk) error) func(context.Context, *call, input) (outcome, error) {
 		return func(ctx context.Context, c *call, _ input) (outcome, error) {
-			job, err := c.client.Bulk(ctx, c.param("id"))
+			job, err := operate.New(c.client).Bulk(ctx, c.param("id"))
 			if err != nil {
 				return outcome{}, err
 			}
 			return outcome{}, do(ctx, job)
 		}
 	}
-	names := make([]string, 0, len(client.BulkActs()))
-	for _, a := range client.BulkActs() {
+	names := make([]string, 0, len(operate.BulkActs()))
+	for _, a := range operate.BulkActs() {
 		names = append(names, string(a))
 	}
 	return []act{
 		{
-			of: &ofJobs, name: "start", right: client.ActBulk, title: "Act on many instances", danger: true, do: startJob, answers: reflect.TypeFor[client.BulkInfo](),
+			of: &ofJobs, name: "start", right: client.ActBulk, title: "Act on many instances", danger: true, do: startJob, answers: reflect.TypeFor[operate.BulkInfo](),
 			says: "A job does the act on the instances that the filter selects, one after the other. " +
 				"It leaves out instances created after the count, and stops at it.",
 			fields: []field{
@@ -122,11 +122,11 @@ func jobActs() []act {
 		{
 			of: &ofJob, name: "stop", right: client.ActBulk, title: "Stop the job",
 			says: "The job stops after the instance that it acts on. It can be resumed within 30 days.",
-			do:   on(func(ctx context.Context, b client.Bulk) error { return b.Stop(ctx) }),
+			do:   on(func(ctx context.Context, b operate.Bulk) error { return b.Stop(ctx) }),
 		},
 		{
 			of: &ofJob, name: "resume", right: client.ActBulk, title: "Resume the job", says: "The job goes on where it stopped.",
-			do: on(func(ctx context.Context, b client.Bulk) error { return b.Resume(ctx) }),
+			do: on(func(ctx context.Context, b operate.Bulk) error { return b.Resume(ctx) }),
 		},
 	}
 }
@@ -136,7 +136,7 @@ func startJob(ctx context.Context, c *call, in input) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	j := client.BulkJob{
+	j := operate.BulkJob{
 		Act: client.Act(in["act"]), Filter: f, Before: in.time("before"), Max: in.int("max"), Reason: in["reason"], Event: in["event"],
 		Version: in["version"], Force: in.bool("force"), Point: in.int("point"), DropLater: in.bool("dropLater"), Prefix: in["prefix"],
 	}
@@ -148,7 +148,7 @@ func startJob(ctx context.Context, c *call, in input) (outcome, error) {
 			return outcome{}, badInput("rate is %q: give a number", in["rate"])
 		}
 	}
-	job, err := c.client.StartBulk(ctx, j)
+	job, err := operate.New(c.client).StartBulk(ctx, j)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 const (
@@ -139,7 +140,7 @@ func startMany(ctx context.Context, c *call, in input) (outcome, error) {
 
 // chosenActs are the acts on chosen instances by name: those of bulk jobs that are the same on each instance.
 func chosenActs() (names []string) {
-	for _, a := range client.BulkActs() {
+	for _, a := range operate.BulkActs() {
 		if ofEach(string(a)) != nil {
 			names = append(names, string(a))
 		}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // opened names the execution that a reset has opened.
@@ -114,14 +115,14 @@ func deadLetterActs() []act {
 			of: &ofDeadLetter, name: "redrive", right: client.ActRedrive, title: "Redrive",
 			says: "The message or activity goes back to its instance, if that still runs.",
 			do: onDeadLetter(func(ctx context.Context, cl *client.Client, id int64) error {
-				return cl.RedriveDeadLetter(ctx, id)
+				return operate.New(cl).RedriveDeadLetter(ctx, id)
 			}),
 		},
 		{
 			of: &ofDeadLetter, name: "drop", right: client.ActDiscard, title: "Drop", danger: true,
 			says: "The dead letter is deleted with its payload.",
 			do: onDeadLetter(func(ctx context.Context, cl *client.Client, id int64) error {
-				return cl.DropDeadLetter(ctx, id)
+				return operate.New(cl).DropDeadLetter(ctx, id)
 			}),
 		},
 	}

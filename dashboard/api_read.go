@@ -83,8 +83,8 @@ func endpoints() []route {
 			append(specFields(), field{name: "after", kind: aTime, help: "Default: now."}, field{name: "n", kind: anInt, help: "1 to 1,000; default 10."})...),
 		get("/retention", "Read what the store removes by itself.", reflect.TypeFor[operate.RetentionInfo](), (*call).apiRetention),
 		get("/jobs", "List bulk jobs, newest first.", reflect.TypeFor[jobPage](), (*call).apiJobs, sizeParam, cursorParam),
-		get("/jobs/preview", "Count the instances that a bulk job would act on.", reflect.TypeFor[client.BulkPreview](), (*call).apiPreview, filterParams()...),
-		get("/jobs/failures", "List instances that a bulk job could not act on, at most 1,000.", reflect.TypeFor[list[client.BulkFailure]](), (*call).apiFailures,
+		get("/jobs/preview", "Count the instances that a bulk job would act on.", reflect.TypeFor[operate.BulkPreview](), (*call).apiPreview, filterParams()...),
+		get("/jobs/failures", "List instances that a bulk job could not act on, at most 1,000.", reflect.TypeFor[list[operate.BulkFailure]](), (*call).apiFailures,
 			field{name: "id", required: true}),
 		get("/queues", "List the queues of activities.", reflect.TypeFor[list[operate.QueueInfo]](), (*call).apiQueues),
 		get("/nodes", "List the nodes.", reflect.TypeFor[list[operate.NodeInfo]](), (*call).apiNodes),
@@ -92,7 +92,7 @@ func endpoints() []route {
 			field{name: "orchestration"}),
 		get("/patches", "Report the patches of running instances.", reflect.TypeFor[operate.PatchReport](), (*call).apiPatches,
 			field{name: "orchestration"}, field{name: "limit", kind: anInt, help: "Instances that are read at most, 1 to 10,000; default 1,000."}),
-		get("/dead-letters", "List dead letters, the oldest first.", reflect.TypeFor[client.DeadLetterPage](), (*call).apiDeadLetters,
+		get("/dead-letters", "List dead letters, the oldest first.", reflect.TypeFor[operate.DeadLetterPage](), (*call).apiDeadLetters,
 			field{name: "instance", help: "ID."}, field{name: "key", help: "Of an instance."}, sizeParam, cursorParam, payloadsParam),
 		get("/audit", "List the acts of principals, newest first.", reflect.TypeFor[operate.AuditPage](), (*call).apiAudit, auditParams()...),
 	}...)
@@ -252,8 +252,8 @@ func (c *call) auditPage() (none operate.AuditPage, err error) {
 }
 
 // deadLettersPage returns the dead letters that the query asks for.
-func (c *call) deadLettersPage() (none client.DeadLetterPage, err error) {
-	f := client.DeadLetterFilter{Instance: c.param("instance")}
+func (c *call) deadLettersPage() (none operate.DeadLetterPage, err error) {
+	f := operate.DeadLetterFilter{Instance: c.param("instance")}
 	if key := c.param("key"); key != "" {
 		if err := f.Key.UnmarshalText([]byte(key)); err != nil {
 			return none, badInput("parameter key is %q: give the key of an instance", key)
@@ -263,5 +263,5 @@ func (c *call) deadLettersPage() (none client.DeadLetterPage, err error) {
 	if err != nil {
 		return none, err
 	}
-	return c.client.DeadLetterPage(c.r.Context(), f, page)
+	return operate.New(c.client).DeadLetterPage(c.r.Context(), f, page)
 }

@@ -84,7 +84,7 @@ func (w *world) planned(s *site) {
 	if r := s.call("/schedules/create", object{"id": "sweep", "orchestration": "Reminder", "input": 1, "crons": []string{"0 3 * * *"}}); r.StatusCode != http.StatusNoContent {
 		w.t.Fatalf("creating a schedule: %d: %s", r.StatusCode, r.body)
 	}
-	_, err := w.client.StartBulk(w.t.Context(), client.BulkJob{ID: "sweep", Act: client.ActCancel, Filter: client.Filter{Orchestration: "None"}, Max: 1})
+	_, err := operate.New(w.client).StartBulk(w.t.Context(), operate.BulkJob{ID: "sweep", Act: client.ActCancel, Filter: client.Filter{Orchestration: "None"}, Max: 1})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // formField is a field of a form with its value.
@@ -27,7 +28,7 @@ type actData struct {
 	About             string
 	Error             string
 	Result            *shownPayload
-	Preview           *client.BulkPreview  // of a bulk job
+	Preview           *operate.BulkPreview // of a bulk job
 	Chosen            []client.Description // that the act is about
 	Each              []each               // what it has come to on each; nil: it has not been done
 	OfTimes           bool                 // the form can show due times
@@ -119,7 +120,7 @@ func (d *actData) preview(c *call) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.client.PreviewBulk(c.r.Context(), f)
+	p, err := operate.New(c.client).PreviewBulk(c.r.Context(), f)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // historyEnds is how many events the page of an instance shows from each end of its history.
@@ -21,7 +22,7 @@ type instanceData struct {
 	Left     int64 // events between First and Last
 	Timeline timeline
 	Tree     *client.TreeNode // nil: neither children nor a parent
-	Letters  []client.DeadLetter
+	Letters  []operate.DeadLetter
 	Values   []namedValue
 	Command  string // that shows the same
 	Problems []string
@@ -65,7 +66,7 @@ func (c *call) instance() error {
 	})
 	if data.D.DeadLetters > 0 {
 		data.part(c, "dead letters", func() error {
-			p, err := c.client.DeadLetterPage(ctx, client.DeadLetterFilter{Key: data.D.Key}, client.Page{Size: onOverview})
+			p, err := operate.New(c.client).DeadLetterPage(ctx, operate.DeadLetterFilter{Key: data.D.Key}, client.Page{Size: onOverview})
 			data.Letters = p.Items
 			return err
 		})

@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // jobPage is a page of bulk jobs.
 type jobPage struct {
-	Items  []client.BulkInfo `json:"items"`
-	Cursor string            `json:"cursor,omitempty"`
+	Items  []operate.BulkInfo `json:"items"`
+	Cursor string             `json:"cursor,omitempty"`
 }
 
 // maxFailures is how many failures of a job are listed.
@@ -26,7 +27,7 @@ func (c *call) jobPage() (none jobPage, err error) {
 	if err != nil {
 		return none, err
 	}
-	jobs, cursor, err := c.client.Bulks(c.r.Context(), page)
+	jobs, cursor, err := operate.New(c.client).Bulks(c.r.Context(), page)
 	return jobPage{jobs, cursor}, err
 }
 
@@ -57,7 +58,7 @@ func (c *call) apiPreview() error {
 	if err != nil {
 		return err
 	}
-	p, err := c.client.PreviewBulk(c.r.Context(), f)
+	p, err := operate.New(c.client).PreviewBulk(c.r.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -65,11 +66,11 @@ func (c *call) apiPreview() error {
 }
 
 func (c *call) apiFailures() error {
-	job, err := c.client.Bulk(c.r.Context(), c.param("id"))
+	job, err := operate.New(c.client).Bulk(c.r.Context(), c.param("id"))
 	if err != nil {
 		return err
 	}
-	found := list[client.BulkFailure]{Items: []client.BulkFailure{}}
+	found := list[operate.BulkFailure]{Items: []operate.BulkFailure{}}
 	for f, err := range job.Failures(c.r.Context()) {
 		if err != nil {
 			return err

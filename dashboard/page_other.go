@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/operate"
 )
 
@@ -55,7 +54,7 @@ func (c *call) queues() error {
 
 // deadLettersData is what the page of dead letters shows.
 type deadLettersData struct {
-	Page client.DeadLetterPage
+	Page operate.DeadLetterPage
 	Next string
 }
 

@@ -43,7 +43,7 @@ type overviewData struct {
 	Blocked  []client.Description
 	Failed   []client.Description // ended so within a day
 	Recent   []client.Description
-	Letters  []client.DeadLetter
+	Letters  []operate.DeadLetter
 	More     bool // there are more dead letters
 	Nodes    []operate.NodeInfo
 	Unserved []operate.VersionUse
@@ -94,7 +94,7 @@ func (c *call) readOverview(ctx context.Context) (overviewData, error) {
 			return first(&data.Failed, client.Filter{Statuses: []client.Status{client.StatusFailed}, EndedAfter: day})
 		}},
 		{"dead letters", func() error {
-			p, err := all.DeadLetterPage(ctx, client.DeadLetterFilter{}, client.Page{Size: onOverview})
+			p, err := operate.New(all).DeadLetterPage(ctx, operate.DeadLetterFilter{}, client.Page{Size: onOverview})
 			data.Letters, data.More = p.Items, p.Cursor != ""
 			return err
 		}},

@@ -19,7 +19,7 @@ type Operator struct {
 // client.ErrInvalid.
 func New(c *client.Client) *Operator {
 	o := &Operator{client: c, caller: access.CallerOf(c)}
-	o.ownSteps = access.StepsOf(retentionStepOf(o))
+	o.ownSteps = access.StepsOf(access.OwnSteps{Bulk: bulkStepOf(o), Retention: retentionStepOf(o)})
 	return o
 }
 

@@ -142,7 +142,8 @@ func checkPruneAge(age time.Duration, young bool) error {
 	case age < 0:
 		return fmt.Errorf("%w: age %v is negative: give the time since the end", client.ErrInvalid, age)
 	case age < MinPruneAge && !young:
-		return fmt.Errorf("%w: age %v is less than %v, within which a repeated start must find its instance: give more, or set Young", client.ErrInvalid, age, MinPruneAge)
+		return fmt.Errorf("%w: age %v is less than %v, within which a repeated start must find its instance: give more, or set Young",
+			client.ErrInvalid, age, MinPruneAge)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // for it is kept, also over continue-as-new.
 //
 // Code that takes all events with TryReceive and then returns has taken every event that was accepted before its end was stored. If
-// events come faster than turns can store them, the last ones go to the dead letters; see client.DeadLetters. So they do in instances
+// events come faster than turns can store them, the last ones go to the dead letters; see operate.Operator.DeadLetters. So they do in instances
 // that releases before level 7 started. While handlers go on after the return, later events are kept as events that nobody took.
 // An event that was never taken stays in the history, and is counted and logged at the end.
 type Mailbox[T any] struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 )
 
 func newBulk(a *app) *cobra.Command {
@@ -38,7 +39,7 @@ func newBulkPreview(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				p, err := c.PreviewBulk(ctx, f)
+				p, err := operate.New(c).PreviewBulk(ctx, f)
 				if err != nil {
 					return err
 				}
@@ -66,7 +67,7 @@ func matching(n client.Counted) string {
 
 func newBulkStart(a *app) *cobra.Command {
 	var filter filterFlags
-	var job client.BulkJob
+	var job operate.BulkJob
 	payload := ""
 	wait := false
 	cmd := &cobra.Command{
@@ -133,18 +134,18 @@ type bulkNone struct {
 }
 
 // startBulk previews the job and starts it if the user wants it.
-func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Client, job *client.BulkJob, yes bool) (client.Bulk, error) {
-	p, err := c.PreviewBulk(ctx, job.Filter)
+func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Client, job *operate.BulkJob, yes bool) (operate.Bulk, error) {
+	p, err := operate.New(c).PreviewBulk(ctx, job.Filter)
 	if err != nil {
-		return client.Bulk{}, err
+		return operate.Bulk{}, err
 	}
 	if p.Exact && p.Count == 0 {
-		return client.Bulk{}, errNoMatch
+		return operate.Bulk{}, errNoMatch
 	}
 	job.Before = p.At
 	if job.Max == 0 {
 		if !p.Exact {
-			return client.Bulk{}, badUsage("%s or more match: give --max, or a filter that fewer match", amount.Of(p.Count, "instance"))
+			return operate.Bulk{}, badUsage("%s or more match: give --max, or a filter that fewer match", amount.Of(p.Count, "instance"))
 		}
 		job.Max = p.Count
 	}
@@ -155,13 +156,13 @@ func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Clien
 		what += " of those that match (" + n + ")"
 	}
 	if err := a.confirm(cmd, yes, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
-		return client.Bulk{}, err
+		return operate.Bulk{}, err
 	}
-	return c.StartBulk(ctx, *job)
+	return operate.New(c).StartBulk(ctx, *job)
 }
 
 // followBulk waits for the end of a job.
-func (a *app) followBulk(ctx context.Context, cmd *cobra.Command, b client.Bulk) error {
+func (a *app) followBulk(ctx context.Context, cmd *cobra.Command, b operate.Bulk) error {
 	shown := a.newProgress(cmd, "instance")
 	defer shown.end()
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -171,7 +172,7 @@ func (a *app) followBulk(ctx context.Context, cmd *cobra.Command, b client.Bulk)
 		if err != nil {
 			return err
 		}
-		if info.Over() || info.Phase == client.BulkStopped {
+		if info.Over() || info.Phase == operate.BulkStopped {
 			return nil
 		}
 		shown.set(info.Done+info.Skipped+info.Failed, info.Max)
@@ -183,15 +184,15 @@ func (a *app) followBulk(ctx context.Context, cmd *cobra.Command, b client.Bulk)
 	}
 }
 
-func (a *app) showBulk(ctx context.Context, cmd *cobra.Command, b client.Bulk) error {
+func (a *app) showBulk(ctx context.Context, cmd *cobra.Command, b operate.Bulk) error {
 	info, err := b.Describe(ctx)
 	if err != nil {
 		return err
 	}
-	return a.show(cmd, info, func(w *grid) { bulkTable(w, []client.BulkInfo{info}) })
+	return a.show(cmd, info, func(w *grid) { bulkTable(w, []operate.BulkInfo{info}) })
 }
 
-func bulkTable(w *grid, jobs []client.BulkInfo) {
+func bulkTable(w *grid, jobs []operate.BulkInfo) {
 	row(w, "JOB", "ACT", "PHASE", "DONE", "SKIPPED", "FAILED", "OF", "BY", "CREATED", "PROBLEM")
 	for i := range jobs {
 		j := &jobs[i]
@@ -201,8 +202,8 @@ func bulkTable(w *grid, jobs []client.BulkInfo) {
 
 // bulksListed is the output of bulk list.
 type bulksListed struct {
-	Jobs []client.BulkInfo `json:"jobs"`
-	More bool              `json:"more"` // the limit cut the list
+	Jobs []operate.BulkInfo `json:"jobs"`
+	More bool               `json:"more"` // the limit cut the list
 }
 
 func newBulkList(a *app) *cobra.Command {
@@ -216,11 +217,11 @@ func newBulkList(a *app) *cobra.Command {
 				return badUsage("flag --limit is %d: it must be 1 to 1000", limit)
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				jobs, cursor, err := c.Bulks(ctx, client.Page{Size: limit})
+				jobs, cursor, err := operate.New(c).Bulks(ctx, client.Page{Size: limit})
 				if err != nil {
 					return err
 				}
-				out := bulksListed{Jobs: append([]client.BulkInfo{}, jobs...), More: cursor != ""}
+				out := bulksListed{Jobs: append([]operate.BulkInfo{}, jobs...), More: cursor != ""}
 				return a.showLines(cmd, out, each(out.Jobs), func(w *grid) { bulkTable(w, out.Jobs) })
 			})
 		},
@@ -237,7 +238,7 @@ func newBulkShow(a *app) *cobra.Command {
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				b, err := c.Bulk(ctx, args[0])
+				b, err := operate.New(c).Bulk(ctx, args[0])
 				if err == nil && follow {
 					err = a.followBulk(ctx, cmd, b)
 				}
@@ -257,19 +258,19 @@ func newBulkStop(a *app) *cobra.Command {
 		Use:   "stop JOB",
 		Short: "Stop a job until it is resumed",
 		Long:  "Stop lets the job end the step that it makes. A stopped job is given up after 30 days.",
-	}, "stop", client.Bulk.Stop)
+	}, "stop", operate.Bulk.Stop)
 }
 
 func newBulkResume(a *app) *cobra.Command {
-	return newBulkSteer(a, &cobra.Command{Use: "resume JOB", Short: "Let a stopped job go on"}, "resume", client.Bulk.Resume)
+	return newBulkSteer(a, &cobra.Command{Use: "resume JOB", Short: "Let a stopped job go on"}, "resume", operate.Bulk.Resume)
 }
 
 // newBulkSteer completes a command that steers a job.
-func newBulkSteer(a *app, cmd *cobra.Command, action string, steer func(client.Bulk, context.Context) error) *cobra.Command {
+func newBulkSteer(a *app, cmd *cobra.Command, action string, steer func(operate.Bulk, context.Context) error) *cobra.Command {
 	cmd.Args = arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			b, err := c.Bulk(ctx, args[0])
+			b, err := operate.New(c).Bulk(ctx, args[0])
 			if err == nil {
 				err = steer(b, ctx)
 			}
@@ -284,7 +285,7 @@ func newBulkSteer(a *app, cmd *cobra.Command, action string, steer func(client.B
 
 // bulkFailed is the output of bulk failures.
 type bulkFailed struct {
-	Failures []client.BulkFailure `json:"failures"`
+	Failures []operate.BulkFailure `json:"failures"`
 }
 
 func newBulkFailures(a *app) *cobra.Command {
@@ -294,11 +295,11 @@ func newBulkFailures(a *app) *cobra.Command {
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				b, err := c.Bulk(ctx, args[0])
+				b, err := operate.New(c).Bulk(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				out := bulkFailed{Failures: []client.BulkFailure{}}
+				out := bulkFailed{Failures: []operate.BulkFailure{}}
 				for f, err := range b.Failures(ctx) {
 					if err != nil {
 						return err

@@ -226,7 +226,7 @@ func schedules(ctx context.Context, c *client.Client, begun string) (found []off
 
 // jobs returns the IDs of the newest bulk jobs that begin so.
 func jobs(ctx context.Context, c *client.Client, begun string) (found []offer, err error) {
-	list, _, err := c.Bulks(ctx, client.Page{Size: completionCount})
+	list, _, err := operate.New(c).Bulks(ctx, client.Page{Size: completionCount})
 	for i := range list {
 		if strings.HasPrefix(list[i].ID, begun) {
 			found = append(found, offer{list[i].ID, fmt.Sprintf("%s, %s", list[i].Act, list[i].Phase)})
@@ -238,7 +238,7 @@ func jobs(ctx context.Context, c *client.Client, begun string) (found []offer, e
 // deadLetterIDs returns the numbers of the oldest dead letters that begin so.
 func deadLetterIDs(ctx context.Context, c *client.Client, begun string) (found []offer, err error) {
 	read := 0
-	for l, err := range c.DeadLetters(ctx, "") {
+	for l, err := range operate.New(c).DeadLetters(ctx, operate.DeadLetterFilter{}) {
 		if err != nil || read == completionCount {
 			return found, err
 		}
@@ -269,8 +269,8 @@ func overlapWords() []string {
 
 // actWords returns the acts of bulk jobs.
 func actWords() []string {
-	words := make([]string, 0, len(client.BulkActs()))
-	for _, act := range client.BulkActs() {
+	words := make([]string, 0, len(operate.BulkActs()))
+	for _, act := range operate.BulkActs() {
 		words = append(words, string(act))
 	}
 	return words

@@ -9,12 +9,13 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/operate"
 )
 
 // deadLettersListed is the output of dead-letters list.
 type deadLettersListed struct {
-	Letters []client.DeadLetter `json:"deadLetters"`
-	More    bool                `json:"more"` // the limit cut the list
+	Letters []operate.DeadLetter `json:"deadLetters"`
+	More    bool                 `json:"more"` // the limit cut the list
 }
 
 // deadLetterChanged is the output of dead-letters redrive and drop.
@@ -39,12 +40,12 @@ func newDeadLetters(a *app) *cobra.Command {
 			Long: "Redrive puts an event back into its instance's inbox, or an activity back into its queue. The instance must still\n" +
 				"run. For an activity, the execution that scheduled it must still run. Its call may have ended when it was buried:\n" +
 				"then the activity runs, and its result is dropped. LETTER is a number from 'perdure dead-letter list'.",
-		}, "redrive", "put letter %d back\n", (*client.Client).RedriveDeadLetter),
+		}, "redrive", "put letter %d back\n", (*operate.Operator).RedriveDeadLetter),
 		newDeadLetterAction(a, &cobra.Command{
 			Use:   "drop LETTER",
 			Short: "Delete a dead letter for good",
 			Long:  "Drop deletes a dead letter. LETTER is a number from 'perdure dead-letter list'.",
-		}, "drop", "dropped letter %d\n", (*client.Client).DropDeadLetter),
+		}, "drop", "dropped letter %d\n", (*operate.Operator).DropDeadLetter),
 	)
 	return cmd
 }
@@ -64,8 +65,8 @@ func newDeadLettersList(a *app) *cobra.Command {
 				return badUsage("flag --instance is empty: give an ID, or leave the flag out for all")
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				out := deadLettersListed{Letters: []client.DeadLetter{}}
-				for l, err := range c.DeadLetters(ctx, instance) {
+				out := deadLettersListed{Letters: []operate.DeadLetter{}}
+				for l, err := range operate.New(c).DeadLetters(ctx, operate.DeadLetterFilter{Instance: instance}) {
 					if err != nil {
 						return err
 					}
@@ -86,7 +87,7 @@ func newDeadLettersList(a *app) *cobra.Command {
 	return cmd
 }
 
-func deadLettersTable(w *grid, letters []client.DeadLetter) {
+func deadLettersTable(w *grid, letters []operate.DeadLetter) {
 	row(w, "LETTER", "INSTANCE", "KIND", "NAME", "SINCE", "REASON", "PAYLOAD")
 	for i := range letters {
 		l := &letters[i]
@@ -100,7 +101,7 @@ func deadLettersTable(w *grid, letters []client.DeadLetter) {
 
 // newDeadLetterAction completes a command that acts on one dead letter.
 func newDeadLetterAction(
-	a *app, cmd *cobra.Command, action, done string, act func(*client.Client, context.Context, int64) error,
+	a *app, cmd *cobra.Command, action, done string, act func(*operate.Operator, context.Context, int64) error,
 ) *cobra.Command {
 	cmd.Args = arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -109,7 +110,7 @@ func newDeadLetterAction(
 			return badUsage("argument LETTER is %q: it must be a number that 'perdure dead-letter list' shows", args[0])
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if err := act(c, ctx, id); err != nil {
+			if err := act(operate.New(c), ctx, id); err != nil {
 				return err
 			}
 			return a.show(cmd, deadLetterChanged{ID: id, Action: action}, func(w *grid) { fmt.Fprintf(w, done, id) })

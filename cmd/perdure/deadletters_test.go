@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -40,7 +41,7 @@ func checkDeadLetters(t *testing.T, db string) {
 		}
 		return stdout
 	}
-	list := func(args ...string) (letters []client.DeadLetter) {
+	list := func(args ...string) (letters []operate.DeadLetter) {
 		t.Helper()
 		var out deadLettersListed
 		if err := json.Unmarshal([]byte(said(exitOK, "", append([]string{"dead-letters", "list", "-o", "json"}, args...)...)), &out); err != nil {

@@ -72,7 +72,7 @@ func (j *jobbing) raised(ctx context.Context) (n int64) {
 func (j *jobbing) bulkOver(id string) func(ctx context.Context) bool {
 	return func(ctx context.Context) bool {
 		j.t.Helper()
-		b, err := j.client.Bulk(ctx, id)
+		b, err := operate.New(j.client).Bulk(ctx, id)
 		j.must(err)
 		info, err := b.Describe(ctx)
 		j.must(err)

@@ -138,13 +138,13 @@ func finishJobs(t *testing.T, j *jobbing, ageing func(statement string)) {
 	j.cut(ctx, kills/3, &cutting{name: "retention", step: oldBatch, all: oldSize, over: j.roundOver, acted: func(ctx context.Context) int64 {
 		return oldSize - j.count(ctx, client.Filter{IDPrefix: "old-"})
 	}})
-	rid := j.bulk(ctx, client.BulkJob{ID: "rid", Act: client.ActDelete, Filter: client.Filter{IDPrefix: "gone-"}, Force: true})
+	rid := j.bulk(ctx, operate.BulkJob{ID: "rid", Act: client.ActDelete, Filter: client.Filter{IDPrefix: "gone-"}, Force: true})
 	j.cut(ctx, kills/3, &cutting{name: "delete", step: jobStep, all: jobSize, over: j.bulkOver("rid"), acted: func(ctx context.Context) int64 {
 		return jobSize - j.count(ctx, client.Filter{IDPrefix: "gone-"})
 	}})
-	tick := j.bulk(ctx, client.BulkJob{ID: "tick", Act: client.ActRaise, Filter: client.Filter{IDPrefix: "count-"}, Event: "tick", Payload: 1})
+	tick := j.bulk(ctx, operate.BulkJob{ID: "tick", Act: client.ActRaise, Filter: client.Filter{IDPrefix: "count-"}, Event: "tick", Payload: 1})
 	j.cut(ctx, kills/3, &cutting{name: "raise", step: jobStep, all: jobSize, over: j.bulkOver("tick"), acted: j.raised})
-	for _, b := range []client.Bulk{rid, tick} {
+	for _, b := range []operate.Bulk{rid, tick} {
 		j.finished(ctx, b)
 	}
 	j.retained(ctx)
@@ -192,16 +192,16 @@ func (j *jobbing) age(ctx context.Context, alter func(statement string)) {
 	alter(`UPDATE ` + table + ` SET ended_at = ended_at - 172800000000 WHERE id LIKE 'old-%'`)
 }
 
-func (j *jobbing) bulk(ctx context.Context, job client.BulkJob) client.Bulk {
+func (j *jobbing) bulk(ctx context.Context, job operate.BulkJob) operate.Bulk {
 	j.t.Helper()
 	job.Max, job.Rate = jobSize, jobStep
-	b, err := j.client.StartBulk(ctx, job)
+	b, err := operate.New(j.client).StartBulk(ctx, job)
 	j.must(err)
 	return b
 }
 
 // finished waits for a job.
-func (j *jobbing) finished(ctx context.Context, b client.Bulk) {
+func (j *jobbing) finished(ctx context.Context, b operate.Bulk) {
 	j.t.Helper()
 	d, err := b.Describe(ctx)
 	j.must(err)
@@ -209,7 +209,7 @@ func (j *jobbing) finished(ctx context.Context, b client.Bulk) {
 	j.must(err)
 	d, err = b.Describe(ctx)
 	j.must(err)
-	if d.Phase != client.BulkDone || d.Done != jobSize || d.Skipped+d.Failed != 0 {
+	if d.Phase != operate.BulkDone || d.Done != jobSize || d.Skipped+d.Failed != 0 {
 		j.t.Errorf("bulk job %+v, must have done %d", d, jobSize)
 	}
 }

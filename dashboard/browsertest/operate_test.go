@@ -55,10 +55,10 @@ func (s *site) message(id string) int64 {
 }
 
 // letters returns the dead letters of an instance.
-func (s *site) letters(id string) []client.DeadLetter {
+func (s *site) letters(id string) []operate.DeadLetter {
 	s.t.Helper()
 	d := s.describe(id)
-	p, err := s.client.DeadLetterPage(s.t.Context(), client.DeadLetterFilter{Key: d.Key}, client.Page{})
+	p, err := operate.New(s.client).DeadLetterPage(s.t.Context(), operate.DeadLetterFilter{Key: d.Key}, client.Page{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -123,9 +123,9 @@ func TestMessagesAndDeadLetters(t *testing.T) {
 }
 
 // job returns the bulk job of the store.
-func (s *site) job() client.BulkInfo {
+func (s *site) job() operate.BulkInfo {
 	s.t.Helper()
-	jobs, _, err := s.client.Bulks(s.t.Context(), client.Page{})
+	jobs, _, err := operate.New(s.client).Bulks(s.t.Context(), client.Page{})
 	if err != nil || len(jobs) != 1 {
 		s.t.Fatalf("there are %d jobs, %v", len(jobs), err)
 	}
@@ -133,7 +133,7 @@ func (s *site) job() client.BulkInfo {
 }
 
 // phase waits until the bulk job is in a phase.
-func (s *site) phase(want client.BulkPhase) {
+func (s *site) phase(want operate.BulkPhase) {
 	s.t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -156,17 +156,17 @@ func TestStopAndResumeABulkJob(t *testing.T) {
 	b.says("4 instances match")
 	b.fill([2]string{"act", "cancel"}, [2]string{"max", "4"}, [2]string{"rate", "0.01"}, [2]string{"reason", "we move"})
 	b.says("cancel")
-	s.phase(client.BulkRunning)
+	s.phase(operate.BulkRunning)
 	b.open("/jobs")
 	b.follow("Stop")
 	b.fill()
-	s.phase(client.BulkStopped)
+	s.phase(operate.BulkStopped)
 	b.open("/jobs")
 	b.says("stopped")
 	b.shoot("jobs-stopped-wide-light")
 	b.follow("Resume")
 	b.fill()
-	s.phase(client.BulkRunning)
+	s.phase(operate.BulkRunning)
 	if job := s.job(); job.Max != 4 || job.Principal != "ann@shop" {
 		t.Errorf("the job is %+v", job)
 	}

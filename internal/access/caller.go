@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/perdure/perdure/provider"
@@ -17,15 +18,32 @@ type Caller struct {
 	// Filter checks a *client.Filter. It returns the filter in the storage's form, and reports whether the list leaves out the instances of
 	// perdure itself.
 	Filter func(f any) (stored provider.Filter, users bool, err error)
-	// StartSystem starts an orchestration of perdure itself, without an act of its own.
+	// StartSystem starts an orchestration of perdure itself.
 	StartSystem func(ctx context.Context, s SystemStart) (Target, error)
+	// Message reads a stored message.
+	Message func(stored []byte) (Message, error)
+	// BulkActs returns what a bulk job does on an instance, by client.Act.
+	BulkActs func() map[string]BulkAct
+	// Encode encodes a value of the program, named what in errors, and checks its size.
+	Encode func(what string, v any) ([]byte, error)
+}
+
+// A Message is what people see of a message.
+type Message struct {
+	Kind    string
+	Name    string // of an event
+	Payload json.RawMessage
 }
 
 // A SystemStart is the start of an orchestration of perdure itself.
 type SystemStart struct {
-	Name, ID string
-	Policy   provider.IDPolicy
-	Input    any
+	Name, ID   string
+	Policy     provider.IDPolicy
+	Input      any
+	Attributes []provider.Attribute
+	// Act is the client.Act of the start. "" starts in the name of the service, because the call that needs the start is an act itself.
+	Act    string
+	Detail string // of the act
 }
 
 // A Principal is who a Caller acts for.

@@ -6,18 +6,21 @@ import "context"
 // has come, nil for the first. heartbeat takes the progress of the attempt, and returns once it is stored if store is set.
 type Step func(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error)
 
+// OwnSteps are the steps of perdure's own orchestrations.
+type OwnSteps struct{ Bulk, Retention Step }
+
 // Steps is embedded in operate.Operator, so that perdure's own activities reach its steps and nobody else does.
-type Steps struct{ retention Step }
+type Steps struct{ own OwnSteps }
 
 func (s *Steps) steps() *Steps { return s }
 
 // StepsOf makes the Steps of an operator.
-func StepsOf(retention Step) Steps { return Steps{retention} }
+func StepsOf(own OwnSteps) Steps { return Steps{own} }
 
-// RetentionStep returns the step of retention of an operator.
-func RetentionStep[O any, P interface {
+// OwnStepsOf returns the argument of StepsOf.
+func OwnStepsOf[O any, P interface {
 	*O
 	steps() *Steps
-}](operator P) Step {
-	return operator.steps().retention
+}](operator P) OwnSteps {
+	return operator.steps().own
 }

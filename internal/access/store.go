@@ -35,6 +35,16 @@ func Read[Req, Res any](ctx context.Context, s *Store, op string, call func(cont
 	return res, err
 }
 
+// Now returns the time by the storage's clock.
+func (s *Store) Now(ctx context.Context) (provider.Time, error) {
+	const op = "reading the storage's clock"
+	res, err := Read(ctx, s, op, s.List, provider.ListRequest{Max: 1, Filter: provider.Filter{Replaced: true}})
+	if err != nil {
+		return 0, Explain(op, 0, err)
+	}
+	return res.Now, nil
+}
+
 // Write makes a call that the store recognises when it is repeated. With an error, doubtful
 // reports whether one of the tries may have been stored.
 func (s *Store) Write(ctx context.Context, op string, call func(context.Context) error) (doubtful bool, err error) {

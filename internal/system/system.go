@@ -34,14 +34,32 @@ type Code struct {
 func New(c *client.Client) (*Code, error) {
 	code := &Code{Orchestrations: make(map[provider.Capability]replay.Body), Activities: make(map[string]bind.ActivityFunc)}
 	heartbeat := heartbeatOf(c)
-	act(code, bulkform.Step, bulk.Activities{Client: c, Heartbeat: heartbeat}.Step)
-	act(code, retentionform.Step, retention.Activities{Do: access.RetentionStep(operate.New(c)), Heartbeat: heartbeat}.Step)
+	own := access.OwnStepsOf(operate.New(c))
+	act(code, bulkform.Step, step(own.Bulk, heartbeat))
+	act(code, retentionform.Step, step(own.Retention, heartbeat))
 	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, retention.V1())); err != nil {
 		return nil, err
 	}
 	s := schedule.Activities{Client: c, Newest: "1"}
 	act(code, schedule.CheckName, s.Check)
 	return code, orchestrate(code, schedule.V1())
+}
+
+// step returns the activity that makes a step. An attempt after a crash continues where the last heartbeat says.
+func step(
+	do access.Step, heartbeat func(ctx context.Context, done []byte, store bool) error,
+) func(context.Context, json.RawMessage) (json.RawMessage, error) {
+	return func(ctx context.Context, req json.RawMessage) (json.RawMessage, error) {
+		from, _, err := activity.HeartbeatDetails[json.RawMessage](ctx)
+		if err != nil {
+			from = nil
+		}
+		done, err := do(ctx, req, from, func(done []byte, store bool) error { return heartbeat(ctx, done, store) })
+		if err != nil {
+			return nil, err
+		}
+		return done, nil
+	}
 }
 
 // heartbeatOf returns the function by which an activity reports its progress. Progress that is not stored at once is stored from time to time.

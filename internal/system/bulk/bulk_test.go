@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/access"
 	form "github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -71,15 +73,15 @@ func (w *world) begin(n int) {
 }
 
 // bulk starts a job on all instances of the test.
-func (w *world) bulk(job client.BulkJob) client.Bulk {
+func (w *world) bulk(job operate.BulkJob) operate.Bulk {
 	w.T.Helper()
 	job.Filter.IDPrefix = "c-"
-	p, err := w.PreviewBulk(w.T.Context(), job.Filter)
+	p, err := operate.New(w.Client).PreviewBulk(w.T.Context(), job.Filter)
 	if err != nil {
 		w.T.Fatal(err)
 	}
 	job.Before, job.Max = p.At, max(p.Count, 1)
-	b, err := w.StartBulk(w.T.Context(), job)
+	b, err := operate.New(w.Client).StartBulk(w.T.Context(), job)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -113,7 +115,7 @@ func (w *world) attempt(
 			return done, err
 		}
 	}
-	text, err := w.StepBulk(ctx, request, before, func(text []byte, store bool) error {
+	text, err := access.OwnStepsOf(operate.New(w.Client)).Bulk(ctx, request, before, func(text []byte, store bool) error {
 		heartbeat(read(text), store)
 		return ctx.Err()
 	})
@@ -124,7 +126,7 @@ func (w *world) attempt(
 }
 
 // done waits for the end of a job.
-func (w *world) done(b client.Bulk) (info client.BulkInfo) {
+func (w *world) done(b operate.Bulk) (info operate.BulkInfo) {
 	w.T.Helper()
 	w.Until("the job is over", func() bool {
 		var err error
@@ -155,8 +157,8 @@ func (w *world) counted() map[int]int {
 
 func TestRaise(t *testing.T) {
 	w := newWorld(t, 250)
-	info := w.done(w.bulk(client.BulkJob{Act: client.ActRaise, Event: "go", Payload: 1}))
-	if info.Phase != client.BulkDone || info.Done != 250 || info.Skipped+info.Failed != 0 {
+	info := w.done(w.bulk(operate.BulkJob{Act: client.ActRaise, Event: "go", Payload: 1}))
+	if info.Phase != operate.BulkDone || info.Done != 250 || info.Skipped+info.Failed != 0 {
 		t.Errorf("%+v, want 250 done", info)
 	}
 	if got := w.counted(); got[1] != 250 {
@@ -170,9 +172,9 @@ func TestActs(t *testing.T) {
 	w.begun() // one that has not cannot be restarted
 	is := func(act client.Act, filter client.Filter, done, skipped int64) {
 		t.Helper()
-		job := w.bulk(client.BulkJob{Act: act, Filter: filter, Reason: "why", Version: "", Force: true})
+		job := w.bulk(operate.BulkJob{Act: act, Filter: filter, Reason: "why", Version: "", Force: true})
 		info := w.done(job)
-		if info.Phase != client.BulkDone || info.Done != done || info.Skipped != skipped || info.Failed != 0 {
+		if info.Phase != operate.BulkDone || info.Done != done || info.Skipped != skipped || info.Failed != 0 {
 			t.Errorf("%s: %+v, want %d done and %d skipped", act, info, done, skipped)
 			for f, err := range job.Failures(t.Context()) {
 				t.Errorf("failed: %+v, %v", f, err)
@@ -199,18 +201,18 @@ func TestActs(t *testing.T) {
 // A job is stopped, and resumed by another node.
 func TestStopAndResume(t *testing.T) {
 	w := newWorld(t, 20)
-	b := w.bulk(client.BulkJob{Act: client.ActRaise, Event: "go", Rate: 5})
+	b := w.bulk(operate.BulkJob{Act: client.ActRaise, Event: "go", Rate: 5})
 	if err := b.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	phase := func(p client.BulkPhase) {
+	phase := func(p operate.BulkPhase) {
 		t.Helper()
 		w.Until(string(p), func() bool {
 			info, err := b.Describe(t.Context())
 			return err == nil && info.Phase == p
 		})
 	}
-	phase(client.BulkStopped)
+	phase(operate.BulkStopped)
 	info, err := b.Describe(t.Context())
 	if err != nil || info.Done >= 20 {
 		t.Errorf("%+v %v, want a part done", info, err)
@@ -229,7 +231,7 @@ func TestStopAndResume(t *testing.T) {
 // A job acts neither on instances that began after the preview nor on those of perdure itself.
 func TestHazard68_OnlyWhatThePreviewSaw(t *testing.T) {
 	w := newWorld(t, 3)
-	p, err := w.PreviewBulk(t.Context(), client.Filter{})
+	p, err := operate.New(w.Client).PreviewBulk(t.Context(), client.Filter{})
 	if err != nil || p.Count != 3 || !p.Exact || len(p.Sample) != 3 {
 		t.Fatalf("%+v %v, want a preview of 3", p, err)
 	}
@@ -237,17 +239,17 @@ func TestHazard68_OnlyWhatThePreviewSaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := w.StartBulk(t.Context(), client.BulkJob{Act: client.ActTerminate, Before: p.At, Max: p.Count})
+	b, err := operate.New(w.Client).StartBulk(t.Context(), operate.BulkJob{Act: client.ActTerminate, Before: p.At, Max: p.Count})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info := w.done(b); info.Phase != client.BulkDone || info.Done != 3 {
+	if info := w.done(b); info.Phase != operate.BulkDone || info.Done != 3 {
 		t.Errorf("%+v, want 3 done", info)
 	}
 	if d, err := late.Describe(t.Context()); err != nil || d.Status != client.StatusRunning {
 		t.Errorf("%+v %v, want it running", d, err)
 	}
-	bounded, err := w.StartBulk(t.Context(), client.BulkJob{Act: client.ActRestart, Max: 2})
+	bounded, err := operate.New(w.Client).StartBulk(t.Context(), operate.BulkJob{Act: client.ActRestart, Max: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,10 +302,10 @@ func TestHazard67_JobsHaveTheRightsOfTheirPrincipal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := operator.StartBulk(t.Context(), client.BulkJob{Act: client.ActDelete, Max: 2}); !errors.Is(err, client.ErrForbidden) {
+	if _, err := operate.New(operator).StartBulk(t.Context(), operate.BulkJob{Act: client.ActDelete, Max: 2}); !errors.Is(err, client.ErrForbidden) {
 		t.Errorf("an operator starts a job that deletes: %v", err)
 	}
-	b, err := operator.StartBulk(t.Context(), client.BulkJob{ID: "mine", Act: client.ActRaise, Event: "go", Max: 2})
+	b, err := operate.New(operator).StartBulk(t.Context(), operate.BulkJob{ID: "mine", Act: client.ActRaise, Event: "go", Max: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +359,7 @@ func raiseInSpiteOf(t *testing.T, kind faulty.Kind, n int) {
 			return seen == n
 		},
 	})
-	b := w.bulk(client.BulkJob{Act: client.ActRaise, Event: "go", Payload: 1})
+	b := w.bulk(operate.BulkJob{Act: client.ActRaise, Event: "go", Payload: 1})
 	e.Until("the call failed, or the job made fewer calls", func() bool {
 		select {
 		case <-struck:
@@ -370,7 +372,7 @@ func raiseInSpiteOf(t *testing.T, kind faulty.Kind, n int) {
 	e.Stop(first)
 	e.Start(registry(t))
 	info := w.done(b)
-	if info.Phase != client.BulkDone || info.Done != 6 {
+	if info.Phase != operate.BulkDone || info.Done != 6 {
 		t.Errorf("%+v, want 6 done", info)
 	}
 	if got := w.counted(); got[1] != 6 {

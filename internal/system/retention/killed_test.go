@@ -33,7 +33,7 @@ func (w *world) attempt(from *form.Stepped, removed func(*form.Plan) error) (sto
 		}
 	}
 	stored = from
-	text, err := access.RetentionStep(operate.New(w.c))(w.T.Context(), []byte("{}"), before, func(text []byte, store bool) error {
+	text, err := access.OwnStepsOf(operate.New(w.c)).Retention(w.T.Context(), []byte("{}"), before, func(text []byte, store bool) error {
 		if !store {
 			w.T.Error("progress may be lost")
 		}

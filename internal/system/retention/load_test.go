@@ -72,11 +72,11 @@ func withLoad(t *testing.T, store provider.Provider) {
 	e.Start(reg)
 	c := e.Client(client.Options{})
 	perSecond(t, c, 5*time.Second) // warm
-	p, err := c.PreviewBulk(t.Context(), client.Filter{IDPrefix: "old-"})
+	p, err := operate.New(c).PreviewBulk(t.Context(), client.Filter{IDPrefix: "old-"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := c.StartBulk(t.Context(), client.BulkJob{
+	b, err := operate.New(c).StartBulk(t.Context(), operate.BulkJob{
 		Act: client.ActDelete, Filter: client.Filter{IDPrefix: "old-"}, Before: p.At, Max: int64(*load), Rate: 100,
 	})
 	if err != nil {

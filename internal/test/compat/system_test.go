@@ -62,7 +62,7 @@ func TestRecordSystem(t *testing.T) {
 		}
 	}
 	failed(s.Pause(ctx, "holidays"), s.Resume(ctx, "back"))
-	job, err := n.c.StartBulk(ctx, client.BulkJob{
+	job, err := operate.New(n.c).StartBulk(ctx, operate.BulkJob{
 		ID: "words", Act: client.ActRaise, Event: "word", Payload: "hi", Filter: client.Filter{IDPrefix: "held-"}, Before: time.Now().Add(time.Hour), Max: 3, Rate: 0.5,
 	})
 	failed(err)
@@ -73,7 +73,7 @@ func TestRecordSystem(t *testing.T) {
 	failed(job.Stop(ctx))
 	n.untilTrue(t, func() (bool, error) {
 		info, err := job.Describe(ctx)
-		return info.Phase == client.BulkStopped, err
+		return info.Phase == operate.BulkStopped, err
 	})
 	failed(operate.New(n.c).SetRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: 1000 * 24 * time.Hour}}}))
 	n.untilTrue(t, func() (bool, error) {
@@ -122,7 +122,7 @@ func TestSystemStoreGoesOn(t *testing.T) {
 	if got, err := s.Trigger(ctx); err != nil || got.Run == nil {
 		t.Errorf("the schedule starts nothing more: %+v, %v", got, err)
 	}
-	job, err := n.c.Bulk(ctx, "words")
+	job, err := operate.New(n.c).Bulk(ctx, "words")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestSystemStoreGoesOn(t *testing.T) {
 	}
 	n.untilTrue(t, func() (bool, error) {
 		info, err := job.Describe(ctx)
-		return info.Phase == client.BulkDone && info.Done == 3, err
+		return info.Phase == operate.BulkDone && info.Done == 3, err
 	})
 	for _, id := range []string{"held-1", "held-2", "held-3"} {
 		if err := n.c.Raise(ctx, id, "word", "end"); err != nil {

@@ -19,11 +19,11 @@ func startingBulk() section {
 		intro: "Nothing is stored. Each job is to suspend at most one instance, with one input changed. No job exists.",
 		rows: func(t *testing.T, store *world) []row {
 			c := clienttest.New(t, store, client.Options{})
-			start := func(change func(j *client.BulkJob)) func(context.Context) error {
+			start := func(change func(j *operate.BulkJob)) func(context.Context) error {
 				return func(ctx context.Context) error {
-					j := client.BulkJob{ID: "j", Act: client.ActSuspend, Max: 1}
+					j := operate.BulkJob{ID: "j", Act: client.ActSuspend, Max: 1}
 					change(&j)
-					_, err := c.StartBulk(ctx, j)
+					_, err := operate.New(c).StartBulk(ctx, j)
 					return err
 				}
 			}
@@ -38,31 +38,31 @@ func startingBulk() section {
 			}
 			long := strings.Repeat("x", 513)
 			return []row{
-				{"an act that no job can do", start(func(j *client.BulkJob) { j.Act = client.ActPrune }), clientInvalid, `starting a bulk job: invalid request: a bulk job cannot do "prune": give cancel, delete, fork, move, raise, redrive, reset, restart, resume, suspend, terminate, unblock`, "Use one of `BulkActs`."},
-				{"an ID of 257 bytes", start(func(j *client.BulkJob) { j.ID = long[:257] }), clientInvalid, `starting a bulk job: invalid request: bulk job ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 257 bytes: shorten it to 256`, "Shorten it."},
-				{"a reason of 4 KiB and a byte", start(func(j *client.BulkJob) { j.Reason = strings.Repeat("x", 4<<10+1) }), clientTooLarge, `starting a bulk job: too large: the reason has 4097 bytes: shorten it to 4096`, "Shorten it."},
-				{"no `Max`", start(func(j *client.BulkJob) { j.Max = 0 }), clientInvalid, `starting a bulk job: invalid request: the most instances are 0: give the count of a preview, or the most that the job may act on`, "Pass `BulkPreview.Count`."},
-				{"a negative rate", start(func(j *client.BulkJob) { j.Rate = -1 }), clientInvalid, `starting a bulk job: invalid request: rate -1: give instances a second, at most 10000, or 0 for no limit`, "Give 0 for no limit."},
-				{"a rate above `MaxBulkRate`", start(func(j *client.BulkJob) { j.Rate = 10_001 }), clientInvalid, `starting a bulk job: invalid request: rate 10001: give instances a second, at most 10000, or 0 for no limit`, "Give 0 for no limit."},
-				{"`Before` in the year 300000", start(func(j *client.BulkJob) { j.Before = time.Date(300000, 1, 1, 0, 0, 0, 0, time.UTC) }), clientInvalid, `starting a bulk job: invalid request: filter Before is in the year 300000: give 1 to 9999`, "Pass `BulkPreview.At`."},
-				{"a filter with an unknown status", start(func(j *client.BulkJob) { j.Filter.Statuses = []client.Status{"Sleeping"} }), clientInvalid, `starting a bulk job: invalid request: status "Sleeping" is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated`, "Use the constants."},
-				{"a filter of perdure's own instances", start(func(j *client.BulkJob) { j.Filter.System = true }), clientInvalid, `starting a bulk job: invalid request: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs`, "Use the calls for schedules and jobs."},
-				{"a filter of more than 32 KiB", start(func(j *client.BulkJob) {
+				{"an act that no job can do", start(func(j *operate.BulkJob) { j.Act = client.ActPrune }), clientInvalid, `starting a bulk job: invalid request: a bulk job cannot do "prune": give cancel, delete, fork, move, raise, redrive, reset, restart, resume, suspend, terminate, unblock`, "Use one of `BulkActs`."},
+				{"an ID of 257 bytes", start(func(j *operate.BulkJob) { j.ID = long[:257] }), clientInvalid, `starting a bulk job: invalid request: bulk job ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 257 bytes: shorten it to 256`, "Shorten it."},
+				{"a reason of 4 KiB and a byte", start(func(j *operate.BulkJob) { j.Reason = strings.Repeat("x", 4<<10+1) }), clientTooLarge, `starting a bulk job: too large: the reason has 4097 bytes: shorten it to 4096`, "Shorten it."},
+				{"no `Max`", start(func(j *operate.BulkJob) { j.Max = 0 }), clientInvalid, `starting a bulk job: invalid request: the most instances are 0: give the count of a preview, or the most that the job may act on`, "Pass `BulkPreview.Count`."},
+				{"a negative rate", start(func(j *operate.BulkJob) { j.Rate = -1 }), clientInvalid, `starting a bulk job: invalid request: rate -1: give instances a second, at most 10000, or 0 for no limit`, "Give 0 for no limit."},
+				{"a rate above `MaxBulkRate`", start(func(j *operate.BulkJob) { j.Rate = 10_001 }), clientInvalid, `starting a bulk job: invalid request: rate 10001: give instances a second, at most 10000, or 0 for no limit`, "Give 0 for no limit."},
+				{"`Before` in the year 300000", start(func(j *operate.BulkJob) { j.Before = time.Date(300000, 1, 1, 0, 0, 0, 0, time.UTC) }), clientInvalid, `starting a bulk job: invalid request: filter Before is in the year 300000: give 1 to 9999`, "Pass `BulkPreview.At`."},
+				{"a filter with an unknown status", start(func(j *operate.BulkJob) { j.Filter.Statuses = []client.Status{"Sleeping"} }), clientInvalid, `starting a bulk job: invalid request: status "Sleeping" is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated`, "Use the constants."},
+				{"a filter of perdure's own instances", start(func(j *operate.BulkJob) { j.Filter.System = true }), clientInvalid, `starting a bulk job: invalid request: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs`, "Use the calls for schedules and jobs."},
+				{"a filter of more than 32 KiB", start(func(j *operate.BulkJob) {
 					for range 80 {
 						j.Filter.CodeVersions = append(j.Filter.CodeVersions, fmt.Sprint(len(j.Filter.CodeVersions), long[:500]))
 					}
 				}), clientTooLarge, `starting a bulk job: too large: filter and payload have more than 32768 bytes: shorten them`, "Give the instances an attribute, and filter by that."},
-				{"raise without an event", start(func(j *client.BulkJob) { j.Act = client.ActRaise }), clientInvalid, `starting a bulk job: invalid request: event name is empty: give 1 to 512 bytes of UTF-8`, "Name the event."},
-				{"raise of a channel", start(func(j *client.BulkJob) { j.Act, j.Event, j.Payload = client.ActRaise, "go", make(chan int) }), clientInvalid, `starting a bulk job: invalid request: event: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Raise data."},
-				{"reset without a point", start(func(j *client.BulkJob) { j.Act = client.ActReset }), clientInvalid, `starting a bulk job: invalid request: the point is 0: give the event to go back to, 1 for the beginning`, "Set `Point`."},
-				{"fork without a prefix", start(func(j *client.BulkJob) { j.Act, j.Point = client.ActFork, 1 }), clientInvalid, `starting a bulk job: invalid request: a fork has no prefix: give what the IDs of the new instances begin with`, "Set `Prefix`."},
-				{"fork with a reserved prefix", start(func(j *client.BulkJob) { j.Act, j.Point, j.Prefix = client.ActFork, 1, "perdure/" }), clientInvalid, `starting a bulk job: invalid request: IDs that begin with perdure/ belong to perdure itself: give another prefix`, "Choose another prefix."},
+				{"raise without an event", start(func(j *operate.BulkJob) { j.Act = client.ActRaise }), clientInvalid, `starting a bulk job: invalid request: event name is empty: give 1 to 512 bytes of UTF-8`, "Name the event."},
+				{"raise of a channel", start(func(j *operate.BulkJob) { j.Act, j.Event, j.Payload = client.ActRaise, "go", make(chan int) }), clientInvalid, `starting a bulk job: invalid request: event: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Raise data."},
+				{"reset without a point", start(func(j *operate.BulkJob) { j.Act = client.ActReset }), clientInvalid, `starting a bulk job: invalid request: the point is 0: give the event to go back to, 1 for the beginning`, "Set `Point`."},
+				{"fork without a prefix", start(func(j *operate.BulkJob) { j.Act, j.Point = client.ActFork, 1 }), clientInvalid, `starting a bulk job: invalid request: a fork has no prefix: give what the IDs of the new instances begin with`, "Set `Prefix`."},
+				{"fork with a reserved prefix", start(func(j *operate.BulkJob) { j.Act, j.Point, j.Prefix = client.ActFork, 1, "perdure/" }), clientInvalid, `starting a bulk job: invalid request: IDs that begin with perdure/ belong to perdure itself: give another prefix`, "Choose another prefix."},
 				{"a job of a viewer", as(client.RoleViewer, func(ctx context.Context, c *client.Client) error {
-					_, err := c.StartBulk(ctx, client.BulkJob{Act: client.ActSuspend, Max: 1})
+					_, err := operate.New(c).StartBulk(ctx, operate.BulkJob{Act: client.ActSuspend, Max: 1})
 					return err
 				}), clientForbidden, `starting a bulk job: not allowed: "ann" has the role viewer, and the act "suspend" needs the role operator`, "Ask an operator."},
 				{"a job of an operator that deletes", as(client.RoleOperator, func(ctx context.Context, c *client.Client) error {
-					_, err := c.StartBulk(ctx, client.BulkJob{Act: client.ActDelete, Max: 1})
+					_, err := operate.New(c).StartBulk(ctx, operate.BulkJob{Act: client.ActDelete, Max: 1})
 					return err
 				}), clientForbidden, `starting a bulk job: not allowed: "ann" has the role operator, and the act "delete" needs the role admin`, "Ask an admin."},
 				{"`As` of a client that `As` has made", as(client.RoleViewer, func(_ context.Context, c *client.Client) error {
@@ -70,16 +70,16 @@ func startingBulk() section {
 					return err
 				}), clientForbidden, `making the client of a principal: not allowed: the client acts for "ann" already: use the client that client.New has made`, "Keep the service's own client for that."},
 				{"`PreviewBulk` of perdure's own instances", func(ctx context.Context) error {
-					_, err := c.PreviewBulk(ctx, client.Filter{IDPrefix: "perdure/"})
+					_, err := operate.New(c).PreviewBulk(ctx, client.Filter{IDPrefix: "perdure/"})
 					return err
 				}, clientInvalid, `previewing a bulk job: invalid request: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs`, "Use the calls for schedules and jobs."},
 				{"`Bulk` of an unknown job", func(ctx context.Context) error {
-					_, err := c.Bulk(ctx, "nobody")
+					_, err := operate.New(c).Bulk(ctx, "nobody")
 					return err
 				}, clientNotFound, `looking up bulk job "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Take the ID from `Bulks`."},
-				{"`Stop` of a zero `Bulk`", func(ctx context.Context) error { return client.Bulk{}.Stop(ctx) }, clientInvalid, `using a bulk job: invalid request: there is no client: make one with client.New`, "Take it from `StartBulk` or `Client.Bulk`."},
+				{"`Stop` of a zero `Bulk`", func(ctx context.Context) error { return operate.Bulk{}.Stop(ctx) }, clientInvalid, `using a bulk job: invalid request: there is no client: make one with client.New`, "Take it from `StartBulk` or `Client.Bulk`."},
 				{"`Failures` of a zero `Bulk`", func(ctx context.Context) error {
-					for _, err := range (client.Bulk{}).Failures(ctx) {
+					for _, err := range (operate.Bulk{}).Failures(ctx) {
 						return err
 					}
 					return nil

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
@@ -13,22 +14,25 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// StepBulk acts on the next instances of a bulk job. It is for perdure's own activity, whose forms it takes as JSON. from is how far an
-// attempt before has come, nil for the first. heartbeat is called with the plan of the step, which it must store before it returns, and after
-// each instance. The client of a principal gets ErrForbidden: the request says in whose name the step acts.
-func (c *Client) StepBulk(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
-	if err := c.ofService("making a step of a bulk job"); err != nil {
-		return nil, err
+// bulkStepOf makes the step of bulk jobs for perdure's own activity. It acts on the next instances of a job. heartbeat is called with the plan of
+// the step, which it must store before it returns, and after each instance. The operator of a principal gets client.ErrForbidden: the
+// request says in whose name the step acts.
+func bulkStepOf(o *Operator) access.Step {
+	return func(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
+		if err := o.ofService(ctx, "making a step of a bulk job"); err != nil {
+			return nil, err
+		}
+		return access.StepOf(request, from, heartbeat,
+			func(req bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
+				return o.stepBulk(ctx, &req, from, heartbeat)
+			})
 	}
-	return access.StepOf(request, from, heartbeat, func(req bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
-		return c.stepBulk(ctx, &req, from, heartbeat)
-	})
 }
 
-func (c *Client) stepBulk(
+func (o *Operator) stepBulk(
 	ctx context.Context, req *bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error,
 ) (bulk.Stepped, error) {
-	s := bulkStep{c: c, req: req, heartbeat: heartbeat, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
+	s := bulkStep{o: o, req: req, heartbeat: heartbeat, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
 	if from != nil {
 		s.done = *from
 	}
@@ -41,7 +45,7 @@ func (c *Client) stepBulk(
 	}
 	op := fmt.Sprintf("bulk job %q", req.Job.ID)
 	for s.done.More && !s.over() {
-		page, err := access.Read(ctx, c.store.Store, op, c.store.List, provider.ListRequest{
+		page, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.List, provider.ListRequest{
 			Filter: req.Job.Filter, Cursor: s.done.To.Cursor, Max: bulk.MaxStep,
 			Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
 		})
@@ -69,10 +73,10 @@ func (c *Client) stepBulk(
 
 // A bulkStep is one step of a job.
 type bulkStep struct {
-	c         *Client
+	o         *Operator
 	req       *bulk.StepRequest
 	heartbeat func(done bulk.Stepped, store bool) error
-	act       bulkAct
+	act       access.BulkAct
 	done      bulk.Stepped
 	repeated  bool // an attempt before had the same plan, and was lost
 	until     time.Time
@@ -99,15 +103,15 @@ func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bo
 			break
 		}
 		p := bulk.Planned{Key: i.Key, At: i.CreatedAt}
-		if s.act.named {
+		if s.act.Named {
 			if names += len(i.ID); names > maxPlannedNames {
 				rest = true
 				break
 			}
 			p.ID = i.ID
 		}
-		if s.act.due != nil {
-			if p.Due, err = s.act.due(ctx, s.c, i.Key); err != nil {
+		if s.act.Due != nil {
+			if p.Due, err = s.act.Due(ctx, i.Key); err != nil {
 				return rest, err
 			}
 		}
@@ -140,17 +144,27 @@ func (s *bulkStep) follow(ctx context.Context) error {
 // allowed finds the act and checks the right of the job's principal to it.
 func (s *bulkStep) allowed() (err error) {
 	job := &s.req.Job
-	if s.act, err = bulkActOf(Act(job.Act)); err != nil || job.Principal == nil {
+	if s.act, err = s.o.bulkActOf(client.Act(job.Act)); err != nil || job.Principal == nil {
 		return err
 	}
-	p := Principal{Name: job.Principal.Name}
+	p := client.Principal{Name: job.Principal.Name}
 	if err := p.Role.UnmarshalText([]byte(job.Principal.Role)); err != nil {
 		return err
 	}
-	if !p.May(Act(job.Act)) {
-		return fmt.Errorf("%w: %s has the role %v, and the act %q needs the role %v", ErrForbidden, check.Quote(p.Name), p.Role, job.Act, acts[Act(job.Act)])
+	if !p.May(client.Act(job.Act)) {
+		return fmt.Errorf("%w: %s has the role %v, and the act %q needs the role %v",
+			client.ErrForbidden, check.Quote(p.Name), p.Role, job.Act, leastRole(client.Act(job.Act)))
 	}
 	return nil
+}
+
+// leastRole returns the least role that may do an act.
+func leastRole(a client.Act) client.Role {
+	role := client.RoleViewer
+	for role < client.RoleAdmin && !(client.Principal{Role: role}).May(a) {
+		role++
+	}
+	return role
 }
 
 // actOn acts on an instance if the filter still matches it. An error means that the storage or ctx ended the step.
@@ -160,8 +174,8 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 		Kind: job.Act, Op: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), On: access.Target{Key: p.Key},
 		RequestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
 	}
-	res, err := s.c.store.Instance(ctx, a.On, a.Op, false)
-	if errors.Is(err, ErrNotFound) {
+	res, err := s.o.caller.Store.Instance(ctx, a.On, a.Op, false)
+	if errors.Is(err, client.ErrNotFound) {
 		return s.skip(ctx, &a, p, nil, false)
 	}
 	if err != nil {
@@ -171,19 +185,19 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	if a.Op, a.On.ID = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
 		return s.skip(ctx, &a, p, i, false)
 	}
-	err = s.act.do(ctx, s.c, &a, i, &job.Args)
+	err = s.act.Do(ctx, &a, i, &job.Args)
 	switch {
 	case err == nil:
 		s.done.Done++
-	case errors.Is(err, ErrNotFound): // it went meanwhile: perhaps after the act, whose answer was lost
-		return s.skip(ctx, &a, p, nil, s.act.named)
-	case errors.Is(err, errNoEffect), errors.Is(err, ErrEnded):
+	case errors.Is(err, client.ErrNotFound): // it went meanwhile: perhaps after the act, whose answer was lost
+		return s.skip(ctx, &a, p, nil, s.act.Named)
+	case errors.Is(err, access.ErrNoEffect), errors.Is(err, client.ErrEnded):
 		return s.skip(ctx, &a, p, i, false)
 	case ctx.Err() != nil:
 		return access.Why(ctx)
-	case errors.Is(err, ErrUnserved): // it may never be served, and holds the job up
+	case errors.Is(err, client.ErrUnserved): // it may never be served, and holds the job up
 		s.fail(i, err)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrOutcomeUnknown), provider.Retryable(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, client.ErrOutcomeUnknown), provider.Retryable(err):
 		return err // the step is repeated, under the same request ID
 	default:
 		s.fail(i, err)
@@ -203,7 +217,7 @@ func (s *bulkStep) skip(ctx context.Context, a *access.Act, p bulk.Planned, i *p
 	did := false
 	if s.repeated || tried {
 		var err error
-		if did, err = s.act.wasDone(ctx, s.c, &doneRequest{act: a, planned: p, now: i, args: &s.req.Job.Args}); err != nil && !errors.Is(err, ErrNotFound) {
+		if did, err = s.act.WasDone(ctx, &access.DoneRequest{Act: a, Planned: p, Now: i, Args: &s.req.Job.Args}); err != nil && !errors.Is(err, client.ErrNotFound) {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
@@ -24,23 +25,15 @@ type DeadLetterPage struct {
 }
 
 // DeadLetterPage returns a page of the dead letters that match, the oldest first.
-func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Page) (DeadLetterPage, error) {
-	const op = "listing dead letters"
-	req, size, err := f.stored(page)
-	if err = cmp.Or(c.usable(ctx), err); err != nil {
-		return DeadLetterPage{}, fmt.Errorf("%s: %w", op, err)
-	}
-	if f.Instance != "" && req.Key.IsZero() {
-		t, _, err := c.store.Resolve(ctx, access.Target{ID: f.Instance}, fmt.Sprintf("%s of %s", op, access.Target{ID: f.Instance}))
-		if err != nil {
-			return DeadLetterPage{}, err
-		}
-		req.Key = t.Key
+func (o *Operator) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page client.Page) (DeadLetterPage, error) {
+	req, size, err := o.deadLettersRequest(ctx, &f, page)
+	if err != nil {
+		return DeadLetterPage{}, err
 	}
 	found := DeadLetterPage{Items: make([]DeadLetter, 0, size)}
 	for {
 		req.Max = min(deadLettersPage, size+1-len(found.Items))
-		letters, err := c.store.deadLetters(ctx, op, req)
+		letters, err := o.caller.Store.ListDeadLetters(ctx, listingDeadLetters, req)
 		if err != nil {
 			return DeadLetterPage{}, err
 		}
@@ -50,7 +43,7 @@ func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Pa
 				return found, nil
 			}
 			req.Cursor = letters[i].ID
-			found.Items = append(found.Items, describeDeadLetter(&letters[i]))
+			found.Items = append(found.Items, o.describeDeadLetter(&letters[i]))
 		}
 		if len(letters) < req.Max {
 			return found, nil
@@ -58,10 +51,27 @@ func (c *Client) DeadLetterPage(ctx context.Context, f DeadLetterFilter, page Pa
 	}
 }
 
+// deadLettersRequest checks a filter and a page, and returns the request to the storage and the size of the page.
+func (o *Operator) deadLettersRequest(ctx context.Context, f *DeadLetterFilter, page client.Page) (req provider.DeadLettersRequest, size int, err error) {
+	if err = o.usable(ctx); err == nil {
+		req, size, err = f.stored(page)
+	}
+	if err != nil {
+		return req, 0, fmt.Errorf("%s: %w", listingDeadLetters, err)
+	}
+	if f.Instance == "" || !req.Key.IsZero() {
+		return req, size, nil
+	}
+	of := access.Target{ID: f.Instance}
+	of, _, err = o.caller.Store.Resolve(ctx, of, fmt.Sprintf("%s of %s", listingDeadLetters, of))
+	req.Key = of.Key
+	return req, size, err
+}
+
 // stored checks the filter and the page, and returns the request to the storage.
-func (f *DeadLetterFilter) stored(page Page) (req provider.DeadLettersRequest, size int, err error) {
+func (f *DeadLetterFilter) stored(page client.Page) (req provider.DeadLettersRequest, size int, err error) {
 	if page.Size < 0 || page.Size > provider.MaxPage {
-		return req, 0, fmt.Errorf("%w: page size %d: give 1 to %d, or 0 for %d", ErrInvalid, page.Size, provider.MaxPage, access.DefaultPage)
+		return req, 0, fmt.Errorf("%w: page size %d: give 1 to %d, or 0 for %d", client.ErrInvalid, page.Size, provider.MaxPage, access.DefaultPage)
 	}
 	size = cmp.Or(page.Size, access.DefaultPage)
 	req.Key = f.Key
@@ -73,7 +83,7 @@ func (f *DeadLetterFilter) stored(page Page) (req provider.DeadLettersRequest, s
 	}
 	if req.Cursor, err = strconv.ParseInt(page.Cursor, 10, 64); err != nil || req.Cursor < 1 {
 		return req, 0, fmt.Errorf("%w: page cursor %s is none of dead letters: give the Cursor of the page before, or \"\" for the first",
-			ErrInvalid, check.Quote(page.Cursor))
+			client.ErrInvalid, check.Quote(page.Cursor))
 	}
 	return req, size, nil
 }

@@ -1,4 +1,4 @@
-package client
+package operate
 
 import (
 	"context"
@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
@@ -37,54 +39,58 @@ const (
 
 // BulkPreview says what a bulk job with a filter would act on.
 type BulkPreview struct {
-	Counted
+	client.Counted
 
-	Sample []Description `json:"sample"` // the newest
-	At     time.Time     `json:"at"`     // by the storage's clock: the job leaves out what is created later
+	Sample []client.Description `json:"sample"` // the newest
+	At     time.Time            `json:"at"`     // by the storage's clock: the job leaves out what is created later
 }
 
 // PreviewBulk counts the instances that match, up to a million, and shows some of them. The instances of perdure itself are left out.
-func (c *Client) PreviewBulk(ctx context.Context, f Filter) (BulkPreview, error) {
+func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPreview, error) {
 	const op = "previewing a bulk job"
-	filter, err := bulkFilter(&f)
+	err := o.usable(ctx)
 	if err == nil {
-		err = c.usable(ctx)
+		_, err = o.bulkFilter(&f)
 	}
 	if err != nil {
 		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
-	page, err := c.store.Page(ctx, op, provider.ListRequest{Filter: filter, Max: previewSample}, f.users())
+	list, err := o.client.List(ctx, f, client.Page{Size: previewSample})
 	if err != nil {
-		return BulkPreview{}, access.Explain(op, 0, err)
+		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
-	p := BulkPreview{At: (page.Now + 1).Std(), Sample: make([]Description, 0, len(page.Instances))}
-	for i := range page.Instances {
-		p.Sample = append(p.Sample, describeListed(&page.Instances[i], page.Now))
+	p := BulkPreview{Sample: list.Items}
+	if len(list.Items) > 0 {
+		p.At = list.Items[0].AsOf
+	} else if p.At, err = o.client.Now(ctx); err != nil {
+		return p, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := c.markListed(ctx, op, p.Sample); err != nil {
-		return BulkPreview{}, err
-	}
-	if p.Counted = (Counted{Count: int64(len(page.Instances)), Exact: true}); page.Cursor == "" {
+	p.At = p.At.Add(time.Microsecond) // behind what was created at that moment
+	if p.Counted = (client.Counted{Count: int64(len(list.Items)), Exact: true}); list.Cursor == "" {
 		return p, nil
 	}
-	p.Counted, err = c.count(ctx, op, &f, filter, previewCount)
-	p.Count = max(p.Count, int64(len(page.Instances)))
-	return p, err
+	if p.Counted, err = o.client.CountUpTo(ctx, f, previewCount); err != nil {
+		return p, fmt.Errorf("%s: %w", op, err)
+	}
+	p.Count = max(p.Count, int64(len(list.Items)))
+	return p, nil
 }
 
 // bulkFilter checks a filter of a job. An empty one would match the whole store, which a job has to say.
-func bulkFilter(f *Filter) (provider.Filter, error) {
+func (o *Operator) bulkFilter(f *client.Filter) (provider.Filter, error) {
 	if f.System || reserved.Named(f.IDPrefix) {
-		return provider.Filter{}, fmt.Errorf("%w: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs", ErrInvalid)
+		return provider.Filter{}, fmt.Errorf("%w: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs",
+			client.ErrInvalid)
 	}
-	return f.stored()
+	stored, _, err := o.caller.Filter(f)
+	return stored, err
 }
 
 // BulkJob is what a bulk job does. The arguments are for the acts named behind them.
 type BulkJob struct {
-	ID     string // "" for a random one; a start that is repeated under the same ID returns ErrExists
-	Act    Act    // one of BulkActs
-	Filter Filter
+	ID     string     // "" for a random one; a start that is repeated under the same ID returns ErrExists
+	Act    client.Act // one of BulkActs
+	Filter client.Filter
 	// Before leaves out instances created later, by the storage's clock: BulkPreview.At. Zero: those created after the start.
 	Before time.Time
 	// Max is the most instances to act on: BulkPreview.Count. It is required.
@@ -103,7 +109,7 @@ type BulkJob struct {
 
 // Bulk is a bulk job. It is a plain value: many goroutines may copy, compare and use it at once.
 type Bulk struct {
-	c *Client
+	o *Operator
 	t access.Target
 }
 
@@ -125,7 +131,7 @@ const (
 type BulkInfo struct {
 	ID        string        `json:"id"`
 	Key       provider.UUID `json:"key"`
-	Act       Act           `json:"act"`
+	Act       client.Act    `json:"act"`
 	Phase     BulkPhase     `json:"phase"`
 	Max       int64         `json:"max"`
 	Done      int64         `json:"done"`
@@ -158,42 +164,40 @@ type BulkFailure struct {
 // Its counts are exact after a crash, too. Two things are told by what is left: an instance that is gone counts as deleted by the job, and
 // one without dead letters as redriven, if somebody else did that just when the job was interrupted.
 //
-// The job stores the principal of the client and acts with its rights: ErrForbidden says that it lacks ActBulk or the act itself. The audit
-// has the job, and not each instance. Other errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOutcomeUnknown, or the error of ctx.
-func (c *Client) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
-	op := "starting a bulk job"
-	if err := c.usable(ctx); err != nil {
+// The job stores the principal of the client and acts with its rights: client.ErrForbidden says that it lacks client.ActBulk or the act itself. The audit
+// has the job, and not each instance. Other errors: client.ErrInvalid, client.ErrTooLarge, client.ErrExists, client.ErrOutcomeUnknown, or the error of ctx.
+func (o *Operator) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
+	const op = "starting a bulk job"
+	if err := o.usable(ctx); err != nil {
 		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
 	if j.ID == "" {
 		j.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	job, err := j.stored(ctx, c)
+	job, err := j.stored(ctx, o)
 	if err != nil {
 		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
-	if p := c.principal; p != nil {
-		if err := c.caller.May(&access.Act{Kind: string(j.Act), Op: op}); err != nil {
+	if p := o.caller.Principal; p != nil {
+		if err := o.caller.May(&access.Act{Kind: string(j.Act), Op: op}); err != nil {
 			return Bulk{}, err
 		}
-		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role.String()}
+		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role}
 	}
-	o := startOptions{
-		id: bulkPrefix + j.ID, version: "1", versioned: true, system: true, kind: ActBulk, policy: provider.IDReject,
-		detail: fmt.Sprintf("%s on at most %d instances", j.Act, j.Max),
-	}
-	// A job that no node has taken shows these.
-	o.attributes = []provider.Attribute{
-		{Name: bulkActName, Kind: provider.AttributeText, Text: string(j.Act)}, {Name: bulkMaxName, Kind: provider.AttributeInt, Number: j.Max},
-	}
-	t, err := c.start(ctx, reserved.Bulk, o, bulk.State{Job: job}, nil)
-	return Bulk{c, t}, err
+	t, err := o.caller.StartSystem(ctx, access.SystemStart{
+		Name: reserved.Bulk, ID: bulkPrefix + j.ID, Policy: provider.IDReject, Input: bulk.State{Job: job},
+		Attributes: []provider.Attribute{ // those of a job that no node has taken
+			{Name: bulkActName, Kind: provider.AttributeText, Text: string(j.Act)}, {Name: bulkMaxName, Kind: provider.AttributeInt, Number: j.Max},
+		},
+		Act: string(client.ActBulk), Detail: fmt.Sprintf("%s on at most %d instances", j.Act, j.Max),
+	})
+	return Bulk{o, t}, err
 }
 
 // stored checks a job and returns it in the form of its orchestration.
-func (j *BulkJob) stored(ctx context.Context, c *Client) (bulk.Job, error) {
+func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 	job := bulk.Job{ID: j.ID, Act: string(j.Act), Max: j.Max, Rate: j.Rate}
-	a, err := bulkActOf(j.Act)
+	a, err := o.bulkActOf(j.Act)
 	if err != nil {
 		return job, err
 	}
@@ -204,44 +208,44 @@ func (j *BulkJob) stored(ctx context.Context, c *Client) (bulk.Job, error) {
 	}
 	switch {
 	case j.Max < 1:
-		return job, fmt.Errorf("%w: the most instances are %d: give the count of a preview, or the most that the job may act on", ErrInvalid, j.Max)
+		return job, fmt.Errorf("%w: the most instances are %d: give the count of a preview, or the most that the job may act on", client.ErrInvalid, j.Max)
 	case !(j.Rate >= 0 && j.Rate <= MaxBulkRate):
-		return job, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for no limit", ErrInvalid, j.Rate, MaxBulkRate)
+		return job, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for no limit", client.ErrInvalid, j.Rate, MaxBulkRate)
 	}
 	job.Args = bulk.Args{
 		Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force, Point: j.Point, Drop: j.DropLater, Prefix: j.Prefix,
 	}
 	if j.Payload != nil {
-		if job.Args.Payload, err = encodePayload("event", j.Payload); err != nil {
+		if job.Args.Payload, err = o.caller.Encode("event", j.Payload); err != nil {
 			return job, err
 		}
 	}
-	if a.check != nil {
-		if err := a.check(&job.Args); err != nil {
+	if a.Check != nil {
+		if err := a.Check(&job.Args); err != nil {
 			return job, err
 		}
 	}
-	if job.Filter, err = bulkFilter(&j.Filter); err != nil {
+	if job.Filter, err = o.bulkFilter(&j.Filter); err != nil {
 		return job, err
 	}
-	if err := j.bound(ctx, c, &job); err != nil {
+	if err := j.bound(ctx, o, &job); err != nil {
 		return job, err
 	}
 	text, err := json.Marshal(job) //nolint:musttag // a filter is stored by the names of its fields
 	if err == nil && len(text) > maxBulkJob {
-		err = fmt.Errorf("%w: filter and payload have more than %d bytes: shorten them", ErrTooLarge, maxBulkJob)
+		err = fmt.Errorf("%w: filter and payload have more than %d bytes: shorten them", client.ErrTooLarge, maxBulkJob)
 	}
 	return job, err
 }
 
 // bound leaves out what is created after the preview.
-func (j *BulkJob) bound(ctx context.Context, c *Client, job *bulk.Job) error {
+func (j *BulkJob) bound(ctx context.Context, o *Operator, job *bulk.Job) error {
 	var before provider.Time
 	if err := access.TimeBound(&before, "Before", j.Before); err != nil {
 		return err
 	}
 	if before == 0 {
-		now, err := c.storeTime(ctx, "starting a bulk job")
+		now, err := o.caller.Store.Now(ctx)
 		if err != nil {
 			return err
 		}
@@ -259,34 +263,37 @@ func checkBulkID(id string) error {
 		return err
 	}
 	if len(id) > maxBulkID {
-		return fmt.Errorf("%w: bulk job ID %s has %d bytes: shorten it to %d", ErrInvalid, check.Quote(id), len(id), maxBulkID)
+		return fmt.Errorf("%w: bulk job ID %s has %d bytes: shorten it to %d", client.ErrInvalid, check.Quote(id), len(id), maxBulkID)
 	}
 	return nil
 }
 
-// Bulk returns the job of an ID, and ErrNotFound if there is none.
-func (c *Client) Bulk(ctx context.Context, id string) (Bulk, error) {
+// Bulk returns the job of an ID, and client.ErrNotFound if there is none.
+func (o *Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
 	op := fmt.Sprintf("looking up bulk job %s", check.Quote(id))
-	err := c.usable(ctx)
+	err := o.usable(ctx)
 	if err == nil {
 		err = checkBulkID(id)
 	}
 	if err != nil {
 		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
-	t, _, err := c.store.Resolve(ctx, access.Target{ID: bulkPrefix + id}, op)
-	return Bulk{c, t}, err
+	t, _, err := o.caller.Store.Resolve(ctx, access.Target{ID: bulkPrefix + id}, op)
+	return Bulk{o, t}, err
 }
 
 // Bulks returns a page of the bulk jobs, newest first. Cursor is "" on the last page.
-func (c *Client) Bulks(ctx context.Context, page Page) (jobs []BulkInfo, cursor string, err error) {
-	list, err := c.List(ctx, Filter{IDPrefix: bulkPrefix}, page)
+func (o *Operator) Bulks(ctx context.Context, page client.Page) (jobs []BulkInfo, cursor string, err error) {
+	if err := o.usable(ctx); err != nil {
+		return nil, "", fmt.Errorf("listing bulk jobs: %w", err)
+	}
+	list, err := o.client.List(ctx, client.Filter{IDPrefix: bulkPrefix}, page)
 	if err != nil {
 		return nil, "", err
 	}
 	for i := range list.Items {
-		info, err := (Bulk{c, access.Target{ID: list.Items[i].ID, Key: list.Items[i].Key}}).Describe(ctx)
-		if errors.Is(err, ErrNotFound) {
+		info, err := (Bulk{o, access.Target{ID: list.Items[i].ID, Key: list.Items[i].Key}}).Describe(ctx)
+		if errors.Is(err, client.ErrNotFound) {
 			continue
 		}
 		if err != nil {
@@ -302,7 +309,7 @@ func (b Bulk) ID() string { return strings.TrimPrefix(b.t.ID, bulkPrefix) }
 
 // usable refuses a job that no method has made.
 func (b Bulk) usable(ctx context.Context) error {
-	if err := b.c.usable(ctx); err != nil {
+	if err := b.o.usable(ctx); err != nil {
 		return fmt.Errorf("using a bulk job: %w", err)
 	}
 	return nil
@@ -314,7 +321,7 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 		return BulkInfo{}, err
 	}
 	op := fmt.Sprintf("describing bulk job %q", b.ID())
-	res, err := access.Read(ctx, b.c.store.Store, op, b.c.store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.ValueKey})
+	res, err := access.Read(ctx, b.o.caller.Store, op, b.o.caller.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.ValueKey})
 	if err != nil {
 		return BulkInfo{}, access.Explain(op, 0, err)
 	}
@@ -326,7 +333,7 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 	for n := range i.Attributes {
 		switch a := &i.Attributes[n]; a.Name {
 		case bulkActName:
-			info.Act = Act(a.Text)
+			info.Act = client.Act(a.Text)
 		case bulkMaxName:
 			info.Max = a.Number
 		}
@@ -336,7 +343,7 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 		if err := json.Unmarshal(res.Value.Value, &v); err != nil { //nolint:musttag // a filter is stored by the names of its fields
 			return info, fmt.Errorf("%s: %w", op, err)
 		}
-		info.Phase, info.Act, info.Max, info.Rate, info.Problem = BulkPhase(v.Phase), Act(v.Job.Act), v.Job.Max, v.Job.Rate, v.Problem
+		info.Phase, info.Act, info.Max, info.Rate, info.Problem = BulkPhase(v.Phase), client.Act(v.Job.Act), v.Job.Max, v.Job.Rate, v.Problem
 		info.Done, info.Skipped, info.Failed, info.LookedAt = v.Counts.Done, v.Counts.Skipped, v.Counts.Failed, v.Looked
 		if v.Job.Principal != nil {
 			info.Principal = v.Job.Principal.Name
@@ -352,18 +359,18 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 // Errors are those of Raise.
 func (b Bulk) Stop(ctx context.Context) error { return b.control(ctx, bulk.ControlStop) }
 
-// Resume lets a stopped job go on. It needs the rights that starting the job needs: those to ActBulk and to the act of the job. Errors are those
+// Resume lets a stopped job go on. It needs the rights that starting the job needs: those to client.ActBulk and to the act of the job. Errors are those
 // of Raise.
 func (b Bulk) Resume(ctx context.Context) error {
 	if err := b.usable(ctx); err != nil {
 		return err
 	}
-	if b.c.principal != nil {
+	if b.o.caller.Principal != nil {
 		info, err := b.Describe(ctx)
 		if err != nil {
 			return err
 		}
-		if err := b.c.caller.May(&access.Act{Kind: string(info.Act), Op: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
+		if err := b.o.caller.May(&access.Act{Kind: string(info.Act), Op: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
 			return err
 		}
 	}
@@ -379,11 +386,11 @@ func (b Bulk) control(ctx context.Context, request string) error {
 		return fmt.Errorf("steering bulk job %q: %w", b.ID(), err)
 	}
 	a := access.Act{
-		Kind: string(ActBulk), Op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), On: b.t, Detail: request, RequestID: uuid.NewString(), System: true,
+		Kind: string(client.ActBulk), Op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), On: b.t, Detail: request, RequestID: uuid.NewString(), System: true,
 	}
-	return b.c.caller.Perform(ctx, &a, func(ctx context.Context) error {
-		return b.c.store.send(ctx, &a.On, a.Op, "repeat it, which does no harm",
-			&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.RequestID})
+	return b.o.caller.Perform(ctx, &a, func(ctx context.Context) error {
+		return b.o.caller.Store.Post(ctx, &a.On, a.Op, "repeat it, which does no harm",
+			engine.Message(&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.RequestID}, 0, 0))
 	})
 }
 
@@ -396,7 +403,7 @@ func (b Bulk) Failures(ctx context.Context) iter.Seq2[BulkFailure, error] {
 		}
 		op := fmt.Sprintf("reading the failures of bulk job %q", b.ID())
 		for chunk := range int64(bulk.Chunks) {
-			res, err := access.Read(ctx, b.c.store.Store, op, b.c.store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.FailuresKey(chunk)})
+			res, err := access.Read(ctx, b.o.caller.Store, op, b.o.caller.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.FailuresKey(chunk)})
 			if err == nil && res.Value == nil {
 				return
 			}

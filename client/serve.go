@@ -1,0 +1,29 @@
+package client
+
+import (
+	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/history"
+)
+
+// serve gives package operate what only this package can do.
+func (c *Client) serve(caller *access.Caller) {
+	caller.Filter = filterOf
+	caller.StartSystem = c.startSystem
+	caller.Message = readMessage
+	caller.BulkActs = c.bulkActs
+	caller.Encode = encodePayload
+}
+
+// readMessage is access.Caller.Message.
+func readMessage(stored []byte) (access.Message, error) {
+	body, err := history.Decode(0, stored)
+	if err != nil {
+		return access.Message{}, err
+	}
+	e := describeEvent(body)
+	m := access.Message{Kind: e.Kind, Name: e.Name, Payload: e.Input}
+	if m.Payload == nil {
+		m.Payload = e.Output
+	}
+	return m, nil
+}

@@ -1,0 +1,31 @@
+package operate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/check"
+)
+
+// BulkActs lists the acts that a bulk job can do, by name.
+func BulkActs() []client.Act {
+	return []client.Act{
+		client.ActCancel, client.ActDelete, client.ActFork, client.ActMove, client.ActRaise, client.ActRedrive, client.ActReset, client.ActRestart,
+		client.ActResume, client.ActSuspend, client.ActTerminate, client.ActUnblock,
+	}
+}
+
+// bulkActOf returns an act that jobs can do.
+func (o *Operator) bulkActOf(a client.Act) (access.BulkAct, error) {
+	found, ok := o.caller.BulkActs()[string(a)]
+	if !ok {
+		names := make([]string, 0, len(BulkActs()))
+		for _, name := range BulkActs() {
+			names = append(names, string(name))
+		}
+		return found, fmt.Errorf("%w: a bulk job cannot do %s: give %s", client.ErrInvalid, check.Quote(string(a)), strings.Join(names, ", "))
+	}
+	return found, nil
+}
