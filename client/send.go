@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/observe"
 )
@@ -75,5 +76,5 @@ func (c *Client) cancel(ctx context.Context, t access.Target, reason string, opt
 
 // send puts a message of code into an inbox: see access.Store.Post.
 func (s *storage) send(ctx context.Context, to *access.Target, op, again string, body history.Body) error {
-	return s.Post(ctx, to, op, again, message(body))
+	return s.Post(ctx, to, op, again, engine.Message(body, 0, 0))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
@@ -234,10 +235,10 @@ func (o *startOptions) request(
 	req = provider.CreateRequest{
 		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),
 		Name: name, CodeVersion: version, EngineLevel: replay.LevelOf(started), Policy: o.policy, Replaces: o.replaces, RequestID: o.requestID,
-		Message: message(started), Attributes: o.attributes,
+		Message: engine.Message(started, 0, 0), Attributes: o.attributes,
 	}
 	for _, b := range o.messages {
-		req.Messages = append(req.Messages, message(b))
+		req.Messages = append(req.Messages, engine.Message(b, 0, 0))
 	}
 	return req, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
@@ -66,12 +67,12 @@ func terminateRequest(i *provider.Instance, reason string, now provider.Time) pr
 		Key: i.Key, Action: provider.SteerTerminate, Commit: provider.UUID(commit),
 		Event:  history.Encode(nil, history.Event{At: int64(now), Body: &history.ExecutionTerminated{Reason: reason}}),
 		Result: history.EncodeOutcome(history.Outcome{Failure: &cause}),
-		ChildNotice: new(message(&history.CancelRequested{
+		ChildNotice: new(engine.Message(&history.CancelRequested{
 			Reason: fmt.Sprintf("its parent %s was terminated", i.ID), RequestID: "terminate:" + commit.String(),
-		})),
+		}, 0, 0)),
 	}
 	if !i.Parent.Key.IsZero() {
-		req.ParentNotice = new(message(&history.ChildFailed{Started: i.Parent.EventID, Failure: cause}))
+		req.ParentNotice = new(engine.Message(&history.ChildFailed{Started: i.Parent.EventID, Failure: cause}, 0, 0))
 	}
 	return req
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -43,7 +44,7 @@ func (s *storage) sendIn(ctx context.Context, tx provider.Tx, to access.Target, 
 	}
 	ctx, cancel := s.Bound(ctx)
 	defer cancel()
-	req := provider.SendRequest{Key: to.Key, Message: message(body)}
+	req := provider.SendRequest{Key: to.Key, Message: engine.Message(body, 0, 0)}
 	if to.Key.IsZero() {
 		req.ID = to.ID
 	}
