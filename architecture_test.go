@@ -27,7 +27,7 @@ func TestDependenciesRunDownwards(t *testing.T) {
 	t.Parallel()
 	// From top to bottom: a package may import those after it.
 	house := []string{
-		"cmd/perdure", "runtime", "dispatcher", "client", "orchestration", "activity",
+		"cmd/perdure", "runtime", "dispatcher", "operate", "client", "orchestration", "activity",
 		"internal/bind", "internal/observing", "internal/engine", "internal/replay", "internal/failure", "internal/history", "internal/payload", "internal/funcname", "internal/check", "provider", "observe",
 	}
 	for i, pkg := range house {
@@ -90,6 +90,7 @@ func TestLinkedModules(t *testing.T) {
 		{"provider/sqlite", []string{"pgx", "cobra", "zerolog", module + "internal/replay", module + "dispatcher"}},
 		{"runtime", []string{"sqlite", "pgx", "cobra", "zerolog"}},
 		{"client", []string{"sqlite", "pgx", "cobra", "zerolog", module + "runtime", module + "dispatcher"}},
+		{"operate", []string{"sqlite", "pgx", "cobra", "zerolog", module + "runtime", module + "dispatcher"}},
 		{"orchestration", []string{"sqlite", "pgx", "cobra", "zerolog"}},
 		{"activity", []string{"sqlite", "pgx", "cobra", "zerolog"}},
 	} {

@@ -64,7 +64,7 @@ func (p PendingActivity) Resume(ctx context.Context, reason string) error {
 // Complete ends the activity with an output in place of its code. The output must be of the type that the activity would return. It is stored as
 // JSON, at most 2 MiB.
 func (p PendingActivity) Complete(ctx context.Context, output any, reason string) error {
-	data, err := encodePayload("output", output)
+	data, err := access.Encode("output", output)
 	if err != nil {
 		return fmt.Errorf("completing %s: %w", p, err)
 	}

@@ -23,7 +23,7 @@ import (
 // activity.ErrAlreadyCompleted, ErrOutcomeUnknown, ErrClosed.
 func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out Out) error {
 	const op = "completing an activity"
-	data, err := encodePayload("output", out)
+	data, err := access.Encode("output", out)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}

@@ -1,4 +1,5 @@
-// Package client starts, observes and steers instances of orchestrations.
+// Package client starts, observes and steers instances of orchestrations. What a fleet needs, such as acts on many instances, is in package
+// operate.
 //
 // A [Client] talks only to a store. It may live in the process that runs the orchestrations
 // or in any other that can open the same store. [Start] returns a typed [Handle]. Programs

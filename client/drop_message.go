@@ -20,7 +20,7 @@ func (c *Client) DropMessage(ctx context.Context, id string, message int64, reas
 
 // DropMessage moves one message from the instance's inbox to the dead letters, for a message whose turn fails again and
 // again. The text of a blocked instance names it: "message 17 (EventReceived)". The code never sees it, and everything
-// behind it goes on. DeadLetters lists it, and can put it back. The reason is for people, at most 4 KiB, and may be
+// behind it goes on. operate.Operator.DeadLetters lists it, and RedriveDeadLetter can put it back. The reason is for people, at most 4 KiB, and may be
 // empty.
 //
 // An instance that waits for its next try keeps waiting; Unblock ends that. The result of an activity, timer or child can be dropped, too:

@@ -163,16 +163,12 @@ func (c *Client) withPrincipal(p *access.Principal) *Client {
 	return &other
 }
 
-// ofService refuses what only the service itself may do: a client of a principal cannot leave that behind.
+// ofService refuses what only the service itself may do.
 func (c *Client) ofService(op string) error {
-	switch {
-	case c == nil || c.store == nil:
+	if c == nil || c.caller == nil {
 		return fmt.Errorf("%s: %w: %w", op, ErrInvalid, errNoClient)
-	case c.principal != nil:
-		return fmt.Errorf("%s: %w: the client acts for %s already: use the client that client.New has made",
-			op, ErrForbidden, check.Quote(c.principal.Name))
 	}
-	return nil
+	return c.caller.OfService(op)
 }
 
 // Principal returns the principal of a client that As has made. ok is false for any other client.

@@ -129,7 +129,7 @@ func (c *Client) query(ctx context.Context, t access.Target, op, name string, in
 	}
 	var input []byte
 	if err == nil {
-		input, err = encodePayload("input", in)
+		input, err = access.Encode("input", in)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)

@@ -69,7 +69,7 @@ func WithReason(reason string) OpenOption {
 // WithInput gives the new execution another input. That is possible at event 1 only: everything later depends on the old one. The
 // input is encoded as JSON, at most 2 MiB.
 func WithInput(in any) OpenOption {
-	data, err := encodePayload("input", in)
+	data, err := access.Encode("input", in)
 	return openFunc(func(o *history.Opening) error {
 		o.NewInput, o.Input = true, data
 		return err

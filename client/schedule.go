@@ -152,7 +152,7 @@ func completeAction(a *form.Action, in any, opts []ScheduleOption) (o scheduleOp
 	if reserved.Name(a.Orchestration) {
 		return o, fmt.Errorf("%w: names that begin with %s belong to perdure itself: give that of an orchestration of yours", ErrInvalid, reserved.NamePrefix)
 	}
-	a.Input, err = encodePayload("input", in)
+	a.Input, err = access.Encode("input", in)
 	if err == nil && len(a.Input) > form.MaxInput {
 		err = fmt.Errorf("%w: input has %d bytes: at most %d fit; store the data elsewhere and pass a reference", ErrTooLarge, len(a.Input), form.MaxInput)
 	}

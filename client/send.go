@@ -37,7 +37,7 @@ func (c *Client) raise(ctx context.Context, t access.Target, event string, paylo
 	if err := o.apply(opts); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	data, err := encodePayload("event", payload)
+	data, err := access.Encode("event", payload)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}

@@ -11,7 +11,6 @@ func (c *Client) serve(caller *access.Caller) {
 	caller.StartSystem = c.startSystem
 	caller.Message = readMessage
 	caller.BulkActs = c.bulkActs
-	caller.Encode = encodePayload
 }
 
 // readMessage is access.Caller.Message.

@@ -95,8 +95,11 @@ func (c *Client) startSystem(ctx context.Context, s access.SystemStart) (access.
 	o := startOptions{
 		id: s.ID, version: "1", versioned: true, system: true, policy: s.Policy, attributes: s.Attributes, kind: Act(s.Act), detail: s.Detail,
 	}
-	if s.Act == "" {
+	switch {
+	case s.WithinAct:
 		c = c.asService()
+	case s.Act == "":
+		return access.Target{}, fmt.Errorf("starting %q: %w: it is no act and not within one", s.Name, ErrInvalid)
 	}
 	return c.start(ctx, s.Name, o, s.Input, nil)
 }
@@ -208,7 +211,7 @@ func (o *startOptions) request(
 	if err := o.apply(opts); err != nil {
 		return req, err
 	}
-	input, err := encodePayload("input", in)
+	input, err := access.Encode("input", in)
 	if err != nil {
 		return req, err
 	}

@@ -22,7 +22,7 @@ func WithEvent(name string, payload any) StartOption {
 		if len(o.messages) >= provider.MaxBatch {
 			return fmt.Errorf("%w: %d events with one start: give at most %d and raise the others", ErrInvalid, len(o.messages)+1, provider.MaxBatch)
 		}
-		data, err := encodePayload("event "+strconv.Quote(name), payload)
+		data, err := access.Encode("event "+strconv.Quote(name), payload)
 		if err != nil {
 			return err
 		}

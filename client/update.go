@@ -229,7 +229,7 @@ func newUpdate(name string, in any, o *updateOptions) (u sentUpdate, body *histo
 	if err := access.Name("update ID", o.id); err != nil {
 		return u, nil, err
 	}
-	input, err := encodePayload("input", in)
+	input, err := access.Encode("input", in)
 	if err != nil {
 		return u, nil, err
 	}

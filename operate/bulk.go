@@ -55,17 +55,15 @@ func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPrevie
 	if err != nil {
 		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
+	now, err := o.client.Now(ctx) // before the list, so that the job leaves out what the preview cannot have counted
+	if err != nil {
+		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
+	}
 	list, err := o.client.List(ctx, f, client.Page{Size: previewSample})
 	if err != nil {
 		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
-	p := BulkPreview{Sample: list.Items}
-	if len(list.Items) > 0 {
-		p.At = list.Items[0].AsOf
-	} else if p.At, err = o.client.Now(ctx); err != nil {
-		return p, fmt.Errorf("%s: %w", op, err)
-	}
-	p.At = p.At.Add(time.Microsecond) // behind what was created at that moment
+	p := BulkPreview{At: now.Add(time.Microsecond), Sample: list.Items}
 	if p.Counted = (client.Counted{Count: int64(len(list.Items)), Exact: true}); list.Cursor == "" {
 		return p, nil
 	}
@@ -88,7 +86,7 @@ func (o *Operator) bulkFilter(f *client.Filter) (provider.Filter, error) {
 
 // BulkJob is what a bulk job does. The arguments are for the acts named behind them.
 type BulkJob struct {
-	ID     string     // "" for a random one; a start that is repeated under the same ID returns ErrExists
+	ID     string     // "" for a random one; a start that is repeated under the same ID returns client.ErrExists
 	Act    client.Act // one of BulkActs
 	Filter client.Filter
 	// Before leaves out instances created later, by the storage's clock: BulkPreview.At. Zero: those created after the start.
@@ -102,14 +100,14 @@ type BulkJob struct {
 	Payload   any    // raise
 	Version   string // move
 	Force     bool   // delete: also those that run
-	Point     int64  // reset, fork: the event of each history to go back to, as Reset takes it; 1 is the beginning
+	Point     int64  // reset, fork: the event of each history to go back to, as client.Reset takes it; 1 is the beginning
 	DropLater bool   // reset: forget the events that came after the point
 	Prefix    string // fork: the ID of each new instance is that of its origin behind this
 }
 
 // Bulk is a bulk job. It is a plain value: many goroutines may copy, compare and use it at once.
 type Bulk struct {
-	o *Operator
+	c *access.Caller // that of the client, which all its operators share
 	t access.Target
 }
 
@@ -191,7 +189,7 @@ func (o *Operator) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
 		},
 		Act: string(client.ActBulk), Detail: fmt.Sprintf("%s on at most %d instances", j.Act, j.Max),
 	})
-	return Bulk{o, t}, err
+	return Bulk{o.caller, t}, err
 }
 
 // stored checks a job and returns it in the form of its orchestration.
@@ -216,7 +214,7 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 		Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force, Point: j.Point, Drop: j.DropLater, Prefix: j.Prefix,
 	}
 	if j.Payload != nil {
-		if job.Args.Payload, err = o.caller.Encode("event", j.Payload); err != nil {
+		if job.Args.Payload, err = access.Encode("event", j.Payload); err != nil {
 			return job, err
 		}
 	}
@@ -279,7 +277,7 @@ func (o *Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
 		return Bulk{}, fmt.Errorf("%s: %w", op, err)
 	}
 	t, _, err := o.caller.Store.Resolve(ctx, access.Target{ID: bulkPrefix + id}, op)
-	return Bulk{o, t}, err
+	return Bulk{o.caller, t}, err
 }
 
 // Bulks returns a page of the bulk jobs, newest first. Cursor is "" on the last page.
@@ -292,7 +290,7 @@ func (o *Operator) Bulks(ctx context.Context, page client.Page) (jobs []BulkInfo
 		return nil, "", err
 	}
 	for i := range list.Items {
-		info, err := (Bulk{o, access.Target{ID: list.Items[i].ID, Key: list.Items[i].Key}}).Describe(ctx)
+		info, err := (Bulk{o.caller, access.Target{ID: list.Items[i].ID, Key: list.Items[i].Key}}).Describe(ctx)
 		if errors.Is(err, client.ErrNotFound) {
 			continue
 		}
@@ -307,9 +305,15 @@ func (o *Operator) Bulks(ctx context.Context, page client.Page) (jobs []BulkInfo
 // ID returns the job's ID.
 func (b Bulk) ID() string { return strings.TrimPrefix(b.t.ID, bulkPrefix) }
 
+var errNoJob = errors.New("there is no job: take one from Operator.StartBulk or Bulk")
+
 // usable refuses a job that no method has made.
 func (b Bulk) usable(ctx context.Context) error {
-	if err := b.o.usable(ctx); err != nil {
+	err := access.Invalid(check.Context(ctx))
+	if b.c == nil {
+		err = access.Invalid(errNoJob)
+	}
+	if err != nil {
 		return fmt.Errorf("using a bulk job: %w", err)
 	}
 	return nil
@@ -321,7 +325,7 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 		return BulkInfo{}, err
 	}
 	op := fmt.Sprintf("describing bulk job %q", b.ID())
-	res, err := access.Read(ctx, b.o.caller.Store, op, b.o.caller.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.ValueKey})
+	res, err := access.Read(ctx, b.c.Store, op, b.c.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.ValueKey})
 	if err != nil {
 		return BulkInfo{}, access.Explain(op, 0, err)
 	}
@@ -356,21 +360,21 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 }
 
 // Stop stops the job behind the instance, or the few, on which it acts now. It stays until Resume. A stopped job is given up after 30 days.
-// Errors are those of Raise.
+// Errors are those of client.Handle.Raise.
 func (b Bulk) Stop(ctx context.Context) error { return b.control(ctx, bulk.ControlStop) }
 
-// Resume lets a stopped job go on. It needs the rights that starting the job needs: those to client.ActBulk and to the act of the job. Errors are those
-// of Raise.
+// Resume lets a stopped job go on. It needs the rights that starting the job needs: those to client.ActBulk and to the act of the job.
+// Errors are those of client.Handle.Raise.
 func (b Bulk) Resume(ctx context.Context) error {
 	if err := b.usable(ctx); err != nil {
 		return err
 	}
-	if b.o.caller.Principal != nil {
+	if b.c.Principal != nil {
 		info, err := b.Describe(ctx)
 		if err != nil {
 			return err
 		}
-		if err := b.o.caller.May(&access.Act{Kind: string(info.Act), Op: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
+		if err := b.c.May(&access.Act{Kind: string(info.Act), Op: fmt.Sprintf("resume of bulk job %q", b.ID())}); err != nil {
 			return err
 		}
 	}
@@ -388,8 +392,8 @@ func (b Bulk) control(ctx context.Context, request string) error {
 	a := access.Act{
 		Kind: string(client.ActBulk), Op: fmt.Sprintf("%s of bulk job %q", request, b.ID()), On: b.t, Detail: request, RequestID: uuid.NewString(), System: true,
 	}
-	return b.o.caller.Perform(ctx, &a, func(ctx context.Context) error {
-		return b.o.caller.Store.Post(ctx, &a.On, a.Op, "repeat it, which does no harm",
+	return b.c.Perform(ctx, &a, func(ctx context.Context) error {
+		return b.c.Store.Post(ctx, &a.On, a.Op, "repeat it, which does no harm",
 			engine.Message(&history.EventReceived{Name: bulk.Control, Payload: payload, RequestID: a.RequestID}, 0, 0))
 	})
 }
@@ -403,7 +407,7 @@ func (b Bulk) Failures(ctx context.Context) iter.Seq2[BulkFailure, error] {
 		}
 		op := fmt.Sprintf("reading the failures of bulk job %q", b.ID())
 		for chunk := range int64(bulk.Chunks) {
-			res, err := access.Read(ctx, b.o.caller.Store, op, b.o.caller.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.FailuresKey(chunk)})
+			res, err := access.Read(ctx, b.c.Store, op, b.c.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.FailuresKey(chunk)})
 			if err == nil && res.Value == nil {
 				return
 			}

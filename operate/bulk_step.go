@@ -14,25 +14,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// bulkStepOf makes the step of bulk jobs for perdure's own activity. It acts on the next instances of a job. heartbeat is called with the plan of
-// the step, which it must store before it returns, and after each instance. The operator of a principal gets client.ErrForbidden: the
-// request says in whose name the step acts.
-func bulkStepOf(o *Operator) access.Step {
-	return func(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
-		if err := o.ofService(ctx, "making a step of a bulk job"); err != nil {
-			return nil, err
-		}
-		return access.StepOf(request, from, heartbeat,
-			func(req bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error) (bulk.Stepped, error) {
-				return o.stepBulk(ctx, &req, from, heartbeat)
-			})
-	}
-}
-
+// stepBulk makes a step for perdure's own activity: it acts on the next instances of a job. heartbeat is called with the plan of the step, which
+// it must store before it returns, and after each instance. The operator of a principal gets client.ErrForbidden: the request says in whose
+// name the step acts.
 func (o *Operator) stepBulk(
-	ctx context.Context, req *bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error,
+	ctx context.Context, req bulk.StepRequest, from *bulk.Stepped, heartbeat func(bulk.Stepped, bool) error,
 ) (bulk.Stepped, error) {
-	s := bulkStep{o: o, req: req, heartbeat: heartbeat, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
+	if err := o.ofService(ctx, "making a step of a bulk job"); err != nil {
+		return bulk.Stepped{}, err
+	}
+	s := bulkStep{o: o, req: &req, heartbeat: heartbeat, done: bulk.Stepped{To: req.From, More: true}, until: time.Now().Add(bulk.StepTime)}
 	if from != nil {
 		s.done = *from
 	}

@@ -2,6 +2,7 @@ package operate_test
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -24,5 +25,26 @@ func TestBulkActsAreThoseOfTheClient(t *testing.T) {
 	}
 	if can := slices.Sorted(maps.Keys(access.CallerOf(c).BulkActs())); !slices.Equal(listed, can) {
 		t.Errorf("BulkActs lists %q, the client can do %q", listed, can)
+	}
+}
+
+// A client gives its Caller all functions, whoever it acts for.
+func TestClientsServeTheirCaller(t *testing.T) {
+	t.Parallel()
+	c, err := client.New(memory.New(memory.Options{}), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	as, err := c.As(client.Principal{Name: "ann", Role: client.RoleViewer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*client.Client{c, as} {
+		caller := reflect.ValueOf(access.CallerOf(c)).Elem()
+		for i := range caller.NumField() {
+			if f := caller.Field(i); f.Kind() == reflect.Func && f.IsNil() {
+				t.Errorf("a caller without %s", caller.Type().Field(i).Name)
+			}
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // DeadLetterFilter selects dead letters. Zero fields do not restrict.
 type DeadLetterFilter struct {
 	Instance string        // the ID; an instance that has it now
-	Key      provider.UUID // of an instance; it counts if both are given
+	Key      provider.UUID // of an instance; it counts if both are given, and the zero key selects all instances
 }
 
 // DeadLetterPage is a page of dead letters. Cursor is "" on the last one.

@@ -8,7 +8,7 @@ import (
 // Operator operates what runs on a store. Make it with [New]. Many goroutines may use it at once. It starts none itself and need
 // not be closed.
 type Operator struct {
-	ownSteps // of perdure's own activities
+	ownSteps // for the activities of perdure itself, see package access
 
 	client *client.Client
 	caller *access.Caller // that of client; nil in a zero Operator
@@ -19,8 +19,9 @@ type Operator struct {
 // client.ErrInvalid.
 func New(c *client.Client) *Operator {
 	o := &Operator{client: c, caller: access.CallerOf(c)}
-	o.ownSteps = access.StepsOf(access.OwnSteps{Bulk: bulkStepOf(o), Retention: retentionStepOf(o)})
+	o.ownSteps = access.StepsOf(access.OwnSteps{Bulk: access.StepOf(o.stepBulk), Retention: access.StepOf(o.stepRetention)})
 	return o
 }
 
+// ownSteps has no exported method, and its name makes the field unexported.
 type ownSteps = access.Steps

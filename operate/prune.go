@@ -50,7 +50,7 @@ type Pruned struct {
 //
 // With Preview it only counts, for which a viewer has the right.
 //
-// If it fails, it returns what it has deleted so far. Errors are client.ErrInvalid, ErrForbidden, an error that wraps errors.ErrUnsupported for a
+// If it fails, it returns what it has deleted so far. Errors are client.ErrInvalid, client.ErrForbidden, an error that wraps errors.ErrUnsupported for a
 // store that cannot prune, or the error of ctx.
 func (o *Operator) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	const op = "pruning instances"

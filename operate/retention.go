@@ -73,8 +73,8 @@ type RetentionInfo struct {
 // SetRetention stores what the store removes by itself, in place of what was set before. The zero value switches retention off. Nodes of this
 // release do the work; a node of an older one leaves it to them.
 //
-// The runs that schedules must find, and what goes on, stay: see Prune. Errors are client.ErrInvalid, ErrForbidden, ErrOutcomeUnknown, an error
-// that wraps errors.ErrUnsupported for a store without provider.Keeper, or the error of ctx.
+// The runs that schedules must find, and what goes on, stay: see Prune. Errors are client.ErrInvalid, client.ErrForbidden, client.ErrOutcomeUnknown,
+// an error that wraps errors.ErrUnsupported for a store without provider.Keeper, or the error of ctx.
 func (o *Operator) SetRetention(ctx context.Context, r Retention) error {
 	const op = "setting the retention"
 	if err := o.usable(ctx); err != nil {
@@ -103,8 +103,8 @@ func (o *Operator) SetRetention(ctx context.Context, r Retention) error {
 	})
 }
 
-// RunRetention begins a round now. It does not wait for it: see Retention. Without rules it returns ErrNotFound. Other errors are those of
-// SetRetention.
+// RunRetention begins a round now. It does not wait for it: see Retention. Without rules it returns client.ErrNotFound. Other errors are
+// those of SetRetention.
 func (o *Operator) RunRetention(ctx context.Context) error {
 	const op = "running the retention"
 	if err := o.usable(ctx); err != nil {
@@ -227,7 +227,7 @@ func (r *RetentionRule) stored() (retention.Rule, error) {
 	return rule, err
 }
 
-// retentionOf returns stored rules in the form of the client.
+// retentionOf returns stored rules in the form of this package.
 func retentionOf(rules *retention.Rules) Retention {
 	r := Retention{Rules: []RetentionRule{}, Audit: rules.Audit, Batch: rules.Batch, Rate: rules.Rate}
 	if rules.Trim != nil {
@@ -292,7 +292,7 @@ func explainAny(op string, err error) error {
 	return access.Explain(op, 0, err)
 }
 
-// wakeRetention is a part of an act that is checked and written down. It begins a round, and starts the orchestration if it does not run and should.
+// wakeRetention begins a round. It starts the orchestration if that does not run and start is set. Its callers perform it within their act.
 func (o *Operator) wakeRetention(ctx context.Context, op string, start bool) error {
 	on := access.Target{ID: retentionID}
 	if res, err := o.caller.Store.Instance(ctx, on, op, false); err == nil && !res.Instance.Status.Ended() && res.Instance.Name != reserved.Retention {
@@ -309,7 +309,7 @@ func (o *Operator) wakeRetention(ctx context.Context, op string, start bool) err
 		return err
 	}
 	_, err = o.caller.StartSystem(ctx, access.SystemStart{
-		Name: reserved.Retention, ID: retentionID, Policy: provider.IDReplaceEnded, Input: retention.State{},
+		Name: reserved.Retention, ID: retentionID, Policy: provider.IDReplaceEnded, Input: retention.State{}, WithinAct: true,
 	})
 	if errors.Is(err, client.ErrExists) {
 		return nil // another call has started it

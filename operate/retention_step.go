@@ -24,23 +24,14 @@ const (
 	systemAge = 30 * 24 * time.Hour
 )
 
-// retentionStepOf makes the step of retention for perdure's own activity. It removes a part of what the rules do not keep. The operator
-// of a principal gets client.ErrForbidden: a step writes no audit.
-func retentionStepOf(o *Operator) access.Step {
-	return func(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error) {
-		if err := o.ofService(ctx, "making a step of retention"); err != nil {
-			return nil, err
-		}
-		return access.StepOf(request, from, heartbeat,
-			func(req retention.StepRequest, from *retention.Stepped, heartbeat func(retention.Stepped, bool) error) (retention.Stepped, error) {
-				return o.stepRetention(ctx, req, from, heartbeat)
-			})
-	}
-}
-
+// stepRetention makes a step for perdure's own activity: it removes a part of what the rules do not keep. The operator of a principal gets
+// client.ErrForbidden: a step writes no audit.
 func (o *Operator) stepRetention(
 	ctx context.Context, req retention.StepRequest, from *retention.Stepped, heartbeat func(retention.Stepped, bool) error,
 ) (retention.Stepped, error) {
+	if err := o.ofService(ctx, "making a step of retention"); err != nil {
+		return retention.Stepped{}, err
+	}
 	s := retentionStep{o: o, done: retention.Stepped{To: req.From}, until: time.Now().Add(retention.StepTime), heartbeat: heartbeat}
 	if from != nil {
 		s.done = *from

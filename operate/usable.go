@@ -25,8 +25,5 @@ func (o *Operator) ofService(ctx context.Context, op string) error {
 	if err := o.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	if p := o.caller.Principal; p != nil {
-		return fmt.Errorf("%s: %w: the client acts for %s already: use the client that client.New has made", op, client.ErrForbidden, check.Quote(p.Name))
-	}
-	return nil
+	return o.caller.OfService(op)
 }

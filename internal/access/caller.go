@@ -24,8 +24,6 @@ type Caller struct {
 	Message func(stored []byte) (Message, error)
 	// BulkActs returns what a bulk job does on an instance, by client.Act.
 	BulkActs func() map[string]BulkAct
-	// Encode encodes a value of the program, named what in errors, and checks its size.
-	Encode func(what string, v any) ([]byte, error)
 }
 
 // A Message is what people see of a message.
@@ -41,9 +39,10 @@ type SystemStart struct {
 	Policy     provider.IDPolicy
 	Input      any
 	Attributes []provider.Attribute
-	// Act is the client.Act of the start. "" starts in the name of the service, because the call that needs the start is an act itself.
-	Act    string
-	Detail string // of the act
+	// The start is an act of its own, with the client.Act and a detail for the audit, or it is within an act that Perform has checked. One
+	// within an act is made with all rights, and is not in the audit.
+	Act, Detail string
+	WithinAct   bool
 }
 
 // A Principal is who a Caller acts for.

@@ -2,5 +2,6 @@
 // is the instance that a call names. A [Caller] performs an [Act] for the principal in whose name it is: it checks the right,
 // writes the audit and does the act. Explain and Doubt say in errors what to do next.
 //
-// The package knows nothing of orchestrations and their histories.
+// A client gives its Caller what only package client can do: StartSystem, Message, BulkActs and Filter. Operators have the steps of
+// perdure's own orchestrations, see [OwnSteps]. The package knows no history.
 package access

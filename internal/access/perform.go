@@ -71,6 +71,14 @@ func (c *Caller) RefuseSystem(ctx context.Context, a *Act) error {
 		a.Op, provider.ErrInvalid, reserved.IDPrefix)
 }
 
+// OfService refuses what only the service itself may do: a caller for a principal cannot leave that behind.
+func (c *Caller) OfService(op string) error {
+	if c.Principal == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: the client acts for %s already: use the client that client.New has made", op, ErrForbidden, check.Quote(c.Principal.Name))
+}
+
 // May refuses an act that the principal has no right to.
 func (c *Caller) May(a *Act) error {
 	if c.Principal == nil {

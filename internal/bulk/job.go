@@ -1,4 +1,4 @@
-// Package bulk has the forms that the client and the orchestration of bulk jobs share. Releases that run side by side share them, too, so
+// Package bulk has the forms that package operate and the orchestration of bulk jobs share. Releases that run side by side share them, too, so
 // fields are only ever added.
 package bulk
 

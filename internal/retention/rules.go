@@ -1,4 +1,4 @@
-// Package retention has the forms that the client and the orchestration of retention share. Releases that run side by side share them, too,
+// Package retention has the forms that package operate and the orchestration of retention share. Releases that run side by side share them, too,
 // so fields are only ever added.
 package retention
 

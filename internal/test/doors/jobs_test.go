@@ -77,13 +77,13 @@ func startingBulk() section {
 					_, err := operate.New(c).Bulk(ctx, "nobody")
 					return err
 				}, clientNotFound, `looking up bulk job "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Take the ID from `Bulks`."},
-				{"`Stop` of a zero `Bulk`", func(ctx context.Context) error { return operate.Bulk{}.Stop(ctx) }, clientInvalid, `using a bulk job: invalid request: there is no client: make one with client.New`, "Take it from `StartBulk` or `Client.Bulk`."},
+				{"`Stop` of a zero `Bulk`", func(ctx context.Context) error { return operate.Bulk{}.Stop(ctx) }, clientInvalid, `using a bulk job: invalid request: there is no job: take one from Operator.StartBulk or Bulk`, "Take it from `StartBulk` or `Bulk`."},
 				{"`Failures` of a zero `Bulk`", func(ctx context.Context) error {
 					for _, err := range (operate.Bulk{}).Failures(ctx) {
 						return err
 					}
 					return nil
-				}, clientInvalid, `using a bulk job: invalid request: there is no client: make one with client.New`, "Take it from `StartBulk` or `Client.Bulk`."},
+				}, clientInvalid, `using a bulk job: invalid request: there is no job: take one from Operator.StartBulk or Bulk`, "Take it from `StartBulk` or `Bulk`."},
 			}
 		},
 	}
@@ -114,7 +114,7 @@ func settingRetention() section {
 				{"a batch of 1,001", set(operate.Retention{Batch: 1001}), clientInvalid, `setting the retention: invalid request: batch 1001: give 1 to 1000, or 0 for 100`, "Leave it out."},
 				{"a negative rate", set(operate.Retention{Rate: -1}), clientInvalid, `setting the retention: invalid request: rate -1: give instances a second, at most 10000, or 0 for 200`, "Leave it out."},
 				{"an age of audit records of a second", set(operate.Retention{Audit: time.Second}), clientInvalid, `setting the retention: audit: invalid request: age 1s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Keep them for a day at least."},
-				{"a trim of a minute", set(operate.Retention{Trim: &operate.TrimRule{Age: time.Minute}}), clientInvalid, `setting the retention: trim: invalid request: age 1m0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Use `Client.Trim`."},
+				{"a trim of a minute", set(operate.Retention{Trim: &operate.TrimRule{Age: time.Minute}}), clientInvalid, `setting the retention: trim: invalid request: age 1m0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Use `Operator.Trim`."},
 				{"a trim that keeps -1", set(operate.Retention{Trim: &operate.TrimRule{Age: operate.MinPruneAge, Keep: -1}}), clientInvalid, `setting the retention: trim: invalid request: keep -1: give 1 to 1000, or 0 for 1`, "Leave it out."},
 				{"rules of an operator", func(ctx context.Context) error {
 					of, err := c.As(client.Principal{Name: "ann", Role: client.RoleOperator})

@@ -1,4 +1,4 @@
-package client
+package access
 
 import (
 	"fmt"
@@ -6,17 +6,18 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
 )
 
-// encodePayload encodes a value of the caller and checks its size.
-func encodePayload(what string, v any) ([]byte, error) {
+// Encode encodes a value of the program, which errors call what, and checks its size.
+func Encode(what string, v any) ([]byte, error) {
 	data, err := payload.EncodeExact(v)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w: give what encoding/json can write", ErrInvalid, what, failure.New(failure.ErrPayload, "%v", err))
+		return nil, fmt.Errorf("%w: %s: %w: give what encoding/json can write", provider.ErrInvalid, what, failure.New(failure.ErrPayload, "%v", err))
 	}
 	if limit := replay.SettingsAt(replay.EngineLevel).MaxPayload; int64(len(data)) > limit {
 		return nil, fmt.Errorf("%w: %s has %d bytes: at most %d fit; store the data elsewhere and pass a reference",
-			ErrTooLarge, what, len(data), limit)
+			provider.ErrTooLarge, what, len(data), limit)
 	}
 	return data, nil
 }
