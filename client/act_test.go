@@ -20,7 +20,7 @@ import (
 // begin makes the first turn of an instance, and ends the instance if told so.
 func (w *world) begin(h client.Handle[receipt], end bool) {
 	w.t.Helper()
-	w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+	w.Commit(h.Key(), func(req *provider.CommitTurnRequest) {
 		if end {
 			req.Status, req.Result = provider.StatusCompleted, history.EncodeOutcome(history.Outcome{Output: []byte(`{"Number":1}`)})
 		}
@@ -29,14 +29,14 @@ func (w *world) begin(h client.Handle[receipt], end bool) {
 
 func TestSuspendAndResume(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("x"))
+	h := w.Start(client.WithID("x"))
 	ctx := t.Context()
 	for range 2 { // a second one changes nothing
 		if err := h.Suspend(ctx, "look first"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if i := w.get(h.Key()); i.Status != provider.StatusSuspended {
+	if i := w.Get(h.Key()); i.Status != provider.StatusSuspended {
 		t.Fatalf("%v", i.Status)
 	}
 	if err := w.Resume(ctx, "x", "go on", client.Repeatable("r")); err != nil {
@@ -49,7 +49,7 @@ func TestSuspendAndResume(t *testing.T) {
 	if err := w.Resume(ctx, "x", "go on", client.Repeatable("r")); err != nil {
 		t.Fatal(err)
 	}
-	if i := w.get(h.Key()); i.Status != provider.StatusSuspended {
+	if i := w.Get(h.Key()); i.Status != provider.StatusSuspended {
 		t.Errorf("a repeat has resumed it: %v", i.Status)
 	}
 	if err := h.Terminate(ctx, ""); err != nil {
@@ -70,12 +70,12 @@ func TestSuspendAndResume(t *testing.T) {
 
 func TestSuspendWithUnknownOutcome(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start()
+	h := w.Start()
 	w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Steer}, Kind: faulty.After, First: 1})
 	if err := h.Suspend(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if i := w.get(h.Key()); i.Status != provider.StatusSuspended {
+	if i := w.Get(h.Key()); i.Status != provider.StatusSuspended {
 		t.Errorf("%v", i.Status)
 	}
 }
@@ -83,7 +83,7 @@ func TestSuspendWithUnknownOutcome(t *testing.T) {
 func TestRestart(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	ctx := t.Context()
-	h := w.start(client.WithID("x"))
+	h := w.Start(client.WithID("x"))
 	if _, err := h.Restart(ctx, ""); !errors.Is(err, client.ErrExists) {
 		t.Errorf("a running one: %v", err)
 	}
@@ -112,12 +112,12 @@ func TestRestart(t *testing.T) {
 		t.Errorf("a repeat by ID: %v, %v", byID, err)
 	}
 	for _, made := range []client.Handle[receipt]{other, again} {
-		i := w.get(made.Key())
+		i := w.Get(made.Key())
 		if i.Name != "Checkout" || !i.Parent.Key.IsZero() {
 			t.Errorf("%+v", i)
 		}
 	}
-	started := w.inbox(again.Key())[0].(*history.ExecutionStarted)
+	started := w.Inbox(again.Key())[0].(*history.ExecutionStarted)
 	if string(started.Input) != `{"Item":"tea"}` || started.CodeVersion != "" {
 		t.Errorf("%+v", started)
 	}
@@ -148,7 +148,7 @@ func (m *meddled) ReadHistory(ctx context.Context, req provider.ReadHistoryReque
 // Two people restart an instance at once, and the new one ends before the second of them starts another: that would run it twice.
 func TestHazard88_RestartReplacesWhatWasShown(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("x"))
+	h := w.Start(client.WithID("x"))
 	w.begin(h, true)
 	store := &meddled{hidden: hidden{provider.FullOf(w.store)}}
 	late := clienttest.New(t, store, client.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -174,10 +174,10 @@ func TestHazard88_RestartReplacesWhatWasShown(t *testing.T) {
 func TestHazard88_ActsGoByKey(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	ctx := t.Context()
-	shown := w.start(client.WithID("x"))
+	shown := w.Start(client.WithID("x"))
 	w.begin(shown, true)
-	next := w.start(client.WithID("x"), client.WithIDPolicy(client.ReplaceEnded))
-	before := w.get(next.Key()).Version
+	next := w.Start(client.WithID("x"), client.WithIDPolicy(client.ReplaceEnded))
+	before := w.Get(next.Key()).Version
 	page := client.HandleOf[json.RawMessage](w.Client, "x", shown.Key())
 	_, restarted := page.Restart(ctx, "")
 	for name, err := range map[string]error{
@@ -188,7 +188,7 @@ func TestHazard88_ActsGoByKey(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if i := w.get(next.Key()); i.Status != provider.StatusRunning || i.Version != before || len(w.inbox(next.Key())) != 1 {
+	if i := w.Get(next.Key()); i.Status != provider.StatusRunning || i.Version != before || len(w.Inbox(next.Key())) != 1 {
 		t.Errorf("an act has reached the successor: %+v", i)
 	}
 }
@@ -213,7 +213,7 @@ func TestStartMany(t *testing.T) {
 			}
 		case r.Err == nil:
 			stored++
-			if w.get(r.Handle.Key()).ID != fmt.Sprintf("o-%d", i/2*2) {
+			if w.Get(r.Handle.Key()).ID != fmt.Sprintf("o-%d", i/2*2) {
 				t.Errorf("start %d has the handle of %s", i, r.Handle.ID())
 			}
 		case !errors.Is(r.Err, client.ErrExists):
@@ -240,7 +240,7 @@ func TestStartMany(t *testing.T) {
 // Each act of this file needs the right of an operator, and is in the audit.
 func TestActsOnInstancesAreAudited(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("x"))
+	h := w.Start(client.WithID("x"))
 	w.begin(h, true)
 	ctx := t.Context()
 	calls := func(c *client.Client) map[client.Act]error {
@@ -253,7 +253,7 @@ func TestActsOnInstancesAreAudited(t *testing.T) {
 			client.ActActivity: client.HandleOf[int](c, "x", h.Key()).Activity(ref).Retry(ctx, "why"), client.ActQueue: queue, client.ActNode: node,
 		}
 	}
-	for act, err := range calls(w.as(client.RoleViewer)) {
+	for act, err := range calls(w.AsRole(client.RoleViewer)) {
 		if !errors.Is(err, client.ErrForbidden) {
 			t.Errorf("%s as viewer: %v", act, err)
 		}
@@ -261,7 +261,7 @@ func TestActsOnInstancesAreAudited(t *testing.T) {
 	if got := w.audited(); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
-	operated := calls(w.as(client.RoleOperator))
+	operated := calls(w.AsRole(client.RoleOperator))
 	found := map[client.Act]operate.AuditEntry{}
 	for _, e := range w.audited() {
 		found[e.Act] = e

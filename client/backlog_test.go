@@ -22,7 +22,7 @@ func busy(t *testing.T, limit int, p client.OverloadPolicy) *world {
 	t.Helper()
 	w := newWorld(t, client.Options{MaxBacklog: limit, Overload: p})
 	for range limit {
-		w.start()
+		w.Start()
 	}
 	return w
 }
@@ -63,8 +63,8 @@ func (w *world) take(n int) {
 // leaveTask plays a node that makes a turn which asks for an activity, and does not take that.
 func (w *world) leaveTask() {
 	w.t.Helper()
-	h := w.start(client.WithOverload(client.Admit))
-	w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+	h := w.Start(client.WithOverload(client.Admit))
+	w.Commit(h.Key(), func(req *provider.CommitTurnRequest) {
 		req.Tasks = []provider.NewTask{{EventID: 2, Queue: "default", Name: "Charge"}}
 	})
 }
@@ -105,7 +105,7 @@ func TestWaitingActivitiesHoldStartsBack(t *testing.T) {
 		w := newWorld(t, client.Options{MaxBacklog: 3, Overload: client.Refuse})
 		w.leaveTask()
 		w.leaveTask()
-		w.start()
+		w.Start()
 		time.Sleep(time.Second) //nolint:forbidigo // virtual time
 		err := w.tryStart(t.Context(), "x")
 		full, ok := errors.AsType[*client.OverloadedError](err)
@@ -220,9 +220,9 @@ func TestLooksAreRare(t *testing.T) {
 	for _, c := range []struct{ took, pause time.Duration }{{0, 10 * time.Millisecond}, {50 * time.Millisecond, time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &slowStats{hidden: hidden{provider.FullOf(newWorld(t, client.Options{}).store)}, took: c.took}
-			w := &world{t: t, Client: clienttest.New(t, store, client.Options{MaxBacklog: 100, Overload: client.Refuse})}
+			w := &world{t: t, World: &clienttest.World{T: t, Client: clienttest.New(t, store, client.Options{MaxBacklog: 100, Overload: client.Refuse})}}
 			for range 100 {
-				w.start()
+				w.Start()
 			}
 			if store.calls != 1 {
 				t.Errorf("100 starts looked %d times", store.calls)
@@ -247,7 +247,7 @@ func TestLookThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{MaxBacklog: 1, CallTimeout: time.Minute})
 		w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Stats}, First: 3, Kind: faulty.Before})
-		w.start()
+		w.Start()
 		w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Stats}, Kind: faulty.Before})
 		time.Sleep(time.Second) //nolint:forbidigo // virtual time
 		if err := w.tryStart(t.Context(), "x"); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrOutcomeUnknown) {

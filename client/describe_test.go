@@ -18,8 +18,8 @@ func TestDescribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{Errors: declined(t)})
 		begin := time.Now().UTC()
-		child := w.child(w.start(client.WithID("parent")), "child")
-		w.commit(child.Key(), func(req *provider.CommitTurnRequest) {
+		child := w.child(w.Start(client.WithID("parent")), "child")
+		w.Commit(child.Key(), func(req *provider.CommitTurnRequest) {
 			for i, name := range []string{"Charge", "Ship", "Mail"} {
 				req.Tasks = append(req.Tasks, provider.NewTask{EventID: int64(10 + i), Queue: "default", Name: name})
 			}
@@ -78,10 +78,10 @@ func (w *world) tasks(name string, report provider.TaskReport) {
 
 func TestDescribeEnded(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
-	w.complete(h.Key(), `{"Number":7}`)
-	failed := w.start(client.WithID("b"))
-	w.end(failed.Key(), provider.StatusFailed, history.Outcome{Failure: &history.Failure{
+	h := w.Start(client.WithID("a"))
+	w.Complete(h.Key(), `{"Number":7}`)
+	failed := w.Start(client.WithID("b"))
+	w.End(failed.Key(), provider.StatusFailed, history.Outcome{Failure: &history.Failure{
 		Type: "declined", Message: "card declined", Details: []byte(`{"code":5}`), NonRetryable: true,
 	}})
 	d, err := w.Describe(t.Context(), "a")
@@ -104,8 +104,8 @@ func TestDescribeEnded(t *testing.T) {
 
 func TestDescribeBlocked(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
-	_, token, _ := w.lease(h.Key())
+	h := w.Start(client.WithID("a"))
+	_, token, _ := w.Lease(h.Key())
 	_, err := w.store.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
 		Key: h.Key(), Token: token, Delay: time.Hour, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "panic", Message: "boom"},
 	}}})

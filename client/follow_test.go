@@ -18,8 +18,8 @@ import (
 func TestHazard83_FollowSeesAllThatDescribeShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start(client.WithID("a"))
-		w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+		h := w.Start(client.WithID("a"))
+		w.Commit(h.Key(), func(req *provider.CommitTurnRequest) {
 			req.Tasks = append(req.Tasks, provider.NewTask{EventID: 10, Queue: "default", Name: "Charge"})
 		})
 		d, mark, err := h.Follow(t.Context(), "")
@@ -77,7 +77,7 @@ func settled(t *testing.T, h client.Handle[receipt], mark string) string {
 func TestFollowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start(client.WithID("a"))
+		h := w.Start(client.WithID("a"))
 		_, mark, err := w.Follow(t.Context(), "a", "")
 		if err != nil {
 			t.Fatal(err)
@@ -110,13 +110,13 @@ func TestFollowEnds(t *testing.T) {
 func TestHazard83_WatchIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start(client.WithID("a"))
+		h := w.Start(client.WithID("a"))
 		go func() {
 			for i := range 200 {
 				_ = h.Raise(t.Context(), "e", i)
 				time.Sleep(10 * time.Millisecond) //nolint:forbidigo // in a synctest bubble
 			}
-			w.complete(h.Key(), `{}`)
+			w.Complete(h.Key(), `{}`)
 		}()
 		began, seen, last := time.Now(), 0, client.Description{}
 		for d, err := range h.Watch(t.Context()) {
@@ -134,7 +134,7 @@ func TestHazard83_WatchIsPaced(t *testing.T) {
 // fill makes an instance with a history of n commands behind its start, and a failure in each tenth.
 func (w *world) fill(id string, n int) client.Handle[receipt] {
 	w.t.Helper()
-	h := w.start(client.WithID(id))
+	h := w.Start(client.WithID(id))
 	bodies := make([]history.Body, 0, n)
 	for i := range n {
 		switch {
@@ -146,7 +146,7 @@ func (w *world) fill(id string, n int) client.Handle[receipt] {
 			bodies = append(bodies, &history.SideEffectRecorded{Value: []byte("1")})
 		}
 	}
-	w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, bodies...)
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, bodies...)
 	return h
 }
 
@@ -220,7 +220,7 @@ func TestHistoryPageWaits(t *testing.T) {
 		for after, bodies := range map[time.Duration][]history.Body{3 * time.Second: nil, 6 * time.Second: {&history.TimerCreated{Duration: 1}}} {
 			time.AfterFunc(after, func() {
 				_ = h.Raise(t.Context(), "e", 1)
-				w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, bodies...)
+				w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, bodies...)
 			})
 		}
 		began = time.Now()
@@ -235,18 +235,18 @@ func TestHistoryPageWaits(t *testing.T) {
 func TestFollowHistoryAcrossExecutions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start(client.WithID("a"))
+		h := w.Start(client.WithID("a"))
 		go func() {
-			w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, &history.TimerCreated{Duration: 1})
+			w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, &history.TimerCreated{Duration: 1})
 			time.Sleep(time.Second) //nolint:forbidigo // in a synctest bubble
 			_ = h.Raise(t.Context(), "go", 1)
-			w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+			w.Commit(h.Key(), func(req *provider.CommitTurnRequest) {
 				started := history.Event{At: 5, Body: &history.ExecutionStarted{Name: "Checkout"}}
 				req.Next = &provider.NextExecution{Events: [][]byte{history.Encode(nil, started)}}
 			}, &history.ContinuedAsNew{})
 			time.Sleep(time.Minute) //nolint:forbidigo // in a synctest bubble
 			_ = h.Raise(t.Context(), "e", 1)
-			w.complete(h.Key(), `{}`)
+			w.Complete(h.Key(), `{}`)
 		}()
 		var across, one []string
 		for e, err := range h.FollowHistory(t.Context(), client.HistoryFollow{Across: true}) {

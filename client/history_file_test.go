@@ -207,12 +207,12 @@ func (r badReader) Read([]byte) (int, error) { return 0, r.err }
 func TestExportHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("order-1"))
+	h := w.Start(client.WithID("order-1"))
 	empty, err := w.ExportHistory(t.Context(), "order-1", 0)
 	if err != nil || len(empty.Events) != 0 || empty.Orchestration != "Checkout" || empty.Key != h.Key() {
 		t.Errorf("not begun: %+v, %v", empty, err)
 	}
-	w.end(h.Key(), provider.StatusCompleted, history.Outcome{Output: []byte("1")})
+	w.End(h.Key(), provider.StatusCompleted, history.Outcome{Output: []byte("1")})
 	for _, execution := range []int64{0, 1} {
 		f, err := h.ExportHistory(t.Context(), execution)
 		if err != nil || f.InstanceID != "order-1" || f.Execution != 1 || f.Status != client.StatusCompleted || len(f.Events) != 2 {

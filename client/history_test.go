@@ -152,7 +152,7 @@ func TestHistoryShowsTheNewerVersion(t *testing.T) {
 
 func TestHistoryShowsEveryKind(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start()
+	h := w.Start()
 	bodies := make([]history.Body, len(kinds))
 	seen := map[history.Kind]bool{}
 	for i, k := range kinds {
@@ -164,7 +164,7 @@ func TestHistoryShowsEveryKind(t *testing.T) {
 			t.Errorf("no sample of %v", kind)
 		}
 	}
-	w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, bodies...)
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, bodies...)
 	list := events(t, h, 0)
 	if len(list) != len(kinds)+1 || list[0].Kind != "ExecutionStarted" || string(list[0].Input) != `{"Item":"tea"}` || list[0].ID != 1 {
 		t.Fatalf("%d events: %+v", len(list), list)
@@ -183,12 +183,12 @@ func TestHistoryShowsEveryKind(t *testing.T) {
 
 func TestHistoryPages(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start()
+	h := w.Start()
 	big := make([]history.Body, 10)
 	for i := range big {
 		big[i] = &history.SideEffectRecorded{Value: []byte(`"` + strings.Repeat("x", 1<<20) + `"`)}
 	}
-	w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, big...)
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, big...)
 	list := events(t, h, 1)
 	if len(list) != 11 || list[10].ID != 11 || list[10].Time.Unix() != 1 {
 		t.Errorf("%d events", len(list))
@@ -204,12 +204,12 @@ func TestHistoryPages(t *testing.T) {
 // A loop that began with the current execution stays with it.
 func TestHistoryKeepsToExecution(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	big := make([]history.Body, 5)
 	for i := range big {
 		big[i] = &history.SideEffectRecorded{Value: []byte(`"` + strings.Repeat("x", 1<<20) + `"`)}
 	}
-	w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, big...)
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, big...)
 	if err := h.Raise(t.Context(), "next", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestHistoryKeepsToExecution(t *testing.T) {
 			t.Fatalf("event %d: %+v, %v", n, e, err)
 		}
 		if n == 1 {
-			w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+			w.Commit(h.Key(), func(req *provider.CommitTurnRequest) {
 				req.Next = &provider.NextExecution{Events: [][]byte{history.Encode(nil, history.Event{At: 5, Body: &history.ExecutionStarted{Name: "Checkout"}})}}
 			}, &history.ContinuedAsNew{})
 		}
@@ -234,8 +234,8 @@ func TestHistoryKeepsToExecution(t *testing.T) {
 
 func TestHistoryErrors(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
-	w.commit(h.Key(), func(req *provider.CommitTurnRequest) { req.Events = append(req.Events, []byte{9, 9}) })
+	h := w.Start(client.WithID("a"))
+	w.Commit(h.Key(), func(req *provider.CommitTurnRequest) { req.Events = append(req.Events, []byte{9, 9}) })
 	read := func(id string, execution int64) (n int, err error) {
 		for _, err = range w.History(t.Context(), id, execution) {
 			n++

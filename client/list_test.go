@@ -25,7 +25,7 @@ func TestListPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		for i := range 250 {
-			w.start(client.WithID(fmt.Sprintf("order-%03d", i)))
+			w.Start(client.WithID(fmt.Sprintf("order-%03d", i)))
 		}
 		page, err := w.List(t.Context(), client.Filter{}, client.Page{})
 		if err != nil || len(page.Items) != 100 || page.Cursor == "" {
@@ -58,10 +58,10 @@ func TestListFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		parent, _, _ := w.family()
-		done := w.start(client.WithID("done"))
-		w.complete(done.Key(), `{}`)
+		done := w.Start(client.WithID("done"))
+		w.Complete(done.Key(), `{}`)
 		time.Sleep(time.Minute) //nolint:forbidigo // in a synctest bubble
-		w.start(client.WithID("done"), client.WithIDPolicy(client.ReplaceEnded))
+		w.Start(client.WithID("done"), client.WithIDPolicy(client.ReplaceEnded))
 		later := time.Now()
 		for name, c := range map[string]struct {
 			filter client.Filter
@@ -97,12 +97,12 @@ func TestListByAttributes(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		begin := time.Now()
 		for i := range 10 {
-			h := w.start(
+			h := w.Start(
 				client.WithID(fmt.Sprint("i", i)), client.WithAttribute("n", i), client.WithAttribute("even", i%2 == 0),
 				client.WithAttribute("word", fmt.Sprintf("w%d", i%3)), client.WithAttribute("at", begin.Add(time.Duration(i)*time.Hour)),
 				client.WithAttribute("word", fmt.Sprintf("v%d", i%3)))
 			if i == 9 {
-				w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+				w.Commit(h.Key(), func(req *provider.CommitTurnRequest) {
 					req.CustomStatus = []byte(`{"at":9}`)
 					req.Values = []provider.KeyValue{{Key: "k", Value: []byte("1")}}
 				})
@@ -216,8 +216,8 @@ func TestHazard89_PagesAreBounded(t *testing.T) {
 // A page names its omitted columns to the store, which does not read them.
 func TestHazard89_ColumnsAreOmitted(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"), client.WithAttribute("n", 1))
-	w.commit(h.Key(), func(req *provider.CommitTurnRequest) { req.CustomStatus = []byte(`1`) })
+	h := w.Start(client.WithID("a"), client.WithAttribute("n", 1))
+	w.Commit(h.Key(), func(req *provider.CommitTurnRequest) { req.CustomStatus = []byte(`1`) })
 	all, err := w.List(t.Context(), client.Filter{}, client.Page{})
 	few, fewErr := w.List(t.Context(), client.Filter{}, client.Page{Omit: []client.Column{client.ColumnAttributes, client.ColumnCustomStatus}})
 	if err := errors.Join(err, fewErr); err != nil {
@@ -240,7 +240,7 @@ func TestHazard89_ColumnsAreOmitted(t *testing.T) {
 func TestHazard89_CountsAreCapped(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	for i := range 12 {
-		w.start(client.WithID(fmt.Sprint("i", i)))
+		w.Start(client.WithID(fmt.Sprint("i", i)))
 	}
 	w.system("perdure/schedule/a")
 	for most, want := range map[int64]client.Counted{

@@ -10,39 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 )
-
-// as returns the world's client in the name of a principal.
-func (w *world) as(role client.Role) *client.Client {
-	w.t.Helper()
-	c, err := w.As(client.Principal{Name: "ann", Role: role})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return c
-}
-
-// fail makes the storage fail each call of op.
-func (w *world) fail(op faulty.Op) {
-	w.plan.Add(faulty.Rule{Ops: []faulty.Op{op}, Kind: faulty.Before})
-}
-
-// systemInstance asks for an instance of perdure itself.
-func systemInstance() provider.CreateRequest {
-	started := history.Event{Body: &history.ExecutionStarted{Name: "perdure.test", Settings: replay.SettingsAt(replay.EngineLevel)}}
-	return provider.CreateRequest{
-		ID: "perdure/x", Key: provider.NewKey("perdure/x"), Commit: provider.UUID(uuid.New()), Name: "perdure.test", EngineLevel: replay.LowestLevel,
-		Message: provider.NewMessage{Kind: provider.MessageKind(history.KindExecutionStarted), Payload: history.Encode(nil, started)},
-	}
-}
 
 // audited returns the whole audit, newest first.
 func (w *world) audited() []operate.AuditEntry {
@@ -84,8 +58,8 @@ func TestActsNeedTheirRole(t *testing.T) {
 	for kind, a := range principalActs() {
 		for _, role := range []client.Role{client.RoleViewer, client.RoleOperator, client.RoleAdmin} {
 			w := newWorld(t, client.Options{})
-			w.start(client.WithID("x"))
-			err := a.call(t.Context(), w.as(role))
+			w.Start(client.WithID("x"))
+			err := a.call(t.Context(), w.AsRole(role))
 			if forbidden := errors.Is(err, client.ErrForbidden); forbidden != (role < a.least) {
 				t.Errorf("%s as %v: %v", kind, role, err)
 			}
@@ -116,10 +90,10 @@ func TestActsNeedTheirRole(t *testing.T) {
 func TestHazard90_IntentBeforeTheAct(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{CallTimeout: time.Second})
-	h := w.start(client.WithID("x"))
+	h := w.Start(client.WithID("x"))
 	// The store fails from the Send on: nothing behind the intent is stored.
-	w.fail(faulty.Send)
-	if err := w.as(client.RoleOperator).Raise(t.Context(), "x", "paid", 1); err == nil {
+	w.Fail(faulty.Send)
+	if err := w.AsRole(client.RoleOperator).Raise(t.Context(), "x", "paid", 1); err == nil {
 		t.Fatal("the raise was stored")
 	}
 	got := w.audited()
@@ -128,12 +102,12 @@ func TestHazard90_IntentBeforeTheAct(t *testing.T) {
 	}
 	// Without an intent there is no act.
 	w = newWorld(t, client.Options{CallTimeout: time.Second})
-	h = w.start(client.WithID("x"))
-	w.fail(faulty.Record)
-	if err := w.as(client.RoleOperator).Terminate(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+	h = w.Start(client.WithID("x"))
+	w.Fail(faulty.Record)
+	if err := w.AsRole(client.RoleOperator).Terminate(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Fatalf("terminate without an audit: %v", err)
 	}
-	if i := w.get(h.Key()); i.Status != provider.StatusRunning {
+	if i := w.Get(h.Key()); i.Status != provider.StatusRunning {
 		t.Errorf("terminated without an intent: %v", i.Status)
 	}
 }
@@ -142,7 +116,7 @@ func TestHazard90_IntentBeforeTheAct(t *testing.T) {
 func TestHazard90_InterruptedActIsUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{CallTimeout: time.Second})
-	w.start(client.WithID("x"))
+	w.Start(client.WithID("x"))
 	ctx, cancel := context.WithCancel(t.Context())
 	var sent atomic.Bool
 	w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Record}, Kind: faulty.Before, Match: func(any) bool { return sent.Load() }})
@@ -151,64 +125,11 @@ func TestHazard90_InterruptedActIsUnknown(t *testing.T) {
 		cancel()
 		return true
 	}})
-	_ = w.as(client.RoleOperator).Raise(ctx, "x", "paid", 1)
+	_ = w.AsRole(client.RoleOperator).Raise(ctx, "x", "paid", 1)
 	w.plan.Clear()
 	if got := w.audited(); len(got) != 1 || got[0].Outcome != "unknown" {
 		t.Fatalf("audit: %+v", got)
 	}
-}
-
-func TestAuditIsFilteredAndPaged(t *testing.T) {
-	w := newWorld(t, client.Options{})
-	w.start(client.WithID("x"))
-	w.start(client.WithID("y"))
-	c := w.as(client.RoleAdmin)
-	for range 3 {
-		for _, id := range []string{"x", "y"} {
-			if err := c.Raise(t.Context(), id, "paid", 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := c.Terminate(t.Context(), "y", "no longer wanted"); err != nil {
-		t.Fatal(err)
-	}
-	count := func(f operate.AuditFilter) (n int) {
-		var page client.Page
-		page.Size = 2
-		for {
-			got, err := operate.New(w.Client).Audit(t.Context(), f, page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += len(got.Items)
-			if page.Cursor = got.Cursor; page.Cursor == "" {
-				return n
-			}
-		}
-	}
-	newest := w.audited()[0]
-	for _, c := range []struct {
-		f    operate.AuditFilter
-		want int
-	}{
-		{operate.AuditFilter{}, 7},
-		{operate.AuditFilter{Instance: "x"}, 3},
-		{operate.AuditFilter{Act: client.ActTerminate}, 1},
-		{operate.AuditFilter{Principal: "bob"}, 0},
-		{operate.AuditFilter{Key: newest.Key}, 4},
-		{operate.AuditFilter{After: newest.At}, 1},
-		{operate.AuditFilter{Before: newest.At}, 6},
-	} {
-		if got := count(c.f); got != c.want {
-			t.Errorf("%+v: %d entries, want %d", c.f, got, c.want)
-		}
-	}
-	if newest.Detail != "no longer wanted" || newest.Instance != "y" {
-		t.Errorf("newest entry: %+v", newest)
-	}
-	_, err := operate.New(w.Client).Audit(t.Context(), operate.AuditFilter{Act: "steal"}, client.Page{})
-	want(t, err, `reading the audit: invalid request: there is no act "steal": give one of the Act constants`, client.ErrInvalid)
 }
 
 func TestHazard67_UsersHaveNoAccessToTheSystem(t *testing.T) {
@@ -217,12 +138,12 @@ func TestHazard67_UsersHaveNoAccessToTheSystem(t *testing.T) {
 	want(t, err, `starting "perdure.bulk": invalid request: names that begin with perdure. belong to perdure itself: give that of an orchestration of yours`, client.ErrInvalid)
 	_, err = client.Start(t.Context(), w.Client, Checkout, order{}, client.WithID("perdure/x"))
 	want(t, err, `starting "Checkout": invalid request: IDs that begin with perdure/ belong to perdure itself: choose another one`, client.ErrInvalid)
-	own, err := w.store.Create(t.Context(), systemInstance())
+	own, err := w.store.Create(t.Context(), clienttest.SystemInstance())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.start(client.WithID("p"))
-	w.start(client.WithID("x"))
+	w.Start(client.WithID("p"))
+	w.Start(client.WithID("x"))
 	for name, call := range map[string]func(*client.Client) error{
 		"raise":     func(c *client.Client) error { return c.Raise(t.Context(), "perdure/x", "e", 1) },
 		"cancel":    func(c *client.Client) error { return c.Cancel(t.Context(), "perdure/x", "") },
@@ -244,7 +165,7 @@ func TestHazard67_UsersHaveNoAccessToTheSystem(t *testing.T) {
 		}
 	}
 	// A made-up ID beside the key helps no principal.
-	disguised := client.HandleOf[any](w.as(client.RoleAdmin), "mine", own.Instance.Key)
+	disguised := client.HandleOf[any](w.AsRole(client.RoleAdmin), "mine", own.Instance.Key)
 	if err := disguised.Terminate(t.Context(), ""); !errors.Is(err, client.ErrInvalid) {
 		t.Errorf("terminate by key: %v", err)
 	}
@@ -269,7 +190,7 @@ func TestPrincipalIsChecked(t *testing.T) {
 	if _, ok := w.Principal(); ok {
 		t.Error("the service's own client has a principal")
 	}
-	if p, ok := w.as(client.RoleViewer).Principal(); !ok || p.Name != "ann" {
+	if p, ok := w.AsRole(client.RoleViewer).Principal(); !ok || p.Name != "ann" {
 		t.Errorf("principal: %+v, %t", p, ok)
 	}
 }

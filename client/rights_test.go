@@ -194,7 +194,7 @@ func TestHazard67_NoDoorPassesTheRights(t *testing.T) {
 	if _, _, err := upgrade.Finish(t.Context(), provider.FullOf(w.store), replay.EngineLevel, true); err != nil {
 		t.Fatal(err)
 	}
-	h := w.start(client.WithID("x"))
+	h := w.Start(client.WithID("x"))
 	spec := client.ScheduleSpec{Every: []client.ScheduleInterval{{Every: time.Hour}}}
 	if _, err := client.CreateSchedule(t.Context(), w.Client, "s", spec, Checkout, order{}); err != nil {
 		t.Fatal(err)
@@ -207,15 +207,15 @@ func TestHazard67_NoDoorPassesTheRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	doors := changing(h.Key(), file.Bytes())
-	viewer := w.as(client.RoleViewer)
-	before := w.get(h.Key())
+	viewer := w.AsRole(client.RoleViewer)
+	before := w.Get(h.Key())
 	for name, call := range doors {
 		err := call(t.Context(), viewer)
 		if !errors.Is(err, client.ErrForbidden) && !errors.Is(err, errors.ErrUnsupported) { // the store lacks what a few need
 			t.Errorf("%s by a viewer: %v, want ErrForbidden", name, err)
 		}
 	}
-	if after := w.get(h.Key()); after.Version != before.Version || after.InboxMessages != before.InboxMessages {
+	if after := w.Get(h.Key()); after.Version != before.Version || after.InboxMessages != before.InboxMessages {
 		t.Errorf("a viewer has changed the instance: %+v", after)
 	}
 	for _, name := range exported(t) {
@@ -281,16 +281,16 @@ func receiver(fn *ast.FuncDecl) string {
 // A client of a principal stays that of its principal.
 func TestHazard67_NobodyActsForAnother(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("victim"))
+	h := w.Start(client.WithID("victim"))
 	for _, role := range []client.Role{client.RoleViewer, client.RoleOperator, client.RoleAdmin} {
-		_, err := w.as(role).As(client.Principal{Name: "mallory", Role: client.RoleAdmin})
+		_, err := w.AsRole(role).As(client.Principal{Name: "mallory", Role: client.RoleAdmin})
 		want(t, err, `making the client of a principal: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
-		_, err = access.OwnStepsOf(operate.New(w.as(role))).Bulk(t.Context(), []byte(stolen), nil, func([]byte, bool) error { return nil })
+		_, err = access.OwnStepsOf(operate.New(w.AsRole(role))).Bulk(t.Context(), []byte(stolen), nil, func([]byte, bool) error { return nil })
 		want(t, err, `making a step of a bulk job: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
-		_, err = access.OwnStepsOf(operate.New(w.as(role))).Retention(t.Context(), []byte("{}"), nil, func([]byte, bool) error { return nil })
+		_, err = access.OwnStepsOf(operate.New(w.AsRole(role))).Retention(t.Context(), []byte("{}"), nil, func([]byte, bool) error { return nil })
 		want(t, err, `making a step of retention: not allowed: the client acts for "ann" already: use the client that client.New has made`, client.ErrForbidden)
 	}
-	if i := w.get(h.Key()); i.Status != provider.StatusRunning || i.Deleting {
+	if i := w.Get(h.Key()); i.Status != provider.StatusRunning || i.Deleting {
 		t.Errorf("the instance is %v", i.Status)
 	}
 }
@@ -298,7 +298,7 @@ func TestHazard67_NobodyActsForAnother(t *testing.T) {
 // Who resumes a job needs the rights that its act needs. Everybody who may steer jobs may stop it.
 func TestHazard67_ResumeNeedsTheRightOfTheAct(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	admin, operator := operate.New(w.as(client.RoleAdmin)), operate.New(w.as(client.RoleOperator))
+	admin, operator := operate.New(w.AsRole(client.RoleAdmin)), operate.New(w.AsRole(client.RoleOperator))
 	for act, wanted := range map[client.Act]error{client.ActDelete: client.ErrForbidden, client.ActSuspend: nil} {
 		job, err := admin.StartBulk(t.Context(), operate.BulkJob{ID: string(act), Act: act, Max: 1})
 		if err != nil {
@@ -323,7 +323,7 @@ func TestHazard67_ResumeNeedsTheRightOfTheAct(t *testing.T) {
 // No fork takes an ID of perdure itself, and no request ID by which perdure knows the runs of schedules.
 func TestHazard67_ForksStayOutOfTheSystem(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("dure/x"))
+	h := w.Start(client.WithID("dure/x"))
 	_, err := client.Fork(t.Context(), h, 1, "perdure/retention")
 	want(t, err, `forking instance "dure/x" at event 1 into "perdure/retention": invalid request: IDs that begin with perdure/ belong to perdure itself: choose another one`, client.ErrInvalid)
 	_, err = client.Fork(t.Context(), h, 1, "y", client.Repeatable("perdure/schedule/x"))
@@ -344,7 +344,7 @@ func TestHazard67_ForksStayOutOfTheSystem(t *testing.T) {
 // stranger makes an instance of the user with an ID of perdure itself, as forks of releases before could.
 func (w *world) stranger(id string) provider.UUID {
 	w.t.Helper()
-	req := systemInstance()
+	req := clienttest.SystemInstance()
 	req.ID, req.Key, req.Name = id, provider.NewKey(id), "Checkout"
 	res, err := w.store.Create(w.t.Context(), req)
 	if err != nil {
@@ -357,7 +357,7 @@ func (w *world) stranger(id string) provider.UUID {
 func TestHazard67_StrangersInTheCornerCanBeRemoved(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	key := w.stranger("perdure/retention")
-	admin := w.as(client.RoleAdmin)
+	admin := w.AsRole(client.RoleAdmin)
 	rules := operate.Retention{Rules: []operate.RetentionRule{{Age: 48 * time.Hour}}}
 	err := operate.New(admin).SetRetention(t.Context(), rules)
 	if !errors.Is(err, client.ErrExists) || !strings.Contains(err.Error(), "delete it") {

@@ -23,7 +23,7 @@ type approval struct{ By string }
 
 func TestRaiseAndCancel(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	if err := errors.Join(
 		h.Raise(t.Context(), "approval", approval{By: "ann"}),
 		w.Raise(t.Context(), "a", "note", nil, client.WithRequestID("r1")),
@@ -32,7 +32,7 @@ func TestRaiseAndCancel(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	inbox := w.inbox(h.Key())[1:]
+	inbox := w.Inbox(h.Key())[1:]
 	first, second := inbox[0].(*history.EventReceived), inbox[1].(*history.EventReceived)
 	if first.Name != "approval" || string(first.Payload) != `{"By":"ann"}` || first.RequestID == "" {
 		t.Errorf("got %+v", first)
@@ -59,15 +59,15 @@ func sum(ctx *orchestration.Context, _ order) (int, error) {
 func TestRaiseUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start()
-		w.lose(faulty.Send, 3)
+		h := w.Start()
+		w.Lose(faulty.Send, 3)
 		if err := h.Raise(t.Context(), "add", 1); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.Cancel(t.Context(), "enough"); err != nil {
 			t.Fatal(err)
 		}
-		inbox := w.inbox(h.Key())
+		inbox := w.Inbox(h.Key())
 		if len(inbox) != 6 { // start, the event four times, the cancel request
 			t.Fatalf("inbox has %d messages", len(inbox))
 		}
@@ -91,7 +91,7 @@ func TestRaiseUnknownOutcome(t *testing.T) {
 
 func TestSendHappened(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start()
+	h := w.Start()
 	w.plan.Add(faulty.Rule{
 		Ops: []faulty.Op{faulty.Send, faulty.Steer}, First: 2, Kind: faulty.After,
 		Err: &provider.Error{Op: "send", Outcome: provider.OutcomeHappened, Err: faulty.ErrInjected},
@@ -99,7 +99,7 @@ func TestSendHappened(t *testing.T) {
 	if err := h.Raise(t.Context(), "add", 1); err != nil {
 		t.Error(err)
 	}
-	if n := len(w.inbox(h.Key())); n != 2 {
+	if n := len(w.Inbox(h.Key())); n != 2 {
 		t.Errorf("inbox has %d messages", n)
 	}
 	if err := h.Terminate(t.Context(), ""); err != nil {
@@ -109,8 +109,8 @@ func TestSendHappened(t *testing.T) {
 
 func TestSendToEnded(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("order-42"))
-	w.complete(h.Key(), `{}`)
+	h := w.Start(client.WithID("order-42"))
+	w.Complete(h.Key(), `{}`)
 	text := `raising event "approval" to instance "order-42": instance has ended (Completed): start a new one or use another ID`
 	want(t, h.Raise(t.Context(), "approval", 1), text, client.ErrEnded)
 	want(t, w.Raise(t.Context(), "order-42", "approval", 1), text, client.ErrEnded)
@@ -136,11 +136,11 @@ func TestSendToNobody(t *testing.T) {
 func TestRaiseKeepsToInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		old := w.start(client.WithID("a"))
+		old := w.Start(client.WithID("a"))
 		var next client.Handle[receipt]
 		replace := sync.OnceFunc(func() {
-			w.complete(old.Key(), `{}`)
-			next = w.start(client.WithID("a"), client.WithIDPolicy(client.ReplaceEnded))
+			w.Complete(old.Key(), `{}`)
+			next = w.Start(client.WithID("a"), client.WithIDPolicy(client.ReplaceEnded))
 		})
 		w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Send}, First: 1, Kind: faulty.After})
 		w.plan.Sleep = func(context.Context, time.Duration) error {
@@ -152,7 +152,7 @@ func TestRaiseKeepsToInstance(t *testing.T) {
 		err := w.Raise(t.Context(), "a", "add", 1, client.WithRequestID("r"))
 		want(t, err, `raising event "add" to instance "a": instance has ended (Completed): start a new one or use another ID; `+
 			`it may have been stored all the same: repeat it with client.WithRequestID("r")`, client.ErrEnded, client.ErrOutcomeUnknown)
-		if n := len(w.inbox(next.Key())); n != 1 {
+		if n := len(w.Inbox(next.Key())); n != 1 {
 			t.Errorf("the successor has %d messages", n)
 		}
 	})
@@ -160,7 +160,7 @@ func TestRaiseKeepsToInstance(t *testing.T) {
 
 func TestRaiseRefusesBadInput(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	long := strings.Repeat("x", 5000)
 	for name, c := range map[string]struct {
 		err  error
@@ -186,14 +186,14 @@ func TestRaiseRefusesBadInput(t *testing.T) {
 			t.Errorf("%s: got %v", name, c.err)
 		}
 	}
-	if i := w.get(h.Key()); i.InboxMessages != 1 || i.Status != provider.StatusRunning {
+	if i := w.Get(h.Key()); i.InboxMessages != 1 || i.Status != provider.StatusRunning {
 		t.Errorf("something was stored: %+v", i)
 	}
 }
 
 func TestInboxFull(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Send}, First: 1, Kind: faulty.Before, Err: provider.ErrInboxFull})
 	want(t, h.Raise(t.Context(), "e", 1), `raising event "e" to instance "a": inbox full: `+
 		`try again when the instance has taken its messages; check that a node runs its code`, client.ErrInboxFull)

@@ -15,7 +15,7 @@ import (
 func (w *world) events(key provider.UUID) string {
 	w.t.Helper()
 	var payloads []string
-	for _, b := range w.inbox(key) {
+	for _, b := range w.Inbox(key) {
 		if e, ok := b.(*history.EventReceived); ok {
 			payloads = append(payloads, e.Name+string(e.Payload))
 		}
@@ -26,12 +26,12 @@ func (w *world) events(key provider.UUID) string {
 // The events of a start are in the inbox as soon as the instance exists, in their order.
 func TestStartWithEvents(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"), client.WithEvent("item", 1), client.WithEvent("stop", nil), client.WithEvent("item", 2))
+	h := w.Start(client.WithID("a"), client.WithEvent("item", 1), client.WithEvent("stop", nil), client.WithEvent("item", 2))
 	if got := w.events(h.Key()); got != "item1 stopnull item2" {
 		t.Errorf("the inbox has %s", got)
 	}
 	seen := map[string]bool{}
-	for _, b := range w.inbox(h.Key()) {
+	for _, b := range w.Inbox(h.Key()) {
 		if e, ok := b.(*history.EventReceived); ok && (e.RequestID == "" || seen[e.RequestID]) {
 			t.Errorf("request ID %q", e.RequestID)
 		} else if ok {
@@ -43,10 +43,10 @@ func TestStartWithEvents(t *testing.T) {
 // With UseExisting the events go to the instance that there is, and a repeat raises nothing again.
 func TestStartWithEventsTakesTheExisting(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	old := w.start(client.WithID("a"))
+	old := w.Start(client.WithID("a"))
 	existing := client.WithIDPolicy(client.UseExisting)
 	for range 2 {
-		if h := w.start(client.WithID("a"), existing, client.WithRequestID("click"), client.WithEvent("item", 1)); h != old {
+		if h := w.Start(client.WithID("a"), existing, client.WithRequestID("click"), client.WithEvent("item", 1)); h != old {
 			t.Errorf("got %v", h)
 		}
 	}
@@ -57,12 +57,12 @@ func TestStartWithEventsTakesTheExisting(t *testing.T) {
 	if !errors.Is(err, client.ErrExists) || w.events(old.Key()) != "item1" {
 		t.Errorf("rejected: %v, the inbox has %s", err, w.events(old.Key()))
 	}
-	w.complete(old.Key(), "{}")
+	w.Complete(old.Key(), "{}")
 	_, err = client.Start(t.Context(), w.Client, Checkout, order{}, client.WithID("a"), existing, client.WithEvent("item", 3))
 	if !errors.Is(err, client.ErrEnded) {
 		t.Errorf("ended: %v", err)
 	}
-	if h := w.start(client.WithID("a"), existing); h != old {
+	if h := w.Start(client.WithID("a"), existing); h != old {
 		t.Errorf("without events: %v", h)
 	}
 }
@@ -70,8 +70,8 @@ func TestStartWithEventsTakesTheExisting(t *testing.T) {
 // A start whose reply is lost raises its events once.
 func TestStartWithEventsIsRepeatedSafely(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	w.lose(faulty.Create, 1)
-	h := w.start(client.WithID("a"), client.WithEvent("item", 1))
+	w.Lose(faulty.Create, 1)
+	h := w.Start(client.WithID("a"), client.WithEvent("item", 1))
 	if got := w.events(h.Key()); got != "item1" {
 		t.Errorf("the inbox has %s", got)
 	}

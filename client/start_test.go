@@ -24,12 +24,12 @@ import (
 
 func TestStartStoresInstance(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("order-42"))
-	i := w.get(h.Key())
+	h := w.Start(client.WithID("order-42"))
+	i := w.Get(h.Key())
 	if h.ID() != "order-42" || i.ID != "order-42" || i.Name != "Checkout" || i.EngineLevel != replay.LowestLevel || i.RequestID == "" {
 		t.Errorf("stored %+v", i)
 	}
-	started, ok := w.inbox(h.Key())[0].(*history.ExecutionStarted)
+	started, ok := w.Inbox(h.Key())[0].(*history.ExecutionStarted)
 	if !ok || started.Name != "Checkout" || string(started.Input) != `{"Item":"tea"}` ||
 		started.Settings != replay.SettingsAt(upgrade.Unrecorded) || started.RequestID != i.RequestID {
 		t.Errorf("start message %+v", started)
@@ -41,7 +41,7 @@ func TestStartStoresInstance(t *testing.T) {
 
 func TestStartDefaultID(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	a, b := w.start(), w.start()
+	a, b := w.Start(), w.Start()
 	id, err := uuid.Parse(a.ID())
 	if err != nil || id.Version() != 7 || a.ID() == b.ID() || a.Key() == b.Key() {
 		t.Errorf("IDs %q and %q: %v", a.ID(), b.ID(), err)
@@ -52,18 +52,18 @@ func TestStartNames(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	defined := orchestration.Define("pay", func(*orchestration.Context, order) (receipt, error) { return receipt{}, nil })
 	h, err := client.Start(t.Context(), w.Client, defined, order{})
-	if err != nil || w.get(h.Key()).Name != "pay" {
-		t.Errorf("started %v, %v", w.get(h.Key()).Name, err)
+	if err != nil || w.Get(h.Key()).Name != "pay" {
+		t.Errorf("started %v, %v", w.Get(h.Key()).Name, err)
 	}
 	g, err := client.StartNamed[receipt](t.Context(), w.Client, "elsewhere", orchestration.None{})
-	if err != nil || w.get(g.Key()).Name != "elsewhere" {
-		t.Errorf("started %v, %v", w.get(g.Key()).Name, err)
+	if err != nil || w.Get(g.Key()).Name != "elsewhere" {
+		t.Errorf("started %v, %v", w.Get(g.Key()).Name, err)
 	}
 }
 
 func TestStartIDPolicies(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	old := w.start(client.WithID("a"))
+	old := w.Start(client.WithID("a"))
 	start := func(p client.IDPolicy) (client.Handle[receipt], error) {
 		return client.Start(t.Context(), w.Client, Checkout, order{}, client.WithID("a"), client.WithIDPolicy(p))
 	}
@@ -79,12 +79,12 @@ func TestStartIDPolicies(t *testing.T) {
 	if h, err := start(client.UseExisting); err != nil || h != old {
 		t.Errorf("used %v, %v", h, err)
 	}
-	w.complete(old.Key(), `{"Number":1}`)
+	w.Complete(old.Key(), `{"Number":1}`)
 	h, err := start(client.ReplaceEnded)
 	if err != nil || h.Key() == old.Key() {
 		t.Fatalf("replaced by %v, %v", h, err)
 	}
-	w.complete(h.Key(), `{"Number":2}`)
+	w.Complete(h.Key(), `{"Number":2}`)
 	for i, h := range []client.Handle[receipt]{old, h} { // the old handle never means the successor
 		if r, err := h.Wait(t.Context()); err != nil || r.Number != i+1 {
 			t.Errorf("handle %d got %+v, %v", i, r, err)
@@ -94,7 +94,7 @@ func TestStartIDPolicies(t *testing.T) {
 
 func TestStartUseExistingOfOther(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	w.start(client.WithID("a"))
+	w.Start(client.WithID("a"))
 	_, err := client.StartNamed[int](t.Context(), w.Client, "Child", 1, client.WithID("a"), client.WithIDPolicy(client.UseExisting))
 	want(t, err, `starting "Child" as instance "a": instance "a" already exists (status Running), of orchestration "Checkout": use another ID`,
 		client.ErrExists)
@@ -103,9 +103,9 @@ func TestStartUseExistingOfOther(t *testing.T) {
 func TestStartRequestID(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	opts := []client.StartOption{client.WithID("a"), client.WithRequestID("click-1")}
-	first := w.start(opts...)
-	w.complete(first.Key(), `{}`)
-	if again := w.start(opts...); again != first {
+	first := w.Start(opts...)
+	w.Complete(first.Key(), `{}`)
+	if again := w.Start(opts...); again != first {
 		t.Errorf("repeat started %v, not %v", again, first)
 	}
 	if n, err := w.Count(t.Context(), client.Filter{Replaced: true}); n != 1 || err != nil {
@@ -117,9 +117,9 @@ func TestStartDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		for d, want := range map[time.Duration]int64{time.Hour: 3_600_000_000, time.Nanosecond: 1} { // nothing begins early
-			h := w.start(client.WithDelay(d))
-			started := w.inbox(h.Key())[0].(*history.ExecutionStarted)
-			if level := w.get(h.Key()).EngineLevel; started.Delay != want || level != replay.LevelOfDelay {
+			h := w.Start(client.WithDelay(d))
+			started := w.Inbox(h.Key())[0].(*history.ExecutionStarted)
+			if level := w.Get(h.Key()).EngineLevel; started.Delay != want || level != replay.LevelOfDelay {
 				t.Errorf("a delay of %v is %d µs at level %d", d, started.Delay, level)
 			}
 		}
@@ -129,13 +129,13 @@ func TestStartDelay(t *testing.T) {
 func TestStartUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		w.lose(faulty.Create, 3)
-		w.start(client.WithID("a"))
+		w.Lose(faulty.Create, 3)
+		w.Start(client.WithID("a"))
 		w.plan.Clear()
-		w.lose(faulty.Create, 2)
-		w.start()
+		w.Lose(faulty.Create, 2)
+		w.Start()
 		w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Create}, First: 3, Kind: faulty.Before})
-		w.start()
+		w.Start()
 		if n, err := w.Count(t.Context(), client.Filter{Replaced: true}); n != 3 || err != nil {
 			t.Errorf("%d instances, %v", n, err)
 		}
@@ -145,7 +145,7 @@ func TestStartUnknownOutcome(t *testing.T) {
 func TestStartRepeatsSameRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		w.lose(faulty.Create, 1)
+		w.Lose(faulty.Create, 1)
 		spy := &creates{hidden: hidden{provider.FullOf(faulty.Wrap(w.store, w.plan))}}
 		h, err := client.Start(t.Context(), clienttest.New(t, spy, client.Options{Logger: slog.New(slog.DiscardHandler)}), Checkout, order{})
 		if err != nil || len(spy.requests) != 2 {
@@ -178,7 +178,7 @@ func TestStartOutage(t *testing.T) {
 			`it may have been stored all the same: repeat it with client.WithID("a") and client.WithRequestID("r")`,
 			context.DeadlineExceeded, client.ErrOutcomeUnknown)
 		w.plan.Clear()
-		w.start(client.WithID("a"), client.WithRequestID("r"))
+		w.Start(client.WithID("a"), client.WithRequestID("r"))
 	})
 }
 

@@ -30,8 +30,8 @@ func (r *reads) Get(ctx context.Context, req provider.GetRequest) (provider.GetR
 func TestStateIsOneRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{})
-	key := w.start(client.WithID("a")).Key()
-	w.commit(key, func(req *provider.CommitTurnRequest) {
+	key := w.Start(client.WithID("a")).Key()
+	w.Commit(key, func(req *provider.CommitTurnRequest) {
 		req.CustomStatus = []byte("7")
 		req.Values = []provider.KeyValue{{Key: "k", Value: []byte("8")}, {Key: "other", Value: []byte("9")}}
 	})
@@ -52,7 +52,7 @@ func TestStateErrors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{})
 	w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Get}, Every: 2, Kind: faulty.Before})
-	h := w.start()
+	h := w.Start()
 	read := func(h client.Handle[receipt], key string) error {
 		if key == "" {
 			_, err := client.StatusOf[int](t.Context(), h)
@@ -69,7 +69,7 @@ func TestStateErrors(t *testing.T) {
 	}
 	check("no status", read(h, ""), client.ErrNotSet)
 	check("no value", read(h, "k"), client.ErrNotSet)
-	w.commit(h.Key(), func(req *provider.CommitTurnRequest) {
+	w.Commit(h.Key(), func(req *provider.CommitTurnRequest) {
 		req.CustomStatus = payload.Refusal("too large")
 		req.Values = []provider.KeyValue{
 			{Key: "refused", Value: payload.Refusal("why")}, {Key: "text", Value: []byte(`"x"`)}, {Key: "empty", Value: []byte{}},

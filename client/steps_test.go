@@ -14,12 +14,12 @@ import (
 func TestStepsFindEndsBehindThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	charge := &history.ActivityScheduled{Name: "Charge", Queue: "q", Input: []byte("1")}
 	done := func(of int64) history.Body {
 		return &history.ActivityCompleted{Scheduled: of, Output: []byte("1"), Attempt: 1}
 	}
-	w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, charge, charge, charge, done(2), done(4)) // 1 started, 2-4 calls, 5 and 6 ends
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, charge, charge, charge, done(2), done(4)) // 1 started, 2-4 calls, 5 and 6 ends
 	shows := func(what string, r client.HistoryRange, want string) {
 		t.Helper()
 		page, err := h.HistoryPage(t.Context(), r)
@@ -57,6 +57,6 @@ func TestStepsFindEndsBehindThePage(t *testing.T) {
 	for i := range int64(11_000) {
 		many = append(many, done(8+i))
 	}
-	w.commit(h.Key(), func(*provider.CommitTurnRequest) {}, many...)
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, many...)
 	shows("before a long rest", client.HistoryRange{From: 3, To: 4}, "3-0 true true;4-6 false false;")
 }

@@ -18,14 +18,14 @@ import (
 // family starts a parent, a child by its event 2, and a grandchild by the child's event 2.
 func (w *world) family() (parent, child, grandchild client.Handle[receipt]) {
 	w.t.Helper()
-	parent = w.start(client.WithID("parent"))
+	parent = w.Start(client.WithID("parent"))
 	child = w.child(parent, "child")
 	return parent, child, w.child(child, "grandchild")
 }
 
 func (w *world) child(parent client.Handle[receipt], id string) client.Handle[receipt] {
 	w.t.Helper()
-	w.commit(parent.Key(), func(req *provider.CommitTurnRequest) {
+	w.Commit(parent.Key(), func(req *provider.CommitTurnRequest) {
 		req.Starts = []provider.Start{{Create: provider.CreateRequest{
 			ID: id, Key: provider.UUID(uuid.New()), Commit: provider.UUID(uuid.New()), Name: "Child", EngineLevel: 1,
 			Parent: provider.Parent{Key: parent.Key(), ID: parent.ID(), Execution: 1, EventID: 2},
@@ -51,14 +51,14 @@ func TestTerminate(t *testing.T) {
 	_, err := child.Wait(t.Context())
 	want(t, err, `instance "child" ended as Terminated: terminated: stuck`, client.ErrFailed, orchestration.ErrTerminated)
 
-	notice, ok := w.inbox(parent.Key())[0].(*history.ChildFailed)
+	notice, ok := w.Inbox(parent.Key())[0].(*history.ChildFailed)
 	if !ok || notice.Started != 2 || notice.Failure.Code != "terminated" || notice.Failure.Message != "terminated: stuck" {
 		t.Errorf("the parent got %+v", notice)
 	}
-	if turn := w.fetch(parent.Key()); turn.Messages[0].EventID != 2 || turn.Messages[0].Execution != 1 {
+	if turn := w.Fetch(parent.Key()); turn.Messages[0].EventID != 2 || turn.Messages[0].Execution != 1 {
 		t.Errorf("the parent got %+v", turn.Messages[0])
 	}
-	cancel, ok := w.inbox(grandchild.Key())[1].(*history.CancelRequested)
+	cancel, ok := w.Inbox(grandchild.Key())[1].(*history.CancelRequested)
 	if !ok || cancel.RequestID == "" || cancel.Reason != "its parent child was terminated" {
 		t.Errorf("the grandchild got %+v", cancel)
 	}
@@ -76,7 +76,7 @@ func TestTerminate(t *testing.T) {
 
 func TestTerminateWithoutReason(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	if err := w.Terminate(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,14 @@ func TestTerminateUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		parent, child, grandchild := w.family()
-		w.lose(faulty.Steer, 3)
+		w.Lose(faulty.Steer, 3)
 		if err := child.Terminate(t.Context(), "stuck"); err != nil {
 			t.Fatal(err)
 		}
-		if p, g := len(w.inbox(parent.Key())), len(w.inbox(grandchild.Key())); p != 1 || g != 2 {
+		if p, g := len(w.Inbox(parent.Key())), len(w.Inbox(grandchild.Key())); p != 1 || g != 2 {
 			t.Errorf("notices were repeated: parent %d, grandchild %d", p, g)
 		}
-		if n := w.get(child.Key()).HistoryLength; n != 3 {
+		if n := w.Get(child.Key()).HistoryLength; n != 3 {
 			t.Errorf("history has %d events", n)
 		}
 	})
@@ -104,7 +104,7 @@ func TestTerminateUnknownOutcome(t *testing.T) {
 // A terminated instance stays as it ended.
 func TestTerminateEnded(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start()
+	h := w.Start()
 	if err := h.Terminate(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +119,9 @@ func TestTimeOfTermination(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, client.Options{})
-				h := w.start(client.WithID("stuck"))
+				h := w.Start(client.WithID("stuck"))
 				if began {
-					w.commit(h.Key(), func(*provider.CommitTurnRequest) {})
+					w.Commit(h.Key(), func(*provider.CommitTurnRequest) {})
 				}
 				time.Sleep(time.Hour) //nolint:forbidigo // virtual time
 				from := time.Now().UTC()
@@ -135,7 +135,7 @@ func TestTimeOfTermination(t *testing.T) {
 					}
 					last = e
 				}
-				if ended := w.get(h.Key()).EndedAt.Std(); last.Kind != "ExecutionTerminated" || last.Time.Before(from) || last.Time.After(ended) {
+				if ended := w.Get(h.Key()).EndedAt.Std(); last.Kind != "ExecutionTerminated" || last.Time.Before(from) || last.Time.After(ended) {
 					t.Errorf("%s at %v, terminated at %v, ended at %v", last.Kind, last.Time, from, ended)
 				}
 			})

@@ -11,7 +11,7 @@ import (
 // hold makes an instance blocked until somebody unblocks it.
 func (w *world) hold(h client.Handle[receipt]) {
 	w.t.Helper()
-	_, token, _ := w.lease(h.Key())
+	_, token, _ := w.Lease(h.Key())
 	res, err := w.store.ReleaseTurns(w.t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
 		Key: h.Key(), Token: token, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "poisoned", Message: "lost", Hold: true},
 	}}})
@@ -22,31 +22,31 @@ func (w *world) hold(h client.Handle[receipt]) {
 
 func TestUnblock(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("held"))
+	h := w.Start(client.WithID("held"))
 	w.hold(h)
-	w.lose(faulty.Steer, 1) // the response is lost: the client repeats the call
+	w.Lose(faulty.Steer, 1) // the response is lost: the client repeats the call
 	if err := w.Unblock(t.Context(), "held"); err != nil {
 		t.Fatal(err)
 	}
-	if i := w.get(h.Key()); i.Blocked != nil {
+	if i := w.Get(h.Key()); i.Blocked != nil {
 		t.Errorf("still blocked: %+v", i.Blocked)
 	}
-	if turn := w.fetch(h.Key()); len(turn.Messages) != 1 {
+	if turn := w.Fetch(h.Key()); len(turn.Messages) != 1 {
 		t.Errorf("the released instance has %d messages", len(turn.Messages))
 	}
 }
 
 func TestUnblockOfWhatIsNotBlocked(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("fine"))
-	before := w.get(h.Key()).Version
+	h := w.Start(client.WithID("fine"))
+	before := w.Get(h.Key()).Version
 	if err := h.Unblock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if after := w.get(h.Key()).Version; after != before {
+	if after := w.Get(h.Key()).Version; after != before {
 		t.Error("an instance that is not blocked was changed")
 	}
-	w.complete(h.Key(), `{}`)
+	w.Complete(h.Key(), `{}`)
 	want(t, h.Unblock(t.Context()), `unblocking instance "fine": instance has ended (Completed): start a new one or use another ID`, client.ErrEnded)
 	want(t, w.Unblock(t.Context(), "nobody"), `unblocking instance "nobody": not found: it never existed or was deleted; `+
 		`check the ID, and that this is the right store`, client.ErrNotFound)

@@ -31,11 +31,11 @@ func declined(t *testing.T) *orchestration.Errors {
 func TestWaitBlocksUntilEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start()
+		h := w.Start()
 		begin := time.Now()
 		go func() {
 			<-time.After(100 * time.Second) // over several slices
-			w.complete(h.Key(), `{"Number":7}`)
+			w.Complete(h.Key(), `{"Number":7}`)
 		}()
 		r, err := h.Wait(t.Context())
 		if err != nil || r.Number != 7 || time.Since(begin) != 100*time.Second {
@@ -50,9 +50,9 @@ func TestWaitBlocksUntilEnd(t *testing.T) {
 func TestWaitFailure(t *testing.T) {
 	errs := declined(t)
 	w := newWorld(t, client.Options{Errors: errs})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	f := bind.SetOf(errs).Encode(fmt.Errorf("charging: %w", errDeclined))
-	w.end(h.Key(), provider.StatusFailed, history.Outcome{Failure: &f})
+	w.End(h.Key(), provider.StatusFailed, history.Outcome{Failure: &f})
 	_, err := h.Wait(t.Context())
 	want(t, err, `instance "a" ended as Failed: charging: card declined`, client.ErrFailed, errDeclined)
 	if e, ok := errors.AsType[*orchestration.Error](err); !ok || e.Message != "charging: card declined" {
@@ -65,9 +65,9 @@ func TestWaitCancelled(t *testing.T) {
 	for name, cause := range map[string]error{
 		"bare": orchestration.ErrCancelled, "wrapped": fmt.Errorf("stopping: %w", orchestration.ErrCancelled), "lost": errors.New("stopping"),
 	} {
-		h := w.start(client.WithID(name))
+		h := w.Start(client.WithID(name))
 		f := (*failure.Set)(nil).Encode(cause)
-		w.end(h.Key(), provider.StatusCancelled, history.Outcome{Failure: &f})
+		w.End(h.Key(), provider.StatusCancelled, history.Outcome{Failure: &f})
 		if _, err := h.Wait(t.Context()); !errors.Is(err, orchestration.ErrCancelled) || !errors.Is(err, client.ErrFailed) ||
 			errors.Is(err, orchestration.ErrTerminated) || errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v", name, err)
@@ -77,14 +77,14 @@ func TestWaitCancelled(t *testing.T) {
 
 func TestWaitUnreadable(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
-	w.complete(h.Key(), `"text"`)
+	h := w.Start(client.WithID("a"))
+	w.Complete(h.Key(), `"text"`)
 	_, err := h.Wait(t.Context())
 	if !errors.Is(err, orchestration.ErrPayload) || errors.Is(err, client.ErrFailed) {
 		t.Errorf("got %v", err)
 	}
-	newer := w.start(client.WithID("b"))
-	w.commit(newer.Key(), func(req *provider.CommitTurnRequest) { req.Status, req.Result = provider.StatusCompleted, []byte{99} })
+	newer := w.Start(client.WithID("b"))
+	w.Commit(newer.Key(), func(req *provider.CommitTurnRequest) { req.Status, req.Result = provider.StatusCompleted, []byte{99} })
 	_, err = newer.Wait(t.Context())
 	want(t, err, `instance "b" has ended (Completed), but its result cannot be read: written by a newer release of perdure: upgrade this node`,
 		history.ErrNewer)
@@ -92,8 +92,8 @@ func TestWaitUnreadable(t *testing.T) {
 	if err != nil || d.Unreadable == "" || d.Status != client.StatusCompleted {
 		t.Errorf("described as %+v, %v", d, err)
 	}
-	empty := w.start()
-	w.commit(empty.Key(), func(req *provider.CommitTurnRequest) {
+	empty := w.Start()
+	w.Commit(empty.Key(), func(req *provider.CommitTurnRequest) {
 		req.Status, req.Result = provider.StatusFailed, history.EncodeOutcome(history.Outcome{})
 	})
 	if _, err = empty.Wait(t.Context()); !errors.Is(err, client.ErrFailed) {
@@ -104,7 +104,7 @@ func TestWaitUnreadable(t *testing.T) {
 func TestWaitContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start(client.WithID("a"))
+		h := w.Start(client.WithID("a"))
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 		defer cancel()
 		_, err := h.Wait(ctx)
@@ -122,8 +122,8 @@ func TestWaitContext(t *testing.T) {
 func TestWaitOverOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start()
-		w.complete(h.Key(), `{"Number":7}`)
+		h := w.Start()
+		w.Complete(h.Key(), `{"Number":7}`)
 		w.plan.StartOutage()
 		go func() {
 			<-time.After(time.Hour)
@@ -139,8 +139,8 @@ func TestWaitOverOutage(t *testing.T) {
 func TestWaitHungStorage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start()
-		w.complete(h.Key(), `{"Number":7}`)
+		h := w.Start()
+		w.Complete(h.Key(), `{"Number":7}`)
 		w.plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Get}, First: 1, Kind: faulty.Delay, Until: make(chan struct{})})
 		if r, err := h.Wait(t.Context()); err != nil || r.Number != 7 {
 			t.Errorf("got %+v, %v", r, err)
@@ -151,8 +151,8 @@ func TestWaitHungStorage(t *testing.T) {
 func TestWaitBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start(client.WithID("a"))
-		turn, token, _ := w.lease(h.Key())
+		h := w.Start(client.WithID("a"))
+		turn, token, _ := w.Lease(h.Key())
 		go func() {
 			<-time.After(time.Minute)
 			_, _ = w.store.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
@@ -178,7 +178,7 @@ func TestWaitBlocked(t *testing.T) {
 
 func TestWaitDeleted(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	if _, err := w.store.Delete(t.Context(), provider.DeleteRequest{ID: "a", Force: true}); err != nil {
 		t.Fatal(err)
 	}

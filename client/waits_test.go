@@ -31,8 +31,8 @@ func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		begin := time.Now().UTC()
-		parent := w.child(w.start(client.WithID("parent")), "child") // the child is an instance with nothing pending, once it has begun
-		w.commit(parent.Key(), func(req *provider.CommitTurnRequest) {
+		parent := w.child(w.Start(client.WithID("parent")), "child") // the child is an instance with nothing pending, once it has begun
+		w.Commit(parent.Key(), func(req *provider.CommitTurnRequest) {
 			req.Tasks = []provider.NewTask{
 				{EventID: 10, Queue: "mail", Name: "Charge"}, {EventID: 11, Queue: "default", Name: "Ship"},
 			}
@@ -44,7 +44,7 @@ func TestWaits(t *testing.T) {
 		w.tasks("Ship", provider.TaskReport{
 			Outcome: provider.TaskRetry, Attempt: 1, Delay: time.Minute, Failure: history.EncodeFailure(history.Failure{Message: "no truck\nat all"}),
 		})
-		grand := w.start(client.WithID("delayed"), client.WithDelay(time.Hour))
+		grand := w.Start(client.WithID("delayed"), client.WithDelay(time.Hour))
 		at := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339) }
 		for id, want := range map[string][]string{
 			"child": {
@@ -75,7 +75,7 @@ func TestWaits(t *testing.T) {
 
 func TestWaitsForNodesAndPeople(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	fresh := w.start(client.WithID("fresh"))
+	fresh := w.Start(client.WithID("fresh"))
 	check := func(h client.Handle[receipt], want string) {
 		t.Helper()
 		list, err := h.Waits(t.Context())
@@ -84,7 +84,7 @@ func TestWaitsForNodesAndPeople(t *testing.T) {
 		}
 	}
 	check(fresh, "start: a node that has Checkout without a version")
-	w.commit(fresh.Key(), func(*provider.CommitTurnRequest) {})
+	w.Commit(fresh.Key(), func(*provider.CommitTurnRequest) {})
 	check(fresh, "event: an event, an update or a condition")
 	if err := fresh.Raise(t.Context(), "e", 1); err != nil {
 		t.Fatal(err)
@@ -155,19 +155,19 @@ func TestTree(t *testing.T) {
 
 func TestResult(t *testing.T) {
 	w := newWorld(t, client.Options{})
-	h := w.start(client.WithID("a"))
+	h := w.Start(client.WithID("a"))
 	if _, err := h.Result(t.Context()); !errors.Is(err, client.ErrNotEnded) {
 		t.Errorf("while it runs: %v", err)
 	}
-	w.complete(h.Key(), `{"Number": 7}`)
+	w.Complete(h.Key(), `{"Number": 7}`)
 	if r, err := h.Result(t.Context()); err != nil || r.Number != 7 {
 		t.Errorf("typed: %+v, %v", r, err)
 	}
 	if raw, err := w.Result(t.Context(), "a"); err != nil || string(raw) != `{"Number": 7}` {
 		t.Errorf("raw: %s, %v", raw, err)
 	}
-	failed := w.start(client.WithID("b"))
-	w.end(failed.Key(), provider.StatusFailed, history.Outcome{Failure: &history.Failure{Message: "no tea"}})
+	failed := w.Start(client.WithID("b"))
+	w.End(failed.Key(), provider.StatusFailed, history.Outcome{Failure: &history.Failure{Message: "no tea"}})
 	if _, err := w.Result(t.Context(), "b"); !errors.Is(err, client.ErrFailed) || !strings.Contains(err.Error(), "no tea") {
 		t.Errorf("failed: %v", err)
 	}
@@ -215,9 +215,9 @@ func TestCompactHistory(t *testing.T) {
 func TestHazard88_AllReadsGoByKey(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	for _, id := range []string{".", "..", "a/../b", "%2e%2e"} {
-		old := w.start(client.WithID(id))
-		w.complete(old.Key(), `{"Number": 1}`)
-		w.start(client.WithID(id), client.WithIDPolicy(client.ReplaceEnded))
+		old := w.Start(client.WithID(id))
+		w.Complete(old.Key(), `{"Number": 1}`)
+		w.Start(client.WithID(id), client.WithIDPolicy(client.ReplaceEnded))
 		h, err := client.LookupKey[receipt](t.Context(), w.Client, old.Key())
 		if err != nil || h.ID() != id || h != old {
 			t.Fatalf("%q: handle %v, %v", id, h, err)

@@ -1,10 +1,11 @@
-package client_test
+package operate_test
 
 import (
 	"log/slog"
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
@@ -13,9 +14,9 @@ import (
 // The state of the store counts what waits, and what no listed node runs.
 func TestStoreFigures(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, client.Options{})
-	w.start(client.WithVersion("2"))
-	w.start(client.WithVersion("3"))
+	w := clienttest.NewWorld(t, client.Options{})
+	w.Start(client.WithVersion("2"))
+	w.Start(client.WithVersion("3"))
 	unserved := func(when string, want int64) {
 		t.Helper()
 		s, err := operate.New(w.Client).StoreFigures(t.Context())
@@ -31,7 +32,7 @@ func TestStoreFigures(t *testing.T) {
 	}
 	unserved("without a node", 2)
 	runs := []provider.Capability{{Name: "Checkout", CodeVersion: "2"}}
-	if _, err := upgrade.Join(t.Context(), upgrade.New(provider.FullOf(w.store), 99), "one", runs, slog.New(slog.DiscardHandler), nil); err != nil {
+	if _, err := upgrade.Join(t.Context(), upgrade.New(provider.FullOf(w.Store), 99), "one", runs, slog.New(slog.DiscardHandler), nil); err != nil {
 		t.Fatal(err)
 	}
 	unserved("with a node of one version", 1)
