@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/dashboard"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )

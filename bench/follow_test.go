@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	usage "github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/postgres"
 	"github.com/perdure/perdure/provider/sqlite"

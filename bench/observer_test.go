@@ -7,7 +7,7 @@ import (
 	"time"
 
 	usage "github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // BenchmarkObserver measures what the observer of metrics costs W1, in CPU time of the process: the machine may be busy otherwise. It runs

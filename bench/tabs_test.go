@@ -19,8 +19,8 @@ import (
 	"time"
 
 	usage "github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 )

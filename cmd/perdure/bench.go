@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider/sqlite"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // benchReport is the JSON output of bench.

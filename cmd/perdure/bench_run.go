@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 )
 

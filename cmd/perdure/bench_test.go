@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // tiny makes all workloads but w9 short. A test's directory may be in memory.

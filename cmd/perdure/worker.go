@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
