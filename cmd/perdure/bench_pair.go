@@ -90,7 +90,7 @@ func (f *benchFile) pair(ctx context.Context) (*barePair, error) {
 
 // pair creates a separate schema on the server.
 func (b *benchServer) pair(ctx context.Context) (*barePair, error) {
-	conn, err := pgx.Connect(ctx, b.server.url)
+	conn, err := pgx.Connect(ctx, b.server.URL)
 	if err != nil {
 		return nil, b.failed("opening a bare connection", err)
 	}

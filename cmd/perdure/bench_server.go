@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -31,10 +30,10 @@ func newBenchServer(ctx context.Context, s server, o benchOptions) (*benchServer
 	if o.synchronous != synchronousFull {
 		return nil, badUsage("flag --synchronous is for a SQLite file")
 	}
-	if s.schema != "" && !o.keep {
+	if s.Schema != "" && !o.keep {
 		return nil, badUsage("the URL names a schema, but each run creates its own: leave it out, or give --keep to run on it")
 	}
-	config, err := pgxpool.ParseConfig(s.url) // accepts pool parameters, too
+	config, err := pgxpool.ParseConfig(s.URL) // accepts pool parameters, too
 	if err != nil {
 		return nil, badUsage("the URL of the database is invalid")
 	}
@@ -98,11 +97,11 @@ func (b *benchServer) begin(context.Context) (database, error) {
 		return b.server, nil
 	}
 	b.created = "perdure_bench_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	parameter := "?"
-	if strings.Contains(b.server.given, "?") {
-		parameter = "&"
+	s, err := b.server.InSchema(b.created)
+	if err != nil {
+		return nil, &usageError{err}
 	}
-	return newServer(b.server.given + parameter + schemaParameter + "=" + url.QueryEscape(b.created))
+	return server{s}, nil
 }
 
 func (b *benchServer) open(ctx context.Context, db database, logger *slog.Logger) (provider.Provider, error) {

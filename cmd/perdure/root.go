@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/dbname"
 )
 
 // dbVariable names the database when the flag --db does not.
@@ -47,7 +49,7 @@ func (a *app) run(ctx context.Context, args []string, in io.Reader, out, errs io
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
-	fmt.Fprintf(errs, "perdure: %s\n", lines(masked(operatorText(err.Error()))))
+	fmt.Fprintf(errs, "perdure: %s\n", lines(dbname.Mask(operatorText(err.Error()))))
 	if !a.started {
 		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
 		return exitUsage

@@ -273,15 +273,6 @@ func TestDemoOnServer(t *testing.T) {
 	}
 }
 
-// The driver gets the URL's parameters with their meaning unchanged, without the schema.
-func TestServerKeepsParameters(t *testing.T) {
-	s, err := newServer("postgres://host/db?options=-c%20a%3Db&password=x+y%26&schema=mine")
-	want := "postgres://host/db?options=-c%20a%3Db&password=x%2By%26"
-	if err != nil || s.url != want || s.schema != "mine" {
-		t.Errorf("%q, %q, %v; want %q", s.url, s.schema, err, want)
-	}
-}
-
 // Session attributes from the URL or the environment also work for commands that only read.
 func TestViewOfServerWithSessionAttributes(t *testing.T) {
 	longtest.Skip(t)
@@ -303,11 +294,11 @@ func TestViewOfServerWithSessionAttributes(t *testing.T) {
 
 // A URL may have pool parameters, as the guide recommends.
 func TestBenchOnServerWithPoolParameters(t *testing.T) {
-	s, err := newServer(postgrestest.URL(t) + "&pool_max_conns=8")
+	db, err := databaseOf(postgrestest.URL(t) + "&pool_max_conns=8")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newBenchServer(t.Context(), s, benchOptions{synchronous: synchronousFull})
+	b, err := newBenchServer(t.Context(), db.(server), benchOptions{synchronous: synchronousFull})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/dbname"
 	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -68,7 +69,7 @@ func runWorker(ctx context.Context, options string, code workerCode, in io.Reade
 		err = o.work(ctx, code, in, out, errs)
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "perdure: worker: %s\n", lines(masked(err.Error())))
+		fmt.Fprintf(errs, "perdure: worker: %s\n", lines(dbname.Mask(err.Error())))
 	}
 	return codeOf(err)
 }
