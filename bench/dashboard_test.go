@@ -35,7 +35,7 @@ const mostCalls = 120
 // TestDashboardPages prints how long each page takes to answer in a large store: after a fresh open, and warm as the median of 5. The handler
 // is a new one each time, so nothing is cached. It is a measurement, but for the number of calls of the store that a page makes:
 //
-//	go test ./bench -run TestDashboardPages -dashboard.instances 1000000 -timeout 1h -v
+//	go -C bench test . -run TestDashboardPages -dashboard.instances 1000000 -timeout 1h -v
 func TestDashboardPages(t *testing.T) {
 	for _, kind := range stores() {
 		open := filled(t, kind, *dashboardInstances)

@@ -2,5 +2,5 @@
 // that must not grow unnoticed. It has no API. The workloads are in internal/testkit/workload, and benchmarks of parts are
 // next to the parts.
 //
-//	go test -run '^$' -bench . -benchtime 1x -count 5 ./bench
+//	go -C bench test -run '^$' -bench . -benchtime 1x -count 5 .
 package bench

@@ -86,7 +86,7 @@ func newRoot(a *app) *cobra.Command {
 		newSchedule(a),
 		newReset(a), newFork(a),
 		newExport(a), newImport(a), newUnseal(a), newBackup(a), newRestore(a),
-		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
+		newDoctor(a), newMigrate(a), newUpgrade(a), newVersion(a), newExitCodes(a), newBench(),
 	)
 	root.SetHelpCommand(newHelp())
 	a.completeGroups(root)
@@ -102,7 +102,7 @@ func (a *app) begin(cmd *cobra.Command) error {
 	if !slices.Contains(outputs, a.output) {
 		return fmt.Errorf("flag --output is %q: it must be table, json or jsonl", a.output)
 	}
-	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "dev" || name == "bench") {
+	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "dev") {
 		return fmt.Errorf("flag --read-only: %s writes to databases of its own; leave the flag out", name)
 	}
 	logger, err := newLogger(cmd.ErrOrStderr(), a.logLevel)

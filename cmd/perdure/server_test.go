@@ -291,18 +291,3 @@ func TestViewOfServerWithSessionAttributes(t *testing.T) {
 		t.Errorf("by the environment: exit code %d: %s", code, stderr)
 	}
 }
-
-// A URL may have pool parameters, as the guide recommends.
-func TestBenchOnServerWithPoolParameters(t *testing.T) {
-	db, err := databaseOf(postgrestest.URL(t) + "&pool_max_conns=8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := newBenchServer(t.Context(), db.(server), benchOptions{synchronous: synchronousFull})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
