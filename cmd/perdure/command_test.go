@@ -397,6 +397,7 @@ func TestExitCodes(t *testing.T) {
 		{provider.ErrNotStore, exitStore},
 		{client.ErrOutcomeUnknown, exitStore},
 		{errInterrupted, exitInterrupted},
+		{errDemoTime, exitFailure},
 		{fmt.Errorf("%w: %w", client.ErrFailed, client.ErrExists), exitFailure},
 	} {
 		err := c.err

@@ -39,6 +39,16 @@ func (e *storeError) Error() string { return e.err.Error() }
 
 func (e *storeError) Unwrap() error { return e.err }
 
+// demoError is the error of a demo that failed, with its exit code. The codes of perdure mean the same.
+type demoError struct {
+	err  error
+	code exitCode
+}
+
+func (e *demoError) Error() string { return e.err.Error() }
+
+func (e *demoError) Unwrap() error { return e.err }
+
 // finish prints an error and returns the exit code.
 func finish(ctx context.Context, err error, errs io.Writer) exitCode {
 	if err == nil {
@@ -58,6 +68,9 @@ func finish(ctx context.Context, err error, errs io.Writer) exitCode {
 func codeOf(err error) exitCode {
 	if errors.Is(err, client.ErrFailed) {
 		return exitFailure // what an orchestration met is in the chain, too
+	}
+	if demo, ok := errors.AsType[*demoError](err); ok {
+		return demo.code
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -12,18 +13,32 @@ import (
 // Each flag has a row with its default, and each row is a flag.
 func TestPageTellsTheFlags(t *testing.T) {
 	rows := settings.Table(t, "perdure-bench.md", "Flags", "flag")
-	command := newRoot(&app{})
-	command.InitDefaultHelpFlag()
-	command.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		row, found := rows["--"+f.Name]
-		delete(rows, "--"+f.Name)
-		standard := strings.Trim(row["default"], "`")
-		own := f.DefValue == "" || f.DefValue == "0" || f.DefValue == "[]" // the page says in words what that means
-		if f.Name != "help" && (!found || row["what it is"] == "" || !own && standard != f.DefValue || own && standard == "") {
-			t.Errorf("--%s has the default %q, the page says %v", f.Name, f.DefValue, row)
+	root := newRoot(&app{})
+	see := func(command string) func(*pflag.Flag) {
+		return func(f *pflag.Flag) {
+			name := command + "--" + f.Name
+			if !tells(rows[name], f.DefValue) {
+				t.Errorf("%s has the default %q, the page says %v", name, f.DefValue, rows[name])
+			}
+			delete(rows, name)
 		}
-	})
+	}
+	root.LocalFlags().VisitAll(see(""))
+	for _, c := range root.Commands() {
+		c.LocalNonPersistentFlags().VisitAll(see(c.Name() + " "))
+	}
 	for name := range rows {
 		t.Errorf("there is no flag %s", name)
 	}
+}
+
+// tells reports whether a row explains a flag and has its default. The page may say in words what an empty or zero default means.
+func tells(row settings.Row, standard string) bool {
+	cell := row["default"]
+	figure, isFigure := settings.Figure(cell)
+	if d, err := time.ParseDuration(standard); err == nil && isFigure {
+		return row["what it is"] != "" && float64(d) == figure
+	}
+	inWords := (standard == "" || standard == "0" || standard == "[]") && cell != ""
+	return row["what it is"] != "" && (inWords || strings.Trim(cell, "`") == standard)
 }

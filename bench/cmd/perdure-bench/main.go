@@ -1,4 +1,5 @@
-// Command perdure-bench measures perdure: it runs the workloads W1 to W10, each on a fresh store.
+// Command perdure-bench measures perdure: it runs the workloads W1 to W10, each on a fresh store. It also proves what
+// perdure demo shows.
 package main
 
 import (
@@ -49,6 +50,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 func newRoot(a *app) *cobra.Command {
 	root := newBench(a)
 	root.SilenceErrors, root.SilenceUsage = true, true
+	root.AddCommand(newDemo(a))
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if cmd.Flags().Changed("db") && a.db == "" {

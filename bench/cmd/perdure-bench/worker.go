@@ -10,11 +10,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/perdure/perdure/internal/dbname"
 	"github.com/perdure/perdure/internal/testkit/workload"
-	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/postgres"
-	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -112,18 +108,9 @@ func runWorker(ctx context.Context, db string, in io.Reader, out, errs io.Writer
 	if err != nil {
 		return err
 	}
-	s, isServer, err := dbname.Parse(db)
+	store, err := openStore(ctx, db, logger)
 	if err != nil {
-		return &usageError{err}
-	}
-	var store provider.Provider
-	if isServer {
-		store, err = postgres.OpenWith(ctx, s.URL, postgres.Options{Schema: s.Schema, NoMigrate: true, Logger: logger})
-	} else {
-		store, err = sqlite.OpenWith(db, sqlite.Options{NoMigrate: true, Logger: logger}) //nolint:contextcheck // opening has its own timeout
-	}
-	if err != nil {
-		return &storeError{err}
+		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	reg := runtime.NewRegistry()
