@@ -138,7 +138,7 @@ fmt: need-go lint-tool ## format all Go files
 	@$(LINT) fmt ./...
 
 tidy-check: need-go ## fail if go.mod or go.sum is not tidy
-	@$(GO) mod tidy -diff
+	@for dir in . bench; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
