@@ -102,14 +102,20 @@ func watchDemo(demo *exec.Cmd, out io.Writer, kept bool) (seen restart, err erro
 	if err != nil {
 		return seen, badUsage("starting the demo: %w; name the program with --perdure", err)
 	}
-	advice := false
+	advice, above := false, "" // empty lines above the next one
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
-		seen.read(lines.Text())
-		advice = advice || strings.HasPrefix(lines.Text(), "The database is kept.")
-		if kept || !advice {
-			fmt.Fprintln(out, lines.Text())
+		line := lines.Text()
+		if line == "" {
+			above += "\n"
+			continue
 		}
+		seen.read(line)
+		advice = advice || strings.HasPrefix(line, "The database is kept.")
+		if kept || !advice {
+			fmt.Fprintf(out, "%s%s\n", above, line)
+		}
+		above = ""
 	}
 	_, _ = io.Copy(io.Discard, stdout) // of a line that is too long
 	if err := errors.Join(lines.Err(), demo.Wait()); err != nil {

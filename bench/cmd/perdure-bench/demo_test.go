@@ -58,6 +58,9 @@ func TestDemoIsProved(t *testing.T) {
 					t.Errorf("%q is not in\n%s", text, out)
 				}
 			}
+			if strings.Contains(out, "\n\n\n") {
+				t.Errorf("empty lines follow each other in\n%s", out)
+			}
 			if strings.Contains(out, c.not) {
 				t.Errorf("%q is in\n%s", c.not, out)
 			}
