@@ -4,8 +4,8 @@ GO           ?= go
 LINT_VERSION := 2.15.0
 LINT         := .bin/golangci-lint
 
-# What `make test` leaves to `make test-long`: examples, benchmarks, and suites that need minutes.
-LONGONLY := /(bench|examples)(/|$$)|/internal/test/(durability|storagefaults|mutation)$$
+# What `make test` leaves to `make test-long`: examples, and suites that need minutes.
+LONGONLY := /examples(/|$$)|/internal/test/(durability|storagefaults|mutation)$$
 
 # In `make test`: packages whose tests run under the race detector, on the memory store. They take seven times as much CPU time
 # with it, and to build all packages for it takes five minutes of two cores.
@@ -28,7 +28,7 @@ SLOW := TestWideFanIn|AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestCostsA
 PLAINC := -gcflags=modernc.org/...=-d=checkptr=0 $(foreach p,sqlite/lib libc/... memory,-gcflags=modernc.org/$(p)=-race=false)
 
 # Packages whose tests `make check` leaves to `make test`: stores on a disk or a server, suites, programs.
-UNHURRIED := /(bench|cmd|examples|internal/test|provider/(faulty|postgres|sqlite|validations))(/|$$)
+UNHURRIED := /(cmd|examples|internal/test|provider/(faulty|postgres|sqlite|validations))(/|$$)
 
 # How many packages are built and tested at once: one more than two cores, as tests of processes and leases mostly wait;
 # not many more, as tests in real time must not starve. A larger machine can take more.
@@ -62,7 +62,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help check test test-engine test-quick test-long need-go need-cc test-build test-race test-plain \
-	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare otel test-browser clean
+	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check test-bench compare otel test-browser clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -70,7 +70,7 @@ help: ## list the targets
 
 check: need-go lint-tool ## the inner loop, under a minute when little has changed: build, vet, lint, quick tests
 	@part() { \
-		$(GO) build ./... && $(GO) vet ./... && $(LINT) run ./... && \
+		$(GO) build ./... && $(GO) vet ./... && (cd bench && $(GO) vet ./...) && $(LINT) run ./... && \
 		$(GO) test -short -vet=off -timeout 5m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(UNHURRIED)'); \
 	}; $(call timed,check,part)
 
@@ -82,9 +82,9 @@ test: need-go need-cc test-build test-engine test-quick ## THE test command: bui
 QUICKLY := -ldflags=-w
 RACING  := -race $(PLAINC) $(QUICKLY)
 
-# Binaries that nobody runs are not linked.
+# Binaries that nobody runs are not linked. The module bench, which needs nothing that this one does not, is built as well.
 test-build: need-go ## part 1: build everything; make lint and make check have the checks of go vet
-	@part() { $(GO) list -export ./... >/dev/null; }; $(call timed,build,part)
+	@part() { $(GO) list -export ./... >/dev/null && cd bench && $(GO) list -export ./... >/dev/null; }; $(call timed,build,part)
 
 test-engine: need-go need-cc ## part 2: the quick tests of the engine, under the race detector
 	@part() { \
@@ -102,7 +102,7 @@ test-quick: need-go ## part 3: the quick tests of all other packages
 			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)|$(ENGINE)' | sort -r); \
 	}; $(call timed,go test -short,part)
 
-test-long: need-go need-cc test-race test-plain otel ## all tests in their long form, on all stores (long)
+test-long: need-go need-cc test-race test-plain test-bench otel ## all tests in their long form, on all stores (long)
 	@printf '\nmake test-long: all parts passed\n'
 
 # As in test-quick. -short is not set: more rounds, more stores, real crashes.
@@ -126,7 +126,7 @@ test-plain: need-go ## part 2 of test-long: tests of all other packages
 	}; $(call timed,go test,part)
 
 # Modules of their own that the linter looks at, too: all but bench/compare, which fetches other engines.
-NESTED := otel dashboard/browsertest
+NESTED := bench otel dashboard/browsertest
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings, with the nested modules
 	@part() { \
@@ -138,7 +138,7 @@ fmt: need-go lint-tool ## format all Go files
 	@$(LINT) fmt ./...
 
 tidy-check: need-go ## fail if go.mod or go.sum is not tidy
-	@$(GO) mod tidy -diff
+	@for dir in . bench; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
@@ -172,10 +172,15 @@ soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SO
 
 # TestTypesElsewhere, one of the plain tests, checks the types alone, in a tenth of the time. What nobody runs is not optimised.
 cross: need-go ## build for Windows and macOS
-	@part() { GOOS=windows CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' ./...; }; $(call timed,build for windows,part)
-	@part() { GOOS=darwin CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' ./...; }; $(call timed,build for darwin,part)
+	@part() { export GOOS=windows CGO_ENABLED=0; for dir in . bench; do (cd $$dir && $(GO) build -gcflags='all=-N -l' ./...) || return 1; done; }; \
+		$(call timed,build for windows,part)
+	@part() { export GOOS=darwin CGO_ENABLED=0; for dir in . bench; do (cd $$dir && $(GO) build -gcflags='all=-N -l' ./...) || return 1; done; }; \
+		$(call timed,build for darwin,part)
 
-otel: need-go ## part 3 of test-long: build and test otel, a module of its own (fetches OpenTelemetry)
+test-bench: need-go ## part 3 of test-long: tests of bench, a module of its own
+	@part() { cd bench && $(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 30m $(TESTFLAGS) ./...; }; $(call timed,go test of bench,part)
+
+otel: need-go ## part 4 of test-long: build and test otel, a module of its own (fetches OpenTelemetry)
 	@part() { cd otel && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,otel,part)
 
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
@@ -193,10 +198,13 @@ $(AXE):
 	@npm install --silent --no-audit --no-fund --prefix .bin/axe-$(AXE_VERSION) axe-core@$(AXE_VERSION)
 
 bench-check: need-go ## compare what work costs (statements, commits, bytes, allocations) with what is stored; UPDATE=1 stores it
-	@$(GO) test ./bench ./provider/sqlite ./provider/postgres -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update)
+	@status=0; \
+	$(GO) test ./provider/sqlite ./provider/postgres -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update) || status=$$?; \
+	(cd bench && $(GO) test . -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update)) || status=$$?; \
+	exit $$status
 
 bench: need-go ## benchmarks; BENCH=pattern BENCHTIME=5s narrow and lengthen them
-	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+	@for dir in . bench; do (cd $$dir && $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...) || exit 1; done
 
 clean: ## remove what make built here
 	rm -rf .bin .cache

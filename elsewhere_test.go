@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/longtest"
 )
 
-// The module and its tests type-check on systems that make test does not run on. Checking types takes a tenth of the
+// The module, that of bench and their tests type-check on systems that make test does not run on. Checking types takes a tenth of the
 // time of the builds of make cross.
 func TestTypesElsewhere(t *testing.T) {
 	longtest.Skip(t)
@@ -27,8 +27,10 @@ func TestTypesElsewhere(t *testing.T) {
 	for _, system := range []string{"windows/amd64", "darwin/arm64"} {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			if checked := checkTypes(t, listElsewhere(t, system)); checked < 100 {
-				t.Errorf("checked %d packages and sets of tests, which cannot be all", checked)
+			for dir, atLeast := range map[string]int{".": 100, "bench": 5} {
+				if checked := checkTypes(t, listElsewhere(t, dir, system)); checked < atLeast {
+					t.Errorf("%s: checked %d packages and sets of tests, which cannot be all", dir, checked)
+				}
 			}
 		})
 	}
@@ -78,11 +80,11 @@ type listed struct {
 
 func (p *listed) ours() bool { return p.Module != nil && p.Module.Main }
 
-// listElsewhere lists the packages of the module and its tests for another system.
-func listElsewhere(t *testing.T, system string) []*listed {
+// listElsewhere lists the packages of the module in dir and its tests for another system.
+func listElsewhere(t *testing.T, dir, system string) []*listed {
 	t.Helper()
 	name, arch, _ := strings.Cut(system, "/")
-	return listAll(t, ".", "-test", "GOOS="+name, "GOARCH="+arch, "CGO_ENABLED=0")
+	return listAll(t, dir, "-test", "GOOS="+name, "GOARCH="+arch, "CGO_ENABLED=0")
 }
 
 // listAll lists the packages of the module in dir and all their dependencies, each after its own dependencies.

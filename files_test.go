@@ -30,7 +30,7 @@ func TestCallsBetweenFilesRunOneWay(t *testing.T) {
 		t.Skip("it type-checks the module")
 	}
 	exceptions, exports := exceptionalCalls(t), map[string]string{}
-	for _, p := range listAll(t, ".", "-export") {
+	for _, p := range append(listAll(t, ".", "-export"), listAll(t, "bench", "-export")...) {
 		exports[p.ImportPath] = p.Export
 		dir := strings.TrimPrefix(p.ImportPath, module)
 		if !p.ours() || strings.HasPrefix(dir, "internal/test/") {

@@ -15,13 +15,17 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 // Every package with tests checks for leaks.
 func TestEveryPackageLooksForLeaks(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}", "./...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	for dir := range strings.FieldsSeq(string(out)) {
-		if !looksForLeaks(t, dir) {
-			t.Errorf("%s: no TestMain calls leaktest.Main", dir)
+	for _, module := range []string{".", "bench"} {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}", "./...")
+		cmd.Dir = module
+		out, err := cmd.Output()
+		if err != nil || len(out) == 0 {
+			t.Fatalf("go list in %s: %q, %v", module, out, err)
+		}
+		for dir := range strings.FieldsSeq(string(out)) {
+			if !looksForLeaks(t, dir) {
+				t.Errorf("%s: no TestMain calls leaktest.Main", dir)
+			}
 		}
 	}
 }

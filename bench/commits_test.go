@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 )
 

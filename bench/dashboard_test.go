@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/dashboard"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
@@ -36,7 +36,7 @@ const mostCalls = 120
 // TestDashboardPages prints how long each page takes to answer in a large store: after a fresh open, and warm as the median of 5. The handler
 // is a new one each time, so nothing is cached. It is a measurement, but for the number of calls of the store that a page makes:
 //
-//	go test ./bench -run TestDashboardPages -dashboard.instances 1000000 -timeout 1h -v
+//	go -C bench test . -run TestDashboardPages -dashboard.instances 1000000 -timeout 1h -v
 func TestDashboardPages(t *testing.T) {
 	for _, kind := range stores() {
 		open := filled(t, kind, *dashboardInstances)

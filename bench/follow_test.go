@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	usage "github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/postgres"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -23,7 +23,7 @@ import (
 // BenchmarkFollowers runs W1 without and with 1,000 followers of other instances, in turns, on both stores. It reports the ratio of each
 // pair's CPU times, so that other work of the machine concerns both alike:
 //
-//	go test ./bench -run '^$' -bench Followers -benchtime 8x
+//	go -C bench test . -run '^$' -bench Followers -benchtime 8x
 func BenchmarkFollowers(b *testing.B) {
 	for _, kind := range []string{"sqlite", "postgres"} {
 		b.Run(kind, func(b *testing.B) {

@@ -35,7 +35,7 @@ const (
 // TestLookTable prints how long it takes to look at a large store: after a fresh open as the median of 3, and warm as that of 5 more each.
 // It is a measurement and fails only if a call does:
 //
-//	go test ./bench -run TestLookTable -look.instances 1000000 -timeout 1h -v
+//	go -C bench test . -run TestLookTable -look.instances 1000000 -timeout 1h -v
 func TestLookTable(t *testing.T) {
 	if *lookInstances == 0 {
 		t.Skip("it takes minutes: give -look.instances 1000000")

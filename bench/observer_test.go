@@ -7,13 +7,13 @@ import (
 	"time"
 
 	usage "github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // BenchmarkObserver measures what the observer of metrics costs W1, in CPU time of the process: the machine may be busy otherwise. It runs
 // W1 without, with, with and without the observer in turns, each time on a new store, and reports the ratio of each pair's CPU times.
 //
-//	go test ./bench -run '^$' -bench Observer -benchtime 20x
+//	go -C bench test . -run '^$' -bench Observer -benchtime 20x
 func BenchmarkObserver(b *testing.B) {
 	const orchestrations = 4_000
 	var with, without time.Duration

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	usage "github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -38,7 +38,7 @@ var livePage = regexp.MustCompile(`data-live="(\d+)"`)
 // TestDashboardTabs prints what the dashboard in ten open tabs costs W1: its rate and the time of the processors, without and with the tabs, in
 // turns, each as the median of all rounds. It is a measurement and fails only if a request does:
 //
-//	go test ./bench -run TestDashboardTabs -dashboard.instances 1000000 -dashboard.w1 20000 -dashboard.rounds 5 -dashboard.alone 30s -timeout 1h -v
+//	go -C bench test . -run TestDashboardTabs -dashboard.instances 1000000 -dashboard.w1 20000 -dashboard.rounds 5 -dashboard.alone 30s -timeout 1h -v
 func TestDashboardTabs(t *testing.T) {
 	for _, kind := range stores() {
 		open := filled(t, kind, *dashboardInstances)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -42,7 +42,7 @@ func onStore(tb testing.TB, store provider.Provider) (n *workload.Node, end func
 
 func commits(store provider.Provider) int64 { return provider.CountersOf(store).Commits }
 
-// The workloads that take seconds. The command perdure bench runs all of them, also on Postgres.
+// The workloads that take seconds. The command perdure-bench runs all of them, also on Postgres.
 
 func BenchmarkW1(b *testing.B)  { benchmark(b, "w1") }
 func BenchmarkW2a(b *testing.B) { benchmark(b, "w2a") }

@@ -145,7 +145,6 @@ var commandLines = []struct{ name, line string }{
 	{"exit-codes", "exit-codes"},
 	{"exit-codes-json", "exit-codes -o json"},
 	{"grants-json", "migrate grants app --db postgres://me@host/app -o json"},
-	{"help-bench", "bench --help"},
 }
 
 // Each command prints its golden output.
@@ -398,6 +397,7 @@ func TestExitCodes(t *testing.T) {
 		{provider.ErrNotStore, exitStore},
 		{client.ErrOutcomeUnknown, exitStore},
 		{errInterrupted, exitInterrupted},
+		{errDemoTime, exitFailure},
 		{fmt.Errorf("%w: %w", client.ErrFailed, client.ErrExists), exitFailure},
 	} {
 		err := c.err

@@ -106,7 +106,7 @@ func instances(t *testing.T, c *client.Client) (n int) {
 func TestNoCommandRunsWork(t *testing.T) {
 	t.Parallel()
 	for _, c := range newRoot(&app{}).Commands() {
-		if c.Hidden || c.Name() == "worker" {
+		if c.Hidden && c.Name() != "bench" || c.Name() == "worker" {
 			t.Errorf("there is a command %s", c.Name())
 		}
 	}

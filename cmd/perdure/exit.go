@@ -38,7 +38,7 @@ type exitMeaning struct {
 //nolint:gochecknoglobals // constant table
 var exitMeanings = []exitMeaning{
 	{exitOK, "done"},
-	{exitFailure, "failure: any error without a code of its own, such as a failed demo check, or findings of doctor"},
+	{exitFailure, "failure: any error without a code of its own, or findings of doctor"},
 	{exitUsage, "usage or bad input: unknown command or flag, wrong JSON, a payload over the limit"},
 	{exitNotFound, "not found: no such instance, execution, history, query or update"},
 	{

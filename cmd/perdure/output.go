@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -179,15 +178,4 @@ func instant(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format(time.RFC3339)
-}
-
-// Passwords in URLs and parameters. The patterns match more than the password rather than less.
-var (
-	urlPassword = regexp.MustCompile(`(?i)(postgres(?:ql)?:/*[^\s:/@]*):\S*@`)
-	keyPassword = regexp.MustCompile(`(?i)(password=)[^\s&]+`)
-)
-
-// masked hides passwords in errors, which may quote the user's input.
-func masked(text string) string {
-	return keyPassword.ReplaceAllString(urlPassword.ReplaceAllString(text, "$1:xxxxx@"), "${1}xxxxx")
 }

@@ -25,7 +25,7 @@ func startProcess(binary string, o workerOptions, stderr io.Writer, watch func(n
 	if err != nil {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
-	//nolint:noctx // kill and stop end the worker; a context would end it without an error
+	//nolint:noctx,gosec // kill and stop end the worker, which is this program; a context would end it without an error
 	p := &workerProcess{cmd: exec.Command(binary), ready: make(chan struct{}), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), workerVariable+"="+string(options))
 	p.cmd.Stderr = stderr

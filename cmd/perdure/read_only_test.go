@@ -48,7 +48,7 @@ func TestReadOnlyRefusesChanges(t *testing.T) {
 		{"drop-message idle-1 2", exitStore, "open for reading only"},
 		{"migrate up --db " + path + ".new", exitStore, "there is no such file"},
 		{"demo", exitUsage, "--read-only"},
-		{"bench", exitUsage, "--read-only"},
+		{"dev", exitUsage, "--read-only"},
 	} {
 		code, _, stderr := perdure(t, "", append([]string{"--read-only", "--db", path}, strings.Fields(c.line)...)...)
 		if code != c.code || !strings.Contains(stderr, c.says) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/dbname"
 )
 
 // dbVariable names the database when the flag --db does not.
@@ -47,7 +49,7 @@ func (a *app) run(ctx context.Context, args []string, in io.Reader, out, errs io
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
-	fmt.Fprintf(errs, "perdure: %s\n", lines(masked(operatorText(err.Error()))))
+	fmt.Fprintf(errs, "perdure: %s\n", lines(dbname.Mask(operatorText(err.Error()))))
 	if !a.started {
 		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
 		return exitUsage
@@ -84,7 +86,7 @@ func newRoot(a *app) *cobra.Command {
 		newSchedule(a),
 		newReset(a), newFork(a),
 		newExport(a), newImport(a), newUnseal(a), newBackup(a), newRestore(a),
-		newDoctor(a), newMigrate(a), newUpgrade(a), newBench(a), newVersion(a), newExitCodes(a),
+		newDoctor(a), newMigrate(a), newUpgrade(a), newVersion(a), newExitCodes(a), newBench(),
 	)
 	root.SetHelpCommand(newHelp())
 	a.completeGroups(root)
@@ -100,7 +102,7 @@ func (a *app) begin(cmd *cobra.Command) error {
 	if !slices.Contains(outputs, a.output) {
 		return fmt.Errorf("flag --output is %q: it must be table, json or jsonl", a.output)
 	}
-	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "dev" || name == "bench") {
+	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "dev") {
 		return fmt.Errorf("flag --read-only: %s writes to databases of its own; leave the flag out", name)
 	}
 	logger, err := newLogger(cmd.ErrOrStderr(), a.logLevel)

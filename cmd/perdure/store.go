@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/dbname"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -39,13 +40,12 @@ type database interface {
 
 // databaseOf parses a value of --db.
 func databaseOf(name string) (database, error) {
-	scheme, _, isURL := strings.Cut(strings.ToLower(name), "://")
+	s, isServer, err := dbname.Parse(name)
 	switch {
-	case isURL && (scheme == "postgres" || scheme == "postgresql"):
-		return newServer(name)
-	case isURL && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789+") == "" && scheme != "file",
-		strings.HasPrefix(scheme, "postgres:"), strings.HasPrefix(scheme, "postgresql:"), strings.Contains(scheme, "password="):
-		return nil, badUsage("not a database name: give the path of a SQLite file, or a URL such as postgres://user@host/database")
+	case err != nil:
+		return nil, &usageError{err}
+	case isServer:
+		return server{s}, nil
 	}
 	return file(name), nil
 }

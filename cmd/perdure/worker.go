@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/dbname"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -22,11 +22,8 @@ import (
 // since a worker takes the work of a whole database and its results are made up.
 const workerVariable = "PERDURE_STARTED_WORKER"
 
-// The values of workerOptions.Workload. Tests add others.
-const (
-	workloadDemo  = "demo"
-	workloadBench = "bench"
-)
+// workloadDemo is the value of workerOptions.Workload. Tests add others.
+const workloadDemo = "demo"
 
 // stepsPerLease makes packing take longer than a lease, so that it is in flight when the worker is killed, and leases
 // and heartbeats matter.
@@ -57,7 +54,6 @@ type notice struct {
 	Ready    bool            `json:"ready,omitempty"` // it now takes work
 	Owner    string          `json:"owner,omitempty"` // with Ready: the name under which it holds leases
 	Progress *order.Progress `json:"progress,omitempty"`
-	Totals   *totals         `json:"totals,omitempty"` // with the workload bench, at the end
 }
 
 // runWorker runs a worker process from start to exit.
@@ -68,7 +64,7 @@ func runWorker(ctx context.Context, options string, code workerCode, in io.Reade
 		err = o.work(ctx, code, in, out, errs)
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "perdure: worker: %s\n", lines(masked(err.Error())))
+		fmt.Fprintf(errs, "perdure: worker: %s\n", lines(dbname.Mask(err.Error())))
 	}
 	return codeOf(err)
 }
@@ -115,12 +111,7 @@ func (o workerOptions) work(ctx context.Context, code workerCode, in io.Reader, 
 	ended = forceExit(cmp.Or(o.ExitAfter, exitAfter), errs)
 	// A phased shutdown waits, so it must not see the cancelled context.
 	ctx = context.WithoutCancel(ctx)
-	err = rt.Shutdown(ctx)
-	if o.Workload == workloadBench && err == nil {
-		used := readTotals(store)
-		notices.notify(notice{Totals: &used})
-	}
-	return err
+	return rt.Shutdown(ctx)
 }
 
 // admit returns an error for a worker of the demo on a database that the demo has not made.
@@ -142,11 +133,7 @@ func (o workerOptions) admit(ctx context.Context, db database, store provider.Pr
 // productCode returns the workloads of the program's own commands.
 func productCode(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
-	switch o.Workload {
-	case workloadBench:
-		return reg, workload.Register(reg)
-	case workloadDemo:
-	default:
+	if o.Workload != workloadDemo {
 		return nil, badUsage("there is no workload %q", o.Workload)
 	}
 	ledger, err := order.OpenLedger(o.Ledger)

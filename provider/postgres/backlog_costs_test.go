@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/costs"
 	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/internal/testkit/racedetector"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // These are the statements for each orchestration of five activities when many wait in the store, so that a node always finds more.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/costs"
 	"github.com/perdure/perdure/internal/testkit/longtest"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // These are the writer's statements for each orchestration of five activities when many wait in the store, so that a node always finds more.

@@ -26,7 +26,7 @@ const kills = 4
 //
 // A kill loses what the server had only in its own memory: commits that were acknowledged before they were written.
 // Postgres itself promises with fsync=on that they are also on disk. The server of this test has that setting, and
-// `perdure bench` refuses any other.
+// perdure-bench refuses any other.
 func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 	t.Parallel()
 	random := dice(t)

@@ -5,12 +5,13 @@ package costs
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/perdure/perdure/internal/testkit/settings"
 )
 
 //nolint:gochecknoglobals // a flag of tests
@@ -27,11 +28,7 @@ type Figure struct {
 // Check fails the test if a figure is higher than the stored one. name is the name of the file.
 func Check(t testing.TB, name string, figures []Figure) {
 	t.Helper()
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(root, "bench", "testdata", name+".json")
+	path := filepath.Join(settings.Root(t), "bench", "testdata", name+".json")
 	if *update {
 		if err := write(path, figures); err != nil {
 			t.Fatal(err)
@@ -101,20 +98,4 @@ func write(path string, figures []Figure) error {
 		return fmt.Errorf("storing figures of cost: %w", err)
 	}
 	return nil
-}
-
-// moduleRoot returns the nearest parent folder with a go.mod.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", errors.New("no go.mod is above the package")
-		}
-		dir = up
-	}
-	return "", fmt.Errorf("finding the module: %w", err)
 }

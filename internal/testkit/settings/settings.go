@@ -84,12 +84,12 @@ func read(t testing.TB, path string) []byte {
 	return data
 }
 
-// Root returns the directory of the module, above the package of the running tests.
+// Root returns the directory of perdure's module, above the package of the running tests. A nested module is a part of it.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if module, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(module), "module github.com/perdure/perdure\n") {
 			return dir
 		}
 		if filepath.Dir(dir) == dir {
@@ -97,7 +97,7 @@ func Root(t testing.TB) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-	t.Fatalf("no go.mod above the package: %v", err)
+	t.Fatalf("no go.mod of perdure above the package: %v", err)
 	return ""
 }
 

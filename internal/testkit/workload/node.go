@@ -37,7 +37,7 @@ const offVariable = "PERDURE_BENCH_OFF"
 
 // observeVariable gives a node an observer: "metrics". It is for measuring what that costs, in turns with runs without it:
 //
-//	perdure bench w1; PERDURE_BENCH_OBSERVE=metrics perdure bench w1
+//	perdure-bench w1; PERDURE_BENCH_OBSERVE=metrics perdure-bench w1
 const observeVariable = "PERDURE_BENCH_OBSERVE"
 
 // observer returns the observer that the environment asks for; nil: none.

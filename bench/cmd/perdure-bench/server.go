@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -15,26 +14,28 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool" //nolint:depguard // the same
 
 	"github.com/perdure/perdure/bench/measure"
+	"github.com/perdure/perdure/internal/dbname"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/postgres"
 )
 
 // benchServer creates schemas in a Postgres database.
 type benchServer struct {
-	server  server
+	server  dbname.Server
 	keep    bool
 	conn    *pgx.Conn
-	process int // of the server, on this machine; 0 if unknown
-	created string
+	process int           // of the server, on this machine; 0 if unknown
+	created dbname.Server // zero: none
 }
 
-func newBenchServer(ctx context.Context, s server, o benchOptions) (*benchServer, error) {
+func newBenchServer(ctx context.Context, s dbname.Server, o benchOptions) (*benchServer, error) {
 	if o.synchronous != synchronousFull {
 		return nil, badUsage("flag --synchronous is for a SQLite file")
 	}
-	if s.schema != "" && !o.keep {
+	if s.Schema != "" && !o.keep {
 		return nil, badUsage("the URL names a schema, but each run creates its own: leave it out, or give --keep to run on it")
 	}
-	config, err := pgxpool.ParseConfig(s.url) // accepts pool parameters, too
+	config, err := pgxpool.ParseConfig(s.URL) // accepts pool parameters, too
 	if err != nil {
 		return nil, badUsage("the URL of the database is invalid")
 	}
@@ -93,20 +94,27 @@ func (b *benchServer) failed(what string, err error) error {
 	return &storeError{fmt.Errorf("%s of %s: %w", what, b.server, err)}
 }
 
-func (b *benchServer) begin(context.Context) (database, error) {
+func (b *benchServer) begin(context.Context) (db string, err error) {
 	if b.keep {
-		return b.server, nil
+		return b.server.Given, nil
 	}
-	b.created = "perdure_bench_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	parameter := "?"
-	if strings.Contains(b.server.given, "?") {
-		parameter = "&"
-	}
-	return newServer(b.server.given + parameter + schemaParameter + "=" + url.QueryEscape(b.created))
+	b.created, err = b.server.InSchema("perdure_bench_" + strings.ReplaceAll(uuid.NewString(), "-", ""))
+	return b.created.Given, err
 }
 
-func (b *benchServer) open(ctx context.Context, db database, logger *slog.Logger) (provider.Provider, error) {
-	return db.create(ctx, logger)
+func (b *benchServer) open(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	s := b.created
+	if b.keep {
+		s = b.server
+	}
+	store, err := postgres.OpenWith(ctx, s.URL, postgres.Options{Schema: s.Schema, Logger: logger})
+	switch {
+	case errors.Is(err, provider.ErrInvalid):
+		return nil, &usageError{err}
+	case err != nil:
+		return nil, &storeError{err}
+	}
+	return store, nil
 }
 
 const sqlBenchReading = `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint,
@@ -127,11 +135,11 @@ func (b *benchServer) read(ctx context.Context) (r placeReading, err error) {
 }
 
 func (b *benchServer) end(ctx context.Context) error {
-	if b.created == "" {
+	if b.created.Schema == "" {
 		return nil
 	}
-	_, err := b.conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{b.created}.Sanitize()+" CASCADE")
-	b.created = ""
+	_, err := b.conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{b.created.Schema}.Sanitize()+" CASCADE")
+	b.created = dbname.Server{}
 	return b.failed("dropping the schema", err)
 }
 

@@ -1,19 +1,40 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/dbname"
+	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/workload"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
 )
+
+func TestMain(m *testing.M) {
+	if _, ok := os.LookupEnv(workerVariable); ok {
+		os.Exit(int(process()))
+	}
+	leaktest.Main(m, postgrestest.Stop)
+}
+
+// ran runs a command line in this process. Its workers are processes of the test binary.
+func ran(t *testing.T, args ...string) (code exitCode, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
 
 // tiny makes all workloads but w9 short. A test's directory may be in memory.
 var tiny = []string{"--n", "4", "--seconds", "0.1", "--finished", "20", "--allow-unsafe"}
@@ -21,7 +42,7 @@ var tiny = []string{"--n", "4", "--seconds", "0.1", "--finished", "20", "--allow
 // benched runs the command and returns its JSON output.
 func benched(t *testing.T, args ...string) benchReport {
 	t.Helper()
-	code, stdout, stderr := perdure(t, "", append([]string{"bench", "-o", "json"}, args...)...)
+	code, stdout, stderr := ran(t, append([]string{"-o", "json"}, args...)...)
 	return benchedJSON(t, code, stdout, stderr)
 }
 
@@ -138,8 +159,8 @@ func TestBenchRefusesUnsafeStores(t *testing.T) {
 			if c.name == "fsync" && os.Getenv("PERDURE_TEST_POSTGRES_URL") != "" {
 				t.Skip("that server may be one that waits for the disk; those that tests start do not")
 			}
-			args := append([]string{"bench", "w2a", "--n", "2"}, c.args...)
-			code, stdout, stderr := perdure(t, "", args...)
+			args := append([]string{"w2a", "--n", "2"}, c.args...)
+			code, stdout, stderr := ran(t, args...)
 			if code != exitUsage || stdout != "" {
 				t.Errorf("exit code %d, %q", code, stdout)
 			}
@@ -148,7 +169,7 @@ func TestBenchRefusesUnsafeStores(t *testing.T) {
 					t.Errorf("%q is not in %s", text, stderr)
 				}
 			}
-			if report := benched(t, append(args[1:], "--allow-unsafe")...); len(report.Runs) != 1 || len(report.Settings.Unsafe) == 0 {
+			if report := benched(t, append(args, "--allow-unsafe")...); len(report.Runs) != 1 || len(report.Settings.Unsafe) == 0 {
 				t.Errorf("with --allow-unsafe: %+v", report)
 			}
 		})
@@ -169,18 +190,19 @@ func TestBenchStores(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	// The copies that w8 makes are complete: 30, and twice two that ran.
-	code, stdout, stderr := perdure(t, "", "doctor", "--quiet", "--db", path, "-o", "json")
-	var found struct {
-		Instances int `json:"instances"`
+	store, err := sqlite.OpenWith(path, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != exitOK || found.Instances != 34 {
-		t.Errorf("doctor: exit code %d, %+v, %v, %s", code, found, err, stderr)
+	found, err := invariant.Check(t.Context(), provider.FullOf(store), invariant.Options{})
+	if err := errors.Join(err, store.Close()); err != nil || len(found.Findings) > 0 || found.Instances != 34 {
+		t.Errorf("%+v, %v", found, err)
 	}
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr = perdure(t, "", append([]string{"bench", "w2a"}, small...)...)
+	code, _, stderr := ran(t, append([]string{"w2a"}, small...)...)
 	after, err := os.ReadFile(path)
 	if code != exitUsage || !strings.Contains(stderr, "--keep") || err != nil || string(before) != string(after) {
 		t.Errorf("exit code %d, %v: %s", code, err, stderr)
@@ -195,29 +217,33 @@ func TestBenchUsage(t *testing.T) {
 		{"w1 --runs 0", "--runs is 0"},
 		{"w1 --n -1", "must not be negative"},
 		{"w9 --workers 0", "--workers must not be zero"},
-		{"w3 --rate fast", "--rate is \"fast\": it must be a number"},
+		{"w3 --rate fast", "invalid argument \"fast\" for \"--rate\""},
+		{"w3 --rates 1", "unknown flag: --rates: see 'perdure-bench --help'"},
+		{"w1 --db=", "--db is empty"},
+		{"w1 -o yaml", "table, json or jsonl"},
+		{"w1 --log-level loud", "debug, info, warn or error"},
 		{"w1 --keep", "--keep needs --db"},
 		{"w1 --synchronous hard", "full, normal or off"},
 		{"w1 --db http://host", "not a database name"},
 		{"w1 --db postgres://127.0.0.1:1/x --synchronous off", "is for a SQLite file"},
 		{"w1 --db postgres://127.0.0.1:1/x?schema=mine", "names a schema"},
 	} {
-		code, stdout, stderr := perdure(t, "", append([]string{"bench"}, strings.Fields(c.line)...)...)
+		code, stdout, stderr := ran(t, strings.Fields(c.line)...)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.says) {
-			t.Errorf("bench %s: exit code %d, %q, %s; want %q", c.line, code, stdout, stderr, c.says)
+			t.Errorf("%s: exit code %d, %q, %s; want %q", c.line, code, stdout, stderr, c.says)
 		}
 	}
 }
 
-// Bench ignores the environment's database, which may be a real one.
+// The program ignores the environment's database, which may be a real one.
 func TestBenchIgnoresEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "real.db")
 	if err := os.WriteFile(path, []byte("real"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(dbVariable, path)
+	t.Setenv("PERDURE_DB", path)
 	figures := filepath.Join(t.TempDir(), "figures.json")
-	code, stdout, stderr := perdure(t, "", "bench", "w2a", "w3", "--n", "2", "--runs", "3", "--allow-unsafe", "--json", figures)
+	code, stdout, stderr := ran(t, "w2a", "w3", "--n", "2", "--runs", "3", "--allow-unsafe", "--json", figures)
 	if data, err := os.ReadFile(path); err != nil || string(data) != "real" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -238,11 +264,7 @@ func TestBenchIgnoresEnvironment(t *testing.T) {
 // The workers of w9 report their usage and their commits.
 func TestBenchBesideOtherProcesses(t *testing.T) {
 	longtest.Skip(t)
-	out, err := exec.CommandContext(t.Context(), binary(t), "bench", "w9", "--n", "20", "--workers", "1,2", "--allow-unsafe", "-o", "json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	report := benchedJSON(t, exitOK, string(out), "")
+	report := benched(t, "w9", "--n", "20", "--workers", "1,2", "--allow-unsafe")
 	if len(report.Runs) != 2 {
 		t.Fatalf("%d runs", len(report.Runs))
 	}
@@ -251,5 +273,20 @@ func TestBenchBesideOtherProcesses(t *testing.T) {
 		if r.Workers != i+1 || r.WorkerCPU == nil || *r.WorkerCPU <= 0 || r.Steps != 120 || r.Commits < 10 || r.CommitsPerStep <= 0 || r.Written == nil {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// A URL may have pool parameters, as the guide recommends.
+func TestBenchOnServerWithPoolParameters(t *testing.T) {
+	s, _, err := dbname.Parse(postgrestest.URL(t) + "&pool_max_conns=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBenchServer(t.Context(), s, benchOptions{synchronous: synchronousFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

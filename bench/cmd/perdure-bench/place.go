@@ -21,9 +21,9 @@ import (
 type benchPlace interface {
 	// settings returns the settings that affect the figures.
 	settings(ctx context.Context) (placeSettings, error)
-	// begin creates a store, or returns the kept one.
-	begin(ctx context.Context) (database, error)
-	open(ctx context.Context, db database, logger *slog.Logger) (provider.Provider, error)
+	// begin returns the name of a database that open creates, or that of the kept one.
+	begin(ctx context.Context) (db string, err error)
+	open(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
 	// read returns the counters of the place.
 	read(ctx context.Context) (placeReading, error)
 	// pair returns a barePair for the same place.
@@ -100,11 +100,11 @@ func (f *benchFile) settings(context.Context) (placeSettings, error) {
 	return s, nil
 }
 
-func (f *benchFile) begin(context.Context) (database, error) { return file(f.path), f.mayBegin() }
+func (f *benchFile) begin(context.Context) (db string, err error) { return f.path, f.mayBegin() }
 
-func (f *benchFile) open(_ context.Context, db database, logger *slog.Logger) (provider.Provider, error) {
+func (f *benchFile) open(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
 	o := sqlite.Options{Synchronous: f.synchronous, Logger: logger}
-	store, err := sqlite.OpenWith(db.name(), o) //nolint:contextcheck // opening has its own timeout
+	store, err := sqlite.OpenWith(f.path, o) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return nil, &storeError{err}
 	}

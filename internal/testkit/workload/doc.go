@@ -1,4 +1,4 @@
-// Package workload holds the workloads that perdure is measured with, W1 to W10. The command perdure bench
+// Package workload holds the workloads that perdure is measured with, W1 to W10. The command perdure-bench
 // and the benchmarks of package bench run the same code.
 //
 // Activities do nothing and return about 50 bytes of JSON. The measured time runs from the first start to the last

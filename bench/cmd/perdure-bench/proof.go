@@ -1,9 +1,10 @@
 package main
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 
 // slack is the time that a restart may take in addition to the lease.
 const slack = time.Second
+
+// storedSteps is how many steps of packing are stored when the demo kills the worker, at least.
+const storedSteps = 2
 
 // observed is the content of history and ledger for one scheduled activity.
 type observed struct {
@@ -25,38 +29,29 @@ type observed struct {
 	effects  map[string]int
 }
 
-// conclude prints how the order ended and checks what the demo promises.
-func (p *demoRun) conclude(ctx context.Context, receipt order.Receipt) error {
-	p.printReceipt(receipt)
-	var events []client.HistoryEvent
-	for e, err := range p.handle.History(ctx, 0) {
-		if err != nil {
-			return fmt.Errorf("checking the history: %w", err)
-		}
-		events = append(events, e)
-	}
-	entries, err := p.ledger.Read(p.id)
-	if err != nil {
-		return fmt.Errorf("checking the effects: %w", err)
-	}
-	rows := observe(events, entries)
-	if err := p.printProof(rows); err != nil {
-		return err
-	}
-	p.drainProgress()
-	return p.judge(receipt, events, rows)
+// proof judges a run of the demo.
+type proof struct {
+	out     io.Writer
+	lease   time.Duration
+	restart restart
+	receipt order.Receipt
+	events  []client.HistoryEvent
+	entries []order.Entry
 }
 
-func (p *demoRun) printReceipt(r order.Receipt) {
-	fmt.Fprintf(p.out, "\nThe order was %s", r.Status)
-	for _, part := range []struct{ name, value string }{
-		{"", r.Reason}, {"payment ", r.Payment}, {"tracking ", r.Tracking}, {"undone: ", strings.Join(r.Undone, ", then ")},
-	} {
-		if part.value != "" {
-			fmt.Fprintf(p.out, "; %s%s", part.name, plain(part.value))
-		}
+// conclude prints what the orchestration observed and what the activities did, and returns an error that lists every broken promise.
+func (p *proof) conclude() error {
+	rows := observe(p.events, p.entries)
+	if err := p.print(rows); err != nil {
+		return err
 	}
-	fmt.Fprintln(p.out, ".")
+	faults := append(judgeHistory(p.events, rows), p.judgeRestart()...)
+	faults = append(faults, p.judgeEnd()...)
+	if len(faults) > 0 {
+		return fmt.Errorf("the demo has faults: %w", errors.Join(faults...))
+	}
+	fmt.Fprintln(p.out, "\nEvery outcome was observed once and every effect applied once.")
+	return nil
 }
 
 // observe counts outcomes and effects of each scheduled activity, in order of the history.
@@ -93,41 +88,14 @@ func observe(events []client.HistoryEvent, entries []order.Entry) []*observed {
 	return rows
 }
 
-func (p *demoRun) printProof(rows []*observed) error {
+func (p *proof) print(rows []*observed) error {
 	fmt.Fprint(p.out, "\nOutcomes that the orchestration observed, and effects of the activities:\n\n")
-	return writeTable(p.out, func(w *grid) {
+	return writeTable(p.out, func(w io.Writer) {
 		row(w, "EVENT", "ACTIVITY", "OUTCOMES", "RUNS STARTED", "EFFECTS TRIED", "EFFECTS APPLIED")
 		for _, o := range rows {
 			row(w, o.event, o.activity, fmt.Sprintf("%d (%s)", o.outcomes, o.outcome), o.attempts, o.tried, len(o.effects))
 		}
 	})
-}
-
-// drainProgress finds when the second worker resumed packing.
-func (p *demoRun) drainProgress() {
-	for {
-		select {
-		case n := <-p.progress:
-			if n.Progress.Started && n.Progress.Activity == packActivity && p.taken.IsZero() {
-				p.taken, p.resumedAt = n.At, n.Progress.Step
-			}
-		default:
-			return
-		}
-	}
-}
-
-// judge returns an error that lists every broken promise.
-func (p *demoRun) judge(receipt order.Receipt, events []client.HistoryEvent, rows []*observed) error {
-	faults := append(judgeHistory(events, rows), p.judgeRestart(events)...)
-	if receipt.Status == order.Refused != (p.order.Decline || p.order.Total() >= order.ApprovalLimit) {
-		faults = append(faults, fmt.Errorf("the order was %s, which is the wrong outcome", receipt.Status))
-	}
-	if len(faults) > 0 {
-		return fmt.Errorf("the demo found faults: %w", errors.Join(faults...))
-	}
-	fmt.Fprintln(p.out, "\nEvery outcome was observed once and every effect applied once.")
-	return nil
 }
 
 // judgeHistory checks that nothing is missing or duplicated.
@@ -153,20 +121,35 @@ func judgeHistory(events []client.HistoryEvent, rows []*observed) (faults []erro
 
 // judgeRestart checks where the second worker resumed packing, and prints how soon. A slow restart is not a fault,
 // since the machine may be busy.
-func (p *demoRun) judgeRestart(events []client.HistoryEvent) (faults []error) {
-	limit := p.lease + slack
-	if int64(len(events)) <= p.killed || p.taken.IsZero() {
+func (p *proof) judgeRestart() (faults []error) {
+	limit, r := p.lease+slack, p.restart
+	if r.turn == 0 || r.taken == 0 {
 		return []error{errors.New("the second worker ran no turn or did not resume packing")}
 	}
-	turn, taken := events[p.killed].Time.Sub(p.restarted), p.taken.Sub(p.restarted)
-	fmt.Fprintf(p.out, "\nPacking resumed after step %d of %d; the killed worker had done %d.\n", p.resumedAt, order.PackSteps, p.packed)
+	turn, taken := r.turn-r.restarted, r.taken-r.restarted
+	fmt.Fprintf(p.out, "\nPacking resumed after step %d of %d; the killed worker had done %d.\n", r.resumedAt, order.PackSteps, r.packed)
 	fmt.Fprintf(p.out, "Restart to the first resumed turn: %.3fs. Restart to the resumed activity: %.3fs. Limit: lease + %v = %v.\n",
 		turn.Seconds(), taken.Seconds(), slack, limit)
 	if turn > limit || taken > limit {
 		fmt.Fprintf(p.out, "The restart took longer than %v: this machine is busy.\n", limit)
 	}
-	if p.resumedAt < killAfterStored {
-		faults = append(faults, fmt.Errorf("packing resumed after step %d, but the heartbeat of step %d was stored", p.resumedAt, killAfterStored))
+	if r.resumedAt < storedSteps {
+		faults = append(faults, fmt.Errorf("packing resumed after step %d, but the heartbeat of step %d was stored", r.resumedAt, storedSteps))
 	}
 	return faults
+}
+
+// judgeEnd checks that the order ended as its content demands.
+func (p *proof) judgeEnd() []error {
+	var o order.Order
+	if len(p.events) == 0 {
+		return []error{errors.New("the order has no history")}
+	}
+	if err := json.Unmarshal(p.events[0].Input, &o); err != nil {
+		return []error{fmt.Errorf("the order cannot be read: %w", err)}
+	}
+	if p.receipt.Status == order.Refused != (o.Decline || o.Total() >= order.ApprovalLimit) {
+		return []error{fmt.Errorf("the order was %s, which is the wrong outcome", p.receipt.Status)}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5" //nolint:depguard // the cost of two bare commits is measured below the contract
 
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // pairLimit is the highest ratio of W3's p50 to the p50 of a bare pair of commits.
@@ -90,7 +90,7 @@ func (f *benchFile) pair(ctx context.Context) (*barePair, error) {
 
 // pair creates a separate schema on the server.
 func (b *benchServer) pair(ctx context.Context) (*barePair, error) {
-	conn, err := pgx.Connect(ctx, b.server.url)
+	conn, err := pgx.Connect(ctx, b.server.URL)
 	if err != nil {
 		return nil, b.failed("opening a bare connection", err)
 	}

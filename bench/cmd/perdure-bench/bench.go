@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/dbname"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
@@ -41,21 +42,22 @@ type benchCase struct {
 	size workload.Size
 }
 
-const benchText = `Bench runs the workloads W1 to W10 one after the other, each on a fresh store:
+const benchText = `Perdure-bench runs the workloads W1 to W10 one after the other, each on a fresh store:
 
 %s
 The store is a SQLite file in a temporary directory. With --db PATH it is a file of that name, which must not exist
-and is removed afterwards. With a postgres:// URL it is a schema that bench creates and drops. PERDURE_DB is ignored.
+and is removed afterwards. With a postgres:// URL it is a schema that the program creates and drops.
 A file on a memory disk, or a database that does not sync its commits, is not durable: it needs --allow-unsafe.`
 
 func newBench(a *app) *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench [WORKLOAD...]",
+		Use:   "perdure-bench [WORKLOAD...]",
 		Short: "Measure the performance of perdure on a fresh store",
 		Long:  fmt.Sprintf(benchText, benchList()),
-		Example: "  perdure bench w1 w3\n  perdure bench --all --runs 5 --max-load 0.2 --json figures.json\n" +
-			"  perdure bench w4 --n 5000 --db postgres://user@host/database\n  perdure bench w3 --rate 400 --n 8000",
+		Example: "  perdure-bench w1 w3\n  perdure-bench --all --runs 5 --max-load 0.2 --json figures.json\n" +
+			"  perdure-bench w4 --n 5000 --db postgres://user@host/database\n  perdure-bench w3 --rate 400 --n 8000",
+		Args: cobra.ArbitraryArgs, // cases checks them
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cases, err := o.cases(args)
 			if err != nil {
@@ -84,7 +86,7 @@ func newBench(a *app) *cobra.Command {
 // benchList returns a table of the workloads and their sizes.
 func benchList() string {
 	var list strings.Builder
-	_ = writeTable(&list, func(w *grid) { // a builder never fails
+	_ = writeTable(&list, func(w io.Writer) { // a builder never fails
 		for _, l := range workload.All() {
 			row(w, "  "+l.Name, l.Title, "n = "+strings.Trim(fmt.Sprint(l.Sizes), "[]"))
 		}
@@ -105,7 +107,7 @@ func (o benchOptions) cases(names []string) (cases []benchCase, err error) {
 	for _, name := range names {
 		found := workload.Find(strings.ToLower(name))
 		if len(found) == 0 {
-			return nil, badUsage("there is no workload %q: see 'perdure help bench'", name)
+			return nil, badUsage("there is no workload %q: see 'perdure-bench --help'", name)
 		}
 		for _, w := range found {
 			cases = append(cases, o.casesOf(w)...)
@@ -202,16 +204,16 @@ func (a *app) bench(cmd *cobra.Command, o benchOptions, cases []benchCase) (err 
 func (a *app) showBench(cmd *cobra.Command, o benchOptions, report benchReport) error {
 	switch {
 	case a.output == outputJSONL:
-		return a.showLines(cmd, report, each(report.Runs), nil)
+		return writeJSON(cmd.OutOrStdout(), "", report.Runs...)
 	case o.json == "-" || a.output == outputJSON:
-		return writeJSON(cmd.OutOrStdout(), report)
+		return writeJSON(cmd.OutOrStdout(), "  ", report)
 	}
 	if o.json != "" {
 		file, err := os.Create(o.json)
 		if err != nil {
 			return fmt.Errorf("writing figures: %w", err)
 		}
-		if err := errors.Join(writeJSON(file, report), file.Close()); err != nil {
+		if err := errors.Join(writeJSON(file, "  ", report), file.Close()); err != nil {
 			return err
 		}
 	}
@@ -249,7 +251,7 @@ type bench struct {
 	errs  io.Writer
 }
 
-// benchPlace returns the place that the flags name. It ignores the environment's database, which may be a real one.
+// benchPlace returns the place that the flags name.
 func (a *app) benchPlace(ctx context.Context, o benchOptions) (benchPlace, error) {
 	level, ok := map[string]sqlite.Synchronous{synchronousFull: sqlite.Full, synchronousNormal: sqlite.Normal, synchronousOff: sqlite.Off}[o.synchronous]
 	if !ok {
@@ -260,11 +262,11 @@ func (a *app) benchPlace(ctx context.Context, o benchOptions) (benchPlace, error
 	}
 	f := &benchFile{path: a.db, keep: o.keep, synchronous: level, level: o.synchronous}
 	if a.db != "" {
-		db, err := databaseOf(a.db)
+		s, isServer, err := dbname.Parse(a.db)
 		if err != nil {
-			return nil, err
+			return nil, &usageError{err}
 		}
-		if s, ok := db.(server); ok {
+		if isServer {
 			return newBenchServer(ctx, s, o)
 		}
 		return f, f.mayBegin()

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 )
 
 // benchReport is the JSON output of bench.
@@ -35,11 +36,33 @@ type benchSettings struct {
 }
 
 func newBenchSettings(s placeSettings) benchSettings {
-	v := buildVersion()
+	version, revision := built()
 	return benchSettings{
-		Perdure: v.Version, Revision: v.Revision, Go: v.Go, Platform: v.Platform, Cores: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0),
+		Perdure: version, Revision: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Cores: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0),
 		Store: s.store, Version: s.version, Settings: s.values, Unsafe: s.unsafe, order: s.names,
 	}
+}
+
+// built returns the version and the revision that the Go command stamped into the binary.
+func built() (version, revision string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(devel)", ""
+	}
+	dirty := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	if revision != "" {
+		revision += dirty
+	}
+	return cmp.Or(info.Main.Version, "(devel)"), revision
 }
 
 // durability returns the store's settings as text.
@@ -269,7 +292,7 @@ func (b benchReport) write(out io.Writer) error {
 	for _, c := range benchColumns {
 		titles = append(titles, c.title)
 	}
-	err := writeTable(out, func(w *grid) {
+	err := writeTable(out, func(w io.Writer) {
 		row(w, titles...)
 		for _, r := range b.Runs {
 			row(w, append([]any{r.name(), r.Run}, anyOf(r.cells())...)...)
@@ -289,7 +312,7 @@ func (b benchReport) write(out io.Writer) error {
 }
 
 // legend prints the titles of the cases and the figures that have no column.
-func (b benchReport) legend(w *grid) {
+func (b benchReport) legend(w io.Writer) {
 	for _, runs := range b.cases() {
 		r := runs[0]
 		text := r.Title + "; per s: " + r.Unit

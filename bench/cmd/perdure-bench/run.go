@@ -4,33 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/perdure/perdure/bench/measure"
-	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/testkit/workload"
 	"github.com/perdure/perdure/provider"
 )
-
-// totals holds the usage of a process and the counters of its store; nil means unknown.
-type totals struct {
-	CPU     *float64 `json:"cpu,omitempty"` // seconds
-	Peak    *int64   `json:"peak,omitempty"`
-	Memory  *int64   `json:"memory,omitempty"`
-	Written *int64   `json:"written,omitempty"`
-	Commits int64    `json:"commits"`
-}
-
-func readTotals(store provider.Provider) (t totals) {
-	t.Commits = provider.CountersOf(store).Commits
-	if u, ok := measure.Self(); ok {
-		t.CPU, t.Peak, t.Memory = new(u.CPU.Seconds()), &u.Peak, &u.Memory
-	}
-	if written, ok := measure.Written(); ok {
-		t.Written = &written
-	}
-	return t
-}
 
 // reading holds all counters read before and after a run.
 type reading struct {
@@ -57,7 +36,7 @@ func (b *bench) run(ctx context.Context, c benchCase, number int) (run benchRun,
 		return run, err
 	}
 	defer func() { err = errors.Join(err, b.place.end(context.WithoutCancel(ctx))) }()
-	store, err := b.place.open(ctx, db, b.app.logger)
+	store, err := b.place.open(ctx, b.app.logger)
 	if err != nil {
 		return run, err
 	}
@@ -133,44 +112,31 @@ func (b *bench) withPairs(ctx context.Context, run *benchRun, c benchCase, node 
 }
 
 // withWorkers runs a workload with worker processes.
-func (b *bench) withWorkers(ctx context.Context, run *benchRun, c benchCase, db database, store provider.Provider) (err error) {
+func (b *bench) withWorkers(ctx context.Context, run *benchRun, c benchCase, db string, store provider.Provider) (err error) {
 	if f, ok := b.place.(*benchFile); ok && f.level != synchronousFull {
 		return badUsage("workers always open a file with synchronous full: leave --synchronous out")
 	}
-	binary, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding the program to start as a worker: %w", err)
-	}
-	// The last figures of each process count.
-	usage := make([]totals, c.size.Workers)
-	workers := make([]*workerProcess, 0, c.size.Workers)
+	workers := make([]*worker, 0, c.size.Workers)
+	usage := make([]totals, 0, c.size.Workers)
 	stop := func() (err error) {
 		for _, w := range workers {
 			err = errors.Join(err, w.stop())
+			usage = append(usage, w.used)
 		}
 		workers = nil
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	for i := range c.size.Workers {
-		o := workerOptions{DB: db.name(), Workload: workloadBench, Lease: 30 * time.Second}
-		w, err := startProcess(binary, o, b.errs, func(n notice) {
-			if n.Totals != nil {
-				usage[i] = *n.Totals
-			}
-		})
+	for range c.size.Workers {
+		w, err := startWorker(db, b.errs)
 		if err != nil {
 			return err
 		}
 		workers = append(workers, w)
 	}
 	for _, w := range workers {
-		select {
-		case <-w.ready:
-		case <-w.exited:
-			return w.unexpected("before it was ready")
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := w.await(ctx); err != nil {
+			return err
 		}
 	}
 	starter, err := workload.NewClient(store, b.app.logger)
