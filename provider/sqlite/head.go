@@ -68,7 +68,7 @@ func (t *instanceRows) StoreHead(h *relational.Head) error {
 		}
 	}
 	if !wide {
-		return unwritten(h.Key, t.do(sqlHeadTurn, headTurn(h)...))
+		return unwritten(h.Key, writeHeadTurn(t.unit, h))
 	}
-	return unwritten(h.Key, t.do(sqlHeadWhole, headWhole(h)...))
+	return unwritten(h.Key, writeHeadWhole(t.unit, h))
 }

@@ -56,16 +56,16 @@ func scanHead(r *row, h *relational.Head) {
 	h.Listened = r.bool(27)
 }
 
-// headTurn returns the parameters of sqlHeadTurn.
-func headTurn(h *relational.Head) []any {
-	return []any{h.Version, h.Length, h.Bytes, h.UpdatedAt, h.ReadyAt, h.Inbox,
-		h.InboxBytes, h.NextMessage, h.Deliveries, textOrNull(h.StickyOwner), h.StickyUntil, h.Key}
+// writeHeadTurn writes what most turns change. It lists the parameters in the call: a slice that it returned would be on the heap.
+func writeHeadTurn(u *unit, h *relational.Head) error {
+	return u.do(sqlHeadTurn, h.Version, h.Length, h.Bytes, h.UpdatedAt, h.ReadyAt, h.Inbox,
+		h.InboxBytes, h.NextMessage, h.Deliveries, textOrNull(h.StickyOwner), h.StickyUntil, h.Key)
 }
 
-// headWhole returns the parameters of sqlHeadWhole.
-func headWhole(h *relational.Head) []any {
-	return []any{h.Kind, h.Status, h.Deleting, h.Execution, h.Version, h.Length,
+// writeHeadWhole writes all that changes.
+func writeHeadWhole(u *unit, h *relational.Head) error {
+	return u.do(sqlHeadWhole, h.Kind, h.Status, h.Deleting, h.Execution, h.Version, h.Length,
 		h.Bytes, h.Blocked, h.RetryAt, h.UpdatedAt, h.EndedAt, h.ReadyAt,
 		h.Inbox, h.InboxBytes, h.NextMessage, h.Deliveries, h.LeaseToken, textOrNull(h.LeaseOwner),
-		h.LeaseUntil, textOrNull(h.StickyOwner), h.StickyUntil, h.NotBefore, timeOrNull(h.FetchAt), h.Key}
+		h.LeaseUntil, textOrNull(h.StickyOwner), h.StickyUntil, h.NotBefore, timeOrNull(h.FetchAt), h.Key)
 }

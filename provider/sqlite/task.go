@@ -96,11 +96,11 @@ func (t *taskRows) AddTask(task *relational.Task, stored *provider.NewTask) erro
 			t.Now, task.NotBefore, stored.Payload, sum)
 		return doubled(err, "task", task.EventID)
 	}
-	sql, args := sqlAddTask, addedTask(task, stored, t.Now, sum)
+	add := addTask
 	if !simple {
-		sql, args = sqlAddRanked, append(args, rankedTask(task)...)
+		add = addRankedTask
 	}
-	return doubled(t.do(sql, args...), "task", task.EventID)
+	return doubled(add(t.unit, task, stored, t.Now, sum), "task", task.EventID)
 }
 
 // ReplaceTask implements [relational.HandOffRows].
@@ -125,7 +125,7 @@ func doubled(err error, what string, event int64) error {
 
 // StoreTask implements [relational.Rows].
 func (t *taskRows) StoreTask(task *relational.Task, details []byte) error {
-	return t.do(sqlStoreTask, storedTask(task, details)...)
+	return storeTask(t.unit, task, details)
 }
 
 // DropRank implements [relational.Rows].

@@ -45,21 +45,25 @@ func scanTask(r *row, h *relational.Task) {
 	h.Rank = r.time(15)
 }
 
-// addedTask returns the parameters of sqlAddTask.
-func addedTask(h *relational.Task, stored *provider.NewTask, scheduledAt provider.Time, sum any) []any {
-	return []any{h.Key, h.Execution, h.EventID, h.Kind, h.State, h.Deliveries,
+// The statements list their parameters in the call: a slice that a function returned would be on the heap.
+
+// addTask adds a task without a rank.
+func addTask(u *unit, h *relational.Task, stored *provider.NewTask, scheduledAt provider.Time, sum any) error {
+	return u.do(sqlAddTask, h.Key, h.Execution, h.EventID, h.Kind, h.State, h.Deliveries,
 		h.Token, textOrNull(h.Owner), h.LeaseUntil, scheduledAt, h.NotBefore, h.Deadline,
-		timeOrNull(h.FetchAt), timeOrNull(h.ExpireAt), textOrNull(stored.FairnessKey), textOrNull(stored.Session), textOrNull(stored.LimitKey), stored.Payload, sum}
+		timeOrNull(h.FetchAt), timeOrNull(h.ExpireAt), textOrNull(stored.FairnessKey), textOrNull(stored.Session), textOrNull(stored.LimitKey), stored.Payload, sum)
 }
 
-// rankedTask returns those that sqlAddRanked has besides.
-func rankedTask(h *relational.Task) []any {
-	return []any{timeOrNull(h.StartBy), begunOrNull(h), timeOrNull(h.Rank)}
+// addRankedTask adds any task.
+func addRankedTask(u *unit, h *relational.Task, stored *provider.NewTask, scheduledAt provider.Time, sum any) error {
+	return u.do(sqlAddRanked, h.Key, h.Execution, h.EventID, h.Kind, h.State, h.Deliveries,
+		h.Token, textOrNull(h.Owner), h.LeaseUntil, scheduledAt, h.NotBefore, h.Deadline,
+		timeOrNull(h.FetchAt), timeOrNull(h.ExpireAt), textOrNull(stored.FairnessKey), textOrNull(stored.Session), textOrNull(stored.LimitKey), stored.Payload, sum, timeOrNull(h.StartBy), begunOrNull(h), timeOrNull(h.Rank))
 }
 
-// storedTask returns the parameters of sqlStoreTask.
-func storedTask(h *relational.Task, details []byte) []any {
-	return []any{h.State, h.Attempt, h.Deliveries, h.Token, textOrNull(h.Owner), h.LeaseUntil,
+// storeTask writes what changes of a task.
+func storeTask(u *unit, h *relational.Task, details []byte) error {
+	return u.do(sqlStoreTask, h.State, h.Attempt, h.Deliveries, h.Token, textOrNull(h.Owner), h.LeaseUntil,
 		h.Cancel, h.NotBefore, timeOrNull(h.FetchAt), timeOrNull(h.ExpireAt), timeOrNull(h.StartBy), begunOrNull(h),
-		details, h.Failure, h.Key, h.Execution, h.EventID}
+		details, h.Failure, h.Key, h.Execution, h.EventID)
 }
