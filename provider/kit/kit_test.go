@@ -10,76 +10,11 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/testkit/leaktest"
-	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/kit"
-	"github.com/perdure/perdure/provider/memory"
-	"github.com/perdure/perdure/provider/validations"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
-
-// A store is memory whose questions and lists are those of the kit.
-type store struct {
-	provider.Provider
-	provider.Cleaner
-	provider.Redriver
-	provider.Keeper
-	*kit.Questions
-	kit.Lister
-
-	hub *kit.Hub
-}
-
-func open() *store {
-	p := memory.New(memory.Options{})
-	s := &store{Provider: p, Cleaner: p, Redriver: p, Keeper: p, hub: kit.NewHub(time.Millisecond)}
-	now := kit.NewClock(0).Now
-	s.Questions = kit.NewQuestions(s.hub, now, func(ctx context.Context, id string, key provider.UUID) (kit.Asked, error) {
-		res, err := p.Get(ctx, provider.GetRequest{ID: id, Key: key})
-		return kit.Asked{Instance: res.Instance}, err
-	})
-	s.Lister = kit.Lister{Now: now, Scan: func(ctx context.Context, each func(provider.Instance, bool) bool) error {
-		req := provider.ListRequest{Filter: provider.Filter{Replaced: true}}
-		for {
-			page, err := p.List(ctx, req)
-			if err != nil {
-				return err
-			}
-			for _, i := range page.Instances {
-				current, err := p.Get(ctx, provider.GetRequest{ID: i.ID})
-				if !each(i, err != nil || current.Instance.Key != i.Key) {
-					return nil
-				}
-			}
-			if req.Cursor = page.Cursor; req.Cursor == "" {
-				return nil
-			}
-		}
-	}}
-	return s
-}
-
-func (s *store) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
-	defer s.hub.Changed()
-	return s.Cleaner.Delete(ctx, req)
-}
-
-func (s *store) Close() error {
-	s.hub.Close()
-	return s.Provider.Close()
-}
-
-// The suite passes a store whose questions and lists are those of the kit.
-func TestConformance(t *testing.T) {
-	longtest.Skip(t)
-	validations.Run(t, func(t *testing.T) provider.Provider {
-		t.Helper()
-		s := open()
-		t.Cleanup(func() { _ = s.Close() })
-		return s
-	})
-}
 
 // A blocked call sees a change that comes between its look and its wait.
 func TestBlockMissesNoChange(t *testing.T) {

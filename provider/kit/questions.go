@@ -127,6 +127,21 @@ func (q *Questions) remove(one *question) {
 	delete(q.open, one.id)
 }
 
+// Keys scans the open questions, by the keys of their instances, for an [Inspector].
+func (q *Questions) Keys(ctx context.Context, each func(key provider.UUID) (more bool)) error {
+	if err := q.enter(ctx, nil); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.open {
+		if !each(one.key) {
+			break
+		}
+	}
+	return nil
+}
+
 // FetchAsks implements provider.Asker.
 func (q *Questions) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (res provider.FetchAsksResult, err error) {
 	if err := q.enter(ctx, req.Validate()); err != nil {
