@@ -33,6 +33,7 @@ func brokenClean() []brokenRule {
 		{name: "a look at what to prune removes it", caught: "clean/prune-look", breaks: prunes(prunesAtALook)},
 		{name: "a look at what to prune counts trees", caught: "clean/prune-look", breaks: countsTrees},
 		{name: "a look at what to trim removes it", caught: "clean/trim-look", breaks: trims(trimsAtALook)},
+		{name: "a look at what to trim begins anew in spite of its cursor", caught: "clean/trim-look", breaks: trims(looksFromTheBeginning)},
 		{name: "a trim removes one too many", caught: "clean/trim-keeps", breaks: trims(keepsOneLess)},
 		{name: "a trim ignores the age", caught: "clean/trim-young", breaks: trims(trimsAnyAge)},
 		{name: "a trim takes one less", caught: "clean/trim", breaks: trims(trimsLess)},

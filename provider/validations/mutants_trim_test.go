@@ -52,6 +52,12 @@ func trimsLess(req *provider.TrimRequest) {
 	}
 }
 
+func looksFromTheBeginning(req *provider.TrimRequest) {
+	if req.Look {
+		req.Cursor = ""
+	}
+}
+
 func trimsFromTheBeginning(req *provider.TrimRequest) { req.Cursor = "" }
 
 // trimsOnlyRunning keeps all executions while some instance has ended.

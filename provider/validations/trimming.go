@@ -169,6 +169,7 @@ func trimLook(t *trial) {
 	look(provider.TrimRequest{}, of(1), of(2), of(3))
 	look(provider.TrimRequest{Age: long})
 	first := look(provider.TrimRequest{Max: 2}, of(1), of(2))
+	look(provider.TrimRequest{Cursor: first.Cursor}, of(3))
 	t.executionsAre(i.Key, "1 2 3 4 5 ")
 	res, err := t.trimOnce(provider.TrimRequest{Max: 2})
 	t.ok(err)
