@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -211,14 +212,15 @@ func (s *store) removeTree(ctx context.Context, key, version provider.UUID) (int
 	return res.Instances, err
 }
 
-// removeExecution lets memory trim the oldest execution of an instance. The cursor of memory is the key with which it continues.
+// removeExecution lets memory trim the oldest execution of an instance. The cursor of memory is the
+// execution behind which it continues.
 func (s *store) removeExecution(ctx context.Context, x provider.OldExecution) (bool, error) {
 	i, err := s.memory.Get(ctx, provider.GetRequest{Key: x.Key})
 	if err != nil {
 		return false, err
 	}
 	keep := int(i.Instance.Execution - 1 - x.Execution)
-	res, err := s.memory.Trim(ctx, provider.TrimRequest{Keep: keep, Max: 1, Cursor: x.Key.String()})
+	res, err := s.memory.Trim(ctx, provider.TrimRequest{Keep: keep, Max: 1, Cursor: fmt.Sprintf("%s/%d", x.Key, x.Execution-1)})
 	return res.Executions > 0, err
 }
 
