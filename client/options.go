@@ -70,6 +70,8 @@ type startOptions struct {
 	version   string // of the code
 	versioned bool   // false: the newest
 
+	withinAct bool // an act of the principal, which is checked and in the audit, needs the start
+
 	kind   Act    // "": ActStart
 	detail string // for the audit; "": the name
 	alone  bool   // it is not part of a transaction of the caller

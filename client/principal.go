@@ -147,14 +147,7 @@ func (c *Client) As(p Principal) (*Client, error) {
 	return as, nil
 }
 
-// asService returns the client of the service itself, which has all rights.
-func (c *Client) asService() *Client {
-	service := c.withPrincipal(nil)
-	service.principal = nil
-	return service
-}
-
-// withPrincipal returns a client on the same store that makes its calls for a principal; nil: for the service itself.
+// withPrincipal returns a client on the same store that makes its calls for a principal.
 func (c *Client) withPrincipal(p *access.Principal) *Client {
 	caller, other := *c.caller, *c
 	caller.Principal = p

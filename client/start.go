@@ -84,7 +84,7 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 	if err := c.admit(ctx, op, &o); err != nil {
 		return access.Target{}, access.Explain(op, 0, err)
 	}
-	if c.principal != nil {
+	if c.principal != nil && !o.withinAct {
 		return c.startAs(ctx, name, op, &o, req)
 	}
 	return c.storeStart(ctx, name, op, &o, req)
@@ -92,14 +92,12 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 
 // startSystem is access.Caller.StartSystem.
 func (c *Client) startSystem(ctx context.Context, s access.SystemStart) (access.Target, error) {
-	o := startOptions{
-		id: s.ID, version: "1", versioned: true, system: true, policy: s.Policy, attributes: s.Attributes, kind: Act(s.Act), detail: s.Detail,
-	}
-	switch {
-	case s.WithinAct:
-		c = c.asService()
-	case s.Act == "":
+	if s.Act == "" && !s.WithinAct {
 		return access.Target{}, fmt.Errorf("starting %q: %w: it is no act and not within one", s.Name, ErrInvalid)
+	}
+	o := startOptions{
+		id: s.ID, version: "1", versioned: true, system: true, policy: s.Policy, attributes: s.Attributes,
+		kind: Act(s.Act), detail: s.Detail, withinAct: s.WithinAct,
 	}
 	return c.start(ctx, s.Name, o, s.Input, nil)
 }

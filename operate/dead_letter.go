@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -34,6 +36,12 @@ type DeadLetter struct {
 	Reason      string          `json:"reason"`
 	At          time.Time       `json:"at"`
 	Unreadable  string          `json:"unreadable,omitempty"` // why Name and Payload cannot be shown
+}
+
+// DeadLetterFilter selects dead letters. Zero fields do not restrict.
+type DeadLetterFilter struct {
+	Instance string        // the ID; an instance that has it now
+	Key      provider.UUID // of an instance; it counts if both are given, and the zero key selects all instances
 }
 
 // DeadLetters ranges over the dead letters that match, the oldest first. It ends after the first error. It reads page by page, so that a
@@ -110,4 +118,41 @@ func (o *Operator) changeDeadLetter(ctx context.Context, op string, action provi
 		a.Kind = string(client.ActDiscard)
 	}
 	return o.caller.Perform(ctx, &a, func(ctx context.Context) error { return o.caller.Store.ChangeDeadLetter(ctx, op, action, id) })
+}
+
+// deadLettersRequest checks a filter and a page, and returns the request to the storage and the size of the page.
+func (o *Operator) deadLettersRequest(ctx context.Context, f *DeadLetterFilter, page client.Page) (req provider.DeadLettersRequest, size int, err error) {
+	if err = o.usable(ctx); err == nil {
+		req, size, err = f.stored(page)
+	}
+	if err != nil {
+		return req, 0, fmt.Errorf("%s: %w", listingDeadLetters, err)
+	}
+	if f.Instance == "" || !req.Key.IsZero() {
+		return req, size, nil
+	}
+	of := access.Target{ID: f.Instance}
+	of, _, err = o.caller.Store.Resolve(ctx, of, fmt.Sprintf("%s of %s", listingDeadLetters, of))
+	req.Key = of.Key
+	return req, size, err
+}
+
+// stored checks the filter and the page, and returns the request to the storage.
+func (f *DeadLetterFilter) stored(page client.Page) (req provider.DeadLettersRequest, size int, err error) {
+	if page.Size < 0 || page.Size > provider.MaxPage {
+		return req, 0, fmt.Errorf("%w: page size %d: give 1 to %d, or 0 for %d", client.ErrInvalid, page.Size, provider.MaxPage, access.DefaultPage)
+	}
+	size = cmp.Or(page.Size, access.DefaultPage)
+	req.Key = f.Key
+	if err := access.Invalid(check.OptionalName("filter Instance", f.Instance)); err != nil {
+		return req, 0, err
+	}
+	if page.Cursor == "" {
+		return req, size, nil
+	}
+	if req.Cursor, err = strconv.ParseInt(page.Cursor, 10, 64); err != nil || req.Cursor < 1 {
+		return req, 0, fmt.Errorf("%w: page cursor %s is none of dead letters: give the Cursor of the page before, or \"\" for the first",
+			client.ErrInvalid, check.Quote(page.Cursor))
+	}
+	return req, size, nil
 }
