@@ -163,3 +163,29 @@ func TestHazard16_CallThatGoesAloneTakesNothingAlong(t *testing.T) {
 	}
 	checkConsistent(t, p)
 }
+
+// The next execution gives the numbers of events again.
+func TestTimersOfALeftExecutionAreForgotten(t *testing.T) {
+	p := store(t)
+	in := create(t, p, "in")
+	timer := []provider.Timer{{EventID: 7, Due: in.CreatedAt.Add(time.Hour)}}
+	first := turn(&in, 1)
+	first.Timers = timer
+	commit(t, p, first)
+	var early []int64
+	for range 3 {
+		early = append(early, send(t, p, in.Key, text("early")).MessageID)
+	}
+	now := get(t, p, in.Key)
+	next := turn(&now, early[0])
+	next.Next = &provider.NextExecution{CodeVersion: "v1"}
+	wantErrors(t, grouped(p, memberCommit(next)), nil)
+	now = get(t, p, in.Key)
+	last := turn(&now, early[1])
+	last.Timers, last.CancelTimers = timer, []int64{7}
+	wantErrors(t, grouped(p, memberCommit(last)), nil)
+	checkConsistent(t, p)
+	if got := get(t, p, in.Key); got.Execution != 2 || got.InboxMessages != 1 {
+		t.Errorf("the instance became %+v", got)
+	}
+}

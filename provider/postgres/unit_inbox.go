@@ -280,11 +280,14 @@ func (r *inboxRows) RemoveTimer(key provider.UUID, _, event int64) (bytes int64,
 		return 0, false, nil
 	}
 	i := slices.IndexFunc(box.list, func(w relational.Waiting) bool { return w.ID == id })
+	if i < 0 { // an earlier call of the group has put it beyond what is known
+		return 0, false, errOwnTx
+	}
 	r.consume(key, id)
 	return box.list[i].Bytes, true, nil
 }
 
-// RemoveTimers implements [relational.Rows].
+// RemoveTimers implements [relational.Rows]. The next execution numbers its events again.
 func (r *inboxRows) RemoveTimers(key provider.UUID, execution int64) error {
 	r.t.ops.noTimers = append(r.t.ops.noTimers, executionRef{key, execution})
 	box := r.inbox[key]
@@ -301,7 +304,7 @@ func (r *inboxRows) RemoveTimers(key provider.UUID, execution int64) error {
 			box.first--
 		}
 	}
-	box.list = kept
+	box.list, box.events, box.shared = kept, nil, false
 	return nil
 }
 
