@@ -46,8 +46,8 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 	return nil
 }
 
-// done records what a transaction stored, and notifies. The attached waiter needs no notification.
-func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
+// done records what a transaction stored, and notifies. The attached fetch needs no notification.
+func (c *commits) done(u *unit, t *relational.Tx, attached *waitingFetch) {
 	c.count.Add(1)
 	c.turns.Add(t.Effects.Commits)
 	c.dropped.Add(t.Effects.Dropped)
@@ -68,7 +68,7 @@ func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
 
 // fails handles a failed transaction. If it may be stored, everybody is notified to poll. Nobody would otherwise: a
 // repeated call finds the change stored and changes nothing.
-func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome provider.Outcome) {
+func (c *commits) fails(t *relational.Tx, attached *waitingFetch, err error, outcome provider.Outcome) {
 	if lost(err) {
 		c.kinds.stale.Store(true)
 	}
@@ -84,7 +84,7 @@ func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome p
 }
 
 // write sends the deferred writes and commits, in one round trip.
-func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
+func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, attached *waitingFetch, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
 	c.queueWatched(u, b, fx.Changed)
@@ -138,6 +138,6 @@ func (c *commits) anyWatched(u *unit, keys []provider.UUID) bool {
 }
 
 // attachCached claims what a group makes ready for a waiting call, if everything is known. See [waiters.attachCached].
-func (c *commits) attachCached(u *unit, t *relational.Tx) *waiter {
+func (c *commits) attachCached(u *unit, t *relational.Tx) *waitingFetch {
 	return c.waiters.attachCached(u, t, c.presence)
 }
