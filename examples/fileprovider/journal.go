@@ -98,10 +98,10 @@ func (j *journal) store() error {
 
 // close stores what callers left that gave up. No call may be in progress.
 func (j *journal) close() error {
-	if j.stopped() != nil {
-		return nil
+	if failed := j.stopped(); failed == nil {
+		return j.store()
 	}
-	return j.store()
+	return nil // the calls have returned the failure
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // constant table
