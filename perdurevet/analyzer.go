@@ -44,8 +44,8 @@ const explanation = `check orchestration code of perdure
 It finds what a replay would do otherwise, such as time.Now, goroutines and range over a map that leads to calls, and calls
 of package orchestration that cannot mean what they say. The comment "//perdure:ok reason" silences a line.`
 
-// New returns the analyzer. Its flags are skip, with names of rules to leave out, and tests, which is true if findings in files
-// of tests count.
+// New returns the analyzer. Its flags are skip, with names of rules to leave out, and tests, which is false if findings in files of tests do
+// not count, those of examples aside.
 func New() *analysis.Analyzer {
 	s := &settings{}
 	a := &analysis.Analyzer{
@@ -56,7 +56,7 @@ func New() *analysis.Analyzer {
 		FactTypes: []analysis.Fact{new(effects)},
 	}
 	a.Flags.Var(&s.skip, "skip", "rules to leave out, separated by commas: "+strings.Join(Rules(), ", "))
-	a.Flags.BoolVar(&s.tests, "tests", true, "report findings in files of tests, too")
+	a.Flags.BoolVar(&s.tests, "tests", true, "report findings in files of tests, too; if not, then only in those of examples, example*_test.go")
 	return a
 }
 
@@ -163,8 +163,10 @@ func (c *checker) reportf(rule string, at token.Pos, format string, args ...any)
 	c.pass.Report(analysis.Diagnostic{Pos: at, Category: rule, Message: fmt.Sprintf(format, args...) + " (" + rule + ")"})
 }
 
+// inTest reports whether a file has tests. Files of examples are documentation.
 func (c *checker) inTest(at token.Pos) bool {
-	return strings.HasSuffix(c.pass.Fset.Position(at).Filename, "_test.go")
+	name := filepath.Base(c.pass.Fset.Position(at).Filename)
+	return strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "example")
 }
 
 // place names a line for a message.
