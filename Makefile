@@ -170,7 +170,7 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 
 soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment; run without fast paths
 	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
-	@$(GO) test ./internal/test/durability -run 'TestStopped|TestKilled' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
+	@$(GO) test ./internal/test/durability -run 'TestStopped|TestKilled|TestCut|TestFailOver' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
 	@$(GO) test ./internal/test/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \

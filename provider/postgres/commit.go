@@ -27,8 +27,7 @@ type commits struct {
 // end writes the heads, commits, and notifies.
 func (c *commits) end(u *unit, t *relational.Tx) error {
 	if t.Changes == 0 {
-		u.rollback()
-		return nil
+		return c.confirm(u)
 	}
 	if err := t.Flush(); err != nil {
 		u.rollback()
@@ -44,6 +43,23 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 	c.done(u, t, attached)
 	attached.finish(true)
 	return nil
+}
+
+// sqlConfirm writes to the log of a server that has synchronous standbys, so that the COMMIT waits for them. One of a
+// transaction that has written nothing does not.
+const sqlConfirm = `SELECT CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'perdure', ''::text) END`
+
+// confirm ends a transaction that changed nothing, because an earlier one had done so. The server may show what that one
+// stored before its synchronous standbys have it: its wait for them is cut off when the connection breaks.
+func (c *commits) confirm(u *unit) error {
+	b := &pgx.Batch{}
+	b.Queue(sqlConfirm)
+	b.Queue("COMMIT")
+	err := u.exchange(b)
+	if err != nil {
+		u.rollback()
+	}
+	return err
 }
 
 // done records what a transaction stored, and notifies. The attached fetch needs no notification.

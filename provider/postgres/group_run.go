@@ -105,9 +105,10 @@ func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, 
 		case err == nil:
 			v.done = append(v.done, m)
 		case needsMore(err):
-			if errors.Is(err, errHeld) {
+			switch {
+			case errors.Is(err, errHeld):
 				m.Conflicts++
-			} else {
+			case u.missing == nil: // on cached rows no call finds out that its instance is held
 				m.Conflicts = 0
 			}
 			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
