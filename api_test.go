@@ -15,7 +15,7 @@ import (
 )
 
 // face lists the packages that users of the engine import.
-var face = []string{"activity", "activity/activitytest", "client", "observe", "operate", "orchestration", "runtime"}
+var face = []string{"activity", "activity/activitytest", "client", "observe", "operate", "orchestration", "orchestrationtest", "runtime"}
 
 // The exported API of the public packages mentions no type of the engine.
 func TestPublicAPIMentionsNoInternalType(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -86,7 +87,7 @@ func (s *storage) ended(ctx context.Context, t access.Target, o waitOptions) (pr
 	for {
 		var i provider.Instance
 		_, err := s.Repeat(ctx, op, func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, waitSlice+slack)
+			ctx, cancel := bubble.Timeout(ctx, waitSlice+slack)
 			defer cancel()
 			res, err := s.Get(ctx, req)
 			i = res.Instance

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/query"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/dispatcher/internal/turn"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/observing"
@@ -43,6 +44,7 @@ type Dispatcher struct {
 func Start(cfg core.Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	working, stopWorking := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
+	working = bubble.With(working, cfg.Bubble)
 	cfg.Off |= undeclared(provider.FeaturesOf(cfg.Provider))
 	cfg.Env.MayNote = func() bool { return cfg.Level.Allowed() >= replay.LevelOfHandlers }
 	n := core.New(working, cfg)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -70,6 +71,10 @@ func Replay(ctx context.Context, reg *Registry, h client.HistoryFile) error {
 	if reg == nil {
 		return fmt.Errorf("replaying a history: %w: %w", ErrInvalid, errNoRegistry)
 	}
+	reg, err := reg.withTest(ctx)
+	if err != nil {
+		return fmt.Errorf("replaying a history: %w", err)
+	}
 	c, err := reg.checker()
 	if err != nil {
 		return fmt.Errorf("replaying a history: %w", err)
@@ -116,6 +121,9 @@ func (c *checker) replay(ctx context.Context, h *client.HistoryFile) error {
 	r := &replaying{x: replay.New(c.env, replay.Info{
 		ID: h.InstanceID, Key: h.Key, Execution: h.Execution, Name: h.Orchestration, CodeVersion: h.CodeVersion,
 	}, body), done: make(chan struct{}), closed: make(chan struct{})}
+	if test := bubble.Of(ctx); test != nil {
+		r.replayed = test.Replayed
+	}
 	go r.run(events)
 	select {
 	case <-r.done:
@@ -172,6 +180,8 @@ type replaying struct {
 	closed chan struct{} // closed when the code is unwound
 	err    error
 	stacks string
+
+	replayed func(*replay.Execution) // gets the execution if it has no fault; nil: nobody does
 }
 
 func (r *replaying) run(events []history.Event) {
@@ -192,6 +202,9 @@ func (r *replaying) run(events []history.Event) {
 	r.x.NoteCallers()
 	r.err = r.x.Replay(events)
 	returned = true
+	if r.err == nil && r.replayed != nil {
+		r.replayed(r.x)
+	}
 }
 
 // judge returns the error that the replay stands for, in which differs has the execution.

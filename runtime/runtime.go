@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/fastpath"
@@ -62,10 +63,14 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
+	if reg, err = reg.withTest(ctx); err != nil {
+		return nil, fmt.Errorf("starting runtime: %w", err)
+	}
 	cfg, err := reg.config(store, opts)
 	if err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
+	cfg.Bubble = bubble.Of(ctx)
 	if err := addSystem(ctx, &cfg, opts.Logger); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}

@@ -5,56 +5,26 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/virtualtime"
-	"github.com/perdure/perdure/provider/memory"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-// start starts a node on a store in memory. Both end with the test. Call it inside the bubble, so that all
-// goroutines and timers belong to it.
-func start(t *testing.T, post func(context.Context, string) error) *client.Client {
-	t.Helper()
-	store := memory.New(memory.Options{})
-	reg := runtime.NewRegistry()
-	mailer := &virtualtime.Mailer{Post: post}
-	if err := errors.Join(runtime.AddOrchestration(reg, virtualtime.Invoice), runtime.AddActivity(reg, mailer.Send)); err != nil {
-		t.Fatal(err)
-	}
-	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{DeadlockLimit: runtime.Off})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// t.Context is done here.
-		if err := errors.Join(rt.Shutdown(context.WithoutCancel(t.Context())), store.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := rt.Client(client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
+// mailer names the activities. No test posts a letter.
+var mailer *virtualtime.Mailer
 
 func TestThreeRemindersInThreeDays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 		began := time.Now()
-		var sent []time.Duration
-		c := start(t, func(context.Context, string) error {
-			sent = append(sent, time.Since(began))
-			return nil
-		})
-		h, err := client.Start(t.Context(), c, virtualtime.Invoice, "17")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out, err := h.Wait(t.Context()); out != "to the lawyer" || err != nil {
+		letters := orchestrationtest.Replace(e, mailer.Send, nil)
+		h := orchestrationtest.Start(e, virtualtime.Invoice, "17")
+		if out, err := h.Wait(e.Context()); out != "to the lawyer" || err != nil {
 			t.Errorf("%q, %v", out, err)
+		}
+		var sent []time.Duration
+		for _, letter := range letters.Calls() {
+			sent = append(sent, letter.At.Sub(began))
 		}
 		day := 24 * time.Hour
 		if want := []time.Duration{day, 2 * day, 3 * day}; !slices.Equal(sent, want) {
@@ -64,45 +34,43 @@ func TestThreeRemindersInThreeDays(t *testing.T) {
 }
 
 func TestPaidAfterADayAndAHalf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		letters := 0
-		c := start(t, func(context.Context, string) error { letters++; return nil })
-		h, err := client.Start(t.Context(), c, virtualtime.Invoice, "17")
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(36 * time.Hour) // takes no real time in the bubble
-		synctest.Wait()
-		if letters != 1 {
-			t.Errorf("%d letters after a day and a half, want 1", letters)
-		}
-		if err := h.Raise(t.Context(), "payment", 4200); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := h.Wait(t.Context()); out != "paid" || err != nil {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Replace(e, mailer.Send, nil, orchestrationtest.Times(1))
+		h := orchestrationtest.Start(e, virtualtime.Invoice, "17")
+		e.After(36*time.Hour, func() {
+			if err := h.Raise(e.Context(), "payment", 4200); err != nil {
+				t.Error(err)
+			}
+		})
+		if out, err := h.Wait(e.Context()); out != "paid" || err != nil {
 			t.Errorf("%q, %v", out, err)
 		}
 	})
 }
 
 func TestReminderIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tries := 0
-		c := start(t, func(context.Context, string) error {
-			if tries++; tries <= 100 {
-				return errors.New("the post is on strike")
-			}
-			return nil
-		})
-		h, err := client.Start(t.Context(), c, virtualtime.Invoice, "17")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out, err := h.Wait(t.Context()); out != "to the lawyer" || err != nil {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		strike := errors.New("the post is on strike")
+		letters := orchestrationtest.Replace(e, mailer.Send, nil, orchestrationtest.FailFirst(100, strike), orchestrationtest.Times(103))
+		h := orchestrationtest.Start(e, virtualtime.Invoice, "17")
+		e.After(50*time.Hour, e.Restart)
+		if out, err := h.Wait(e.Context()); out != "to the lawyer" || err != nil {
 			t.Errorf("%q, %v", out, err)
 		}
-		if tries != 103 {
-			t.Errorf("%d tries, want 103", tries)
+		if first := letters.Calls()[0]; first.Attempt != 1 || first.In != "please pay 17" || !errors.Is(first.Err, strike) {
+			t.Errorf("%+v", first)
 		}
 	})
+}
+
+// The activity itself is an ordinary function.
+func TestSendPosts(t *testing.T) {
+	var posted []string
+	m := &virtualtime.Mailer{Post: func(_ context.Context, text string) error {
+		posted = append(posted, text)
+		return nil
+	}}
+	if _, err := m.Send(t.Context(), "please pay 17"); err != nil || !slices.Equal(posted, []string{"please pay 17"}) {
+		t.Errorf("%q, %v", posted, err)
+	}
 }

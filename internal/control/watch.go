@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -101,6 +102,10 @@ func (w *Watch) read(ctx context.Context) error {
 // Run obeys the orders until ctx is done. member writes the record.
 func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membership) {
 	w.member, w.reportedAt = member, time.Now()
+	if changes := bubble.ChangesOf(ctx); changes != nil {
+		w.follow(ctx, node, changes)
+		return
+	}
 	tick := time.NewTicker(ReadInterval)
 	defer tick.Stop()
 	if w.unread {
@@ -115,6 +120,25 @@ func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membersh
 				tick.Reset(ReadInterval)
 			}
 			w.report(ctx, node)
+		}
+	}
+}
+
+// follow is Run in a test whose store tells of changes of records. Only the end of a drain changes no record.
+func (w *Watch) follow(ctx context.Context, node Controls, changes *bubble.Changes) {
+	for !w.absent {
+		changed := changes.Next()
+		w.applyOrders(ctx, node)
+		w.report(ctx, node)
+		var again <-chan time.Time
+		if node.State() == upgrade.Draining {
+			again = time.After(ReadInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-again:
 		}
 	}
 }

@@ -31,6 +31,27 @@ func (x *core) unread() (events []history.Event) {
 	return append(events, x.boxes.late...)
 }
 
+// Waiting returns the names of the events that code waits for in their mailboxes, sorted.
+func (x *Execution) Waiting() []string {
+	var names []string
+	for name, m := range x.boxes.byName {
+		if !m.waiting.empty() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Unread returns how many events of each name were received and not taken.
+func (x *Execution) Unread() map[string]int {
+	counts := make(map[string]int)
+	for _, e := range x.unread() {
+		counts[e.Body.(*history.EventReceived).Name]++
+	}
+	return counts
+}
+
 // Mailbox is the queue of external events of one name, first in, first out. It keeps events
 // that came before code used the mailbox.
 type Mailbox struct {

@@ -25,6 +25,9 @@ func (w *wait) leave() {
 	w.prev.next, w.next.prev = w.next, w.prev
 }
 
+// empty reports whether nothing waits.
+func (l *waitList) empty() bool { return l.root == nil || l.root.next == l.root }
+
 // wakeAll makes every waiting coroutine ready; each leaves the list itself when it runs.
 func (l *waitList) wakeAll() {
 	if l.root == nil {

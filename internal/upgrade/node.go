@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
@@ -187,6 +188,11 @@ func (m *Membership) Report(ctx context.Context, change func(n *Node)) (stored b
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
 // It reads the level of the store once a minute while that is lower than the level of the node.
 func (m *Membership) Run(ctx context.Context) {
+	if bubble.Unbounded(ctx) { // the store of a test keeps the records of running nodes young
+		<-ctx.Done()
+		m.leave(ctx)
+		return
+	}
 	next := Renewal
 	if !m.isStored() {
 		next = reread // the store failed when the node started

@@ -10,8 +10,9 @@ import (
 // A store runs calls one by one, as transactions under one mutex. It reads the clock and wakes waiting calls. It does not know
 // what is stored.
 type store struct {
-	clock    Source
-	notifier notifier
+	clock     Source
+	unbounded func(ctx context.Context) bool // nil: no call is
+	notifier  notifier
 
 	mu      sync.Mutex // guards everything below and in the other parts
 	calls   sync.WaitGroup

@@ -31,7 +31,7 @@ func (s *store) waitFor(ctx context.Context, req request, d time.Duration, own <
 	}
 	s.calls.Add(1)
 	defer s.calls.Done()
-	until := s.now().Add(min(d, provider.MaxWait))
+	until := s.end(ctx, d, own)
 	for !s.closed {
 		now := s.now()
 		done, again, err := try(now)
@@ -40,13 +40,10 @@ func (s *store) waitFor(ctx context.Context, req request, d time.Duration, own <
 			changed = s.changed // read under the lock, so that no change is missed
 		}
 		s.unlock()
-		if done || err != nil || now >= until {
+		if done || err != nil || until != 0 && now >= until {
 			return err
 		}
-		if again == 0 || again > until {
-			again = until
-		}
-		if err := s.sleep(ctx, changed, again.Sub(now)); err != nil {
+		if err := s.sleep(ctx, changed, now, sooner(again, until)); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -55,10 +52,22 @@ func (s *store) waitFor(ctx context.Context, req request, d time.Duration, own <
 	return provider.ErrClosed
 }
 
-// sleep returns after d, or when changed is closed.
-func (s *store) sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
-	fired, stop := s.clock.Timer(d)
-	defer stop()
+// end returns when a wait ends in vain, 0 for never; the caller holds the lock.
+func (s *store) end(ctx context.Context, d time.Duration, own <-chan struct{}) provider.Time {
+	if own == nil && s.unbounded != nil && d >= provider.MaxWait/2 && s.unbounded(ctx) {
+		return 0
+	}
+	return s.now().Add(min(d, provider.MaxWait))
+}
+
+// sleep returns at the given instant, 0 for never, or when changed is closed.
+func (s *store) sleep(ctx context.Context, changed <-chan struct{}, now, until provider.Time) error {
+	var fired <-chan time.Time
+	if until != 0 {
+		at, stop := s.clock.Timer(until.Sub(now))
+		defer stop()
+		fired = at
+	}
 	select {
 	case <-fired:
 	case <-changed:

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
@@ -36,6 +37,7 @@ type Config struct {
 	Watch          *observing.Hub      // nil: nobody observes
 	Off            fastpath.Set        // fast paths that are switched off
 	Propagators    []header.Propagator // of headers into activities
+	Bubble         *bubble.Settings    // of a test; nil: the node is in production
 
 	MaxTurns            int                   // turns at the same time, at least 1
 	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities

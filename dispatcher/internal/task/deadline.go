@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -30,7 +31,7 @@ func (d *deadlines) loop(fetching, working context.Context) {
 	req := provider.FetchTasksRequest{Owner: d.Config.Owner, Lease: d.Config.Lease, Expired: true, Max: storage.MaxFetch, Wait: storage.FetchWait}
 	for failures := 0; ; {
 		req.Token = storage.NewToken()
-		ctx, cancel := context.WithTimeout(fetching, storage.FetchWait+storage.CallTimeout)
+		ctx, cancel := bubble.Timeout(fetching, storage.FetchWait+storage.CallTimeout)
 		res, err := d.Store.FetchTasks(ctx, req)
 		cancel()
 		if err == nil {

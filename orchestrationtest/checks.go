@@ -1,0 +1,91 @@
+package orchestrationtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/provider"
+)
+
+// checks look at what is stored, and fail the run for what no test wants.
+type checks struct {
+	ctx      context.Context //nolint:containedctx // of the run, for calls that outlive the call of the store
+	outcome  *outcome
+	nodes    *nodes
+	repeats  *repeats
+	timeline *timeline
+	once     bool // turns are not repeated
+
+	allowBlocked atomic.Bool
+	lastChange   atomic.Int64   // of instances, in nanoseconds
+	working      sync.WaitGroup // what runs beside the calls of the store
+}
+
+func (c *checks) beforeCreate() error { return c.nodes.begin(c.ctx) }
+
+func (c *checks) changed() { c.lastChange.Store(time.Now().UnixNano()) }
+
+func (c *checks) owners() map[string]bool { return c.nodes.names() }
+
+func (c *checks) needs(of provider.Capability) {
+	if reserved.Name(of.Name) || c.nodes.runs(of) {
+		return
+	}
+	version := ""
+	if of.CodeVersion != "" {
+		version = fmt.Sprintf(" in version %q", of.CodeVersion)
+	}
+	c.outcome.fail(fmt.Sprintf("orchestration %s%s is neither registered nor replaced: add it with AddOrchestration or to Env.Registry, or replace it "+
+		"with Replace", check.Quote(of.Name), version))
+}
+
+func (c *checks) needsActivity(name bubble.Name) {
+	if reserved.Name(name.Name) || c.nodes.serves(name) {
+		return
+	}
+	c.outcome.fail(fmt.Sprintf("activity %s of queue %s is neither registered nor replaced: add it with AddActivity or to Env.Registry, or replace "+
+		"it with Replace; OnQueue names the queue", check.Quote(name.Name), check.Quote(name.Queue)))
+}
+
+func (c *checks) committed(ctx context.Context, key provider.UUID, execution, length int64, over bool) {
+	if c.once {
+		return
+	}
+	err := c.repeats.repeat(context.WithoutCancel(ctx), executionKey{key, execution}, length, over)
+	if err != nil {
+		c.outcome.fail(fmt.Sprintf("a turn was run twice, and the second run differs: the code of an orchestration must do the same each time: %v", err))
+	}
+}
+
+// blocked fails the test beside the call of the store, which holds up the node.
+func (c *checks) blocked(key provider.UUID, failure *provider.TurnFailure) {
+	if c.allowBlocked.Load() {
+		return
+	}
+	c.working.Go(func() {
+		ctx := context.WithoutCancel(c.ctx)
+		what := &client.BlockedError{Key: key, Blocked: client.Blocked{Reason: failure.Reason, Message: failure.Message, Count: 1, Since: time.Now()}}
+		if d, err := client.HandleOf[any](c.repeats.client, "", key).Describe(ctx); err == nil && d.Blocked != nil {
+			what.ID, what.Blocked = d.ID, *d.Blocked
+		}
+		c.outcome.fail(c.timeline.text(ctx, fmt.Sprintf("An instance is blocked at %s; Env.AllowBlocked allows that: %v",
+			c.timeline.moment(time.Now()), what)))
+	})
+}
+
+// nothingLeft fails the test because it has waited for too long.
+func (c *checks) nothingLeft() {
+	last := time.Unix(0, c.lastChange.Load())
+	head := fmt.Sprintf("Nothing can happen any more since %s: no code runs, and nothing is due.", c.timeline.moment(last))
+	if time.Since(last) < longestWait/2 {
+		head = fmt.Sprintf("The test has waited for %d years, while other work went on.", int(longestWait.Hours()/24/365))
+	}
+	c.outcome.fail(c.timeline.text(context.WithoutCancel(c.ctx), head))
+}

@@ -1,0 +1,216 @@
+package orchestrationtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+// longestWait is how much virtual time may pass between two steps of the test itself.
+const longestWait = 50 * 365 * 24 * time.Hour
+
+// Env is the engine of one test: a store in memory, a node and a client, in virtual time. Use it only inside of the function that
+// [Run] calls, and in functions given to [Env.After]. Several goroutines may use it at once.
+//
+// The node starts with the first instance. What is registered or replaced later starts another node, and the one before takes no more work.
+type Env struct {
+	t        *testing.T      // of the bubble
+	ctx      context.Context //nolint:containedctx // it is the test's
+	cancel   context.CancelCauseFunc
+	registry *runtime.Registry
+	client   *client.Client
+	store    *store
+	nodes    *nodes
+	checks   *checks
+	outcome  *outcome
+	sentinel *time.Timer // fires when nothing can happen
+
+	mu       sync.Mutex // for moments only: a mutex stops the clock
+	over     bool
+	timers   map[*time.Timer]struct{} // of After
+	expected []func() error
+	running  sync.WaitGroup // functions given to After
+}
+
+// settings are what tests of this package change in a run.
+type settings struct {
+	timers bool // those of production
+	once   bool // no turn is run twice
+}
+
+// newEnv makes the engine of a test. Its node has not started.
+func newEnv(t *testing.T, calls *atomic.Int64, s settings) (*Env, error) {
+	t.Helper()
+	e := &Env{t: t, registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{})}
+	e.store = newStore(calls)
+	e.ctx, e.cancel = context.WithCancelCause(t.Context())
+	if !s.timers {
+		e.ctx = bubble.With(e.ctx, &bubble.Settings{Changes: e.store.changes})
+	}
+	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	var err error
+	if e.client, err = client.New(e.store, client.Options{Logger: logger, Errors: e.registry.Errors()}); err != nil {
+		return nil, err
+	}
+	e.outcome = &outcome{t: t, cancel: e.cancel, failed: make(chan struct{})}
+	e.nodes = newNodes(e.store, e.registry, e.client, logger, s.timers)
+	again := &repeats{client: e.client, registry: e.registry, settings: e.nodes.current}
+	e.checks = &checks{
+		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
+	}
+	e.store.observer = e.checks
+	e.checks.changed()
+	e.sentinel = time.AfterFunc(longestWait, e.stuck)
+	return e, nil
+}
+
+// Context returns the context of the test. It ends when the test fails or is over. Give it to the methods of handles and clients: other
+// contexts work, too, and do not end when the test fails.
+func (e *Env) Context() context.Context { return e.ctx }
+
+// Client returns the client of the store. It starts, finds and steers instances as that of a service does.
+func (e *Env) Client() *client.Client { return e.client }
+
+// Registry returns the registry of the node, for functions that register all of a service: see [runtime.AddOrchestration] and
+// [runtime.AddActivity]. Fill it before the first instance starts. What it refuses fails the test then.
+func (e *Env) Registry() *runtime.Registry { return e.registry }
+
+// AllowBlocked lets instances be blocked. Without it the first one that is fails the test. Wait still returns a [client.BlockedError].
+func (e *Env) AllowBlocked() { e.checks.allowBlocked.Store(true) }
+
+// After calls fn on a goroutine of its own when d of virtual time has passed, unless the test is over by then.
+func (e *Env) After(d time.Duration, fn func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(d, func() {
+		e.mu.Lock()
+		_, pending := e.timers[timer]
+		delete(e.timers, timer)
+		if pending {
+			e.running.Add(1)
+		}
+		e.mu.Unlock()
+		if pending {
+			defer e.running.Done()
+			e.step(fn)
+		}
+	})
+	e.timers[timer] = struct{}{}
+}
+
+// step runs a function of the test.
+func (e *Env) step(fn func()) {
+	e.touch()
+	returned := false
+	defer func() {
+		if !returned {
+			e.outcome.fail("a function given to After has ended without a return")
+		}
+	}()
+	fn()
+	returned = true
+}
+
+// Restart shuts the node down and starts another one, as a deploy does: an activity has 10 s of virtual time before it is cancelled with
+// activity.ErrShutdown. The new node has nothing in memory. It fails the test if it cannot.
+func (e *Env) Restart() {
+	e.t.Helper()
+	e.touch()
+	if err := e.nodes.restart(e.ctx); err != nil {
+		e.fatal(fmt.Sprintf("restarting: %v", err))
+	}
+}
+
+// Instance is a running or ended instance: a [Handle] or a [client.Handle].
+type Instance interface {
+	ID() string
+	Key() provider.UUID
+}
+
+// History returns the events of the current execution of an instance, in order.
+func (e *Env) History(of Instance) []client.HistoryEvent {
+	e.t.Helper()
+	var all []client.HistoryEvent
+	for event, err := range client.HandleOf[any](e.client, of.ID(), of.Key()).History(e.ctx, 0) {
+		if err != nil {
+			e.fatal(fmt.Sprintf("reading the history of instance %q: %v", of.ID(), err))
+		}
+		all = append(all, event)
+	}
+	return all
+}
+
+// touch notes that the test itself does something.
+func (e *Env) touch() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.over {
+		e.sentinel.Reset(longestWait)
+	}
+}
+
+// stuck fails a test that has waited for too long, unless a function of After is due later.
+func (e *Env) stuck() {
+	e.mu.Lock()
+	later := len(e.timers) > 0
+	e.mu.Unlock()
+	if later {
+		e.touch()
+		return
+	}
+	e.checks.nothingLeft()
+}
+
+// expect adds what must hold when the test function has returned.
+func (e *Env) expect(holds func() error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.expected = append(e.expected, holds)
+}
+
+// fatal fails the test and ends the calling goroutine.
+func (e *Env) fatal(text string) {
+	e.t.Helper()
+	e.outcome.fail(text)
+	e.t.FailNow()
+}
+
+// close ends the engine. The test function has returned, or the test has failed.
+func (e *Env) close(returned bool) {
+	e.t.Helper()
+	e.mu.Lock()
+	e.over = true
+	e.sentinel.Stop()
+	for timer := range e.timers {
+		timer.Stop()
+	}
+	clear(e.timers)
+	e.mu.Unlock()
+	e.running.Wait()
+	for _, holds := range e.expected {
+		if err := holds(); err != nil && returned {
+			e.outcome.fail(err.Error())
+		}
+	}
+	err := e.nodes.stop(context.WithoutCancel(e.ctx))
+	e.checks.working.Wait()
+	e.outcome.end()
+	e.cancel(errors.New("orchestrationtest: the test is over"))
+	if err = errors.Join(err, e.store.Close()); err != nil {
+		e.t.Errorf("ending the node: %v", err)
+	}
+}

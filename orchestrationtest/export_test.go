@@ -1,0 +1,24 @@
+package orchestrationtest
+
+import (
+	"testing"
+	"time"
+)
+
+// RunWithTimers is Run with the timers of production.
+func RunWithTimers(t *testing.T, test func(e *Env)) {
+	t.Helper()
+	runWith(t, settings{timers: true}, noProgress, test)
+}
+
+// RunOnce is Run without the second run of each turn.
+func RunOnce(t *testing.T, test func(e *Env)) {
+	t.Helper()
+	runWith(t, settings{once: true}, noProgress, test)
+}
+
+// RunImpatiently is Run with another limit for a test that makes no progress.
+func RunImpatiently(t *testing.T, limit time.Duration, test func(e *Env)) {
+	t.Helper()
+	runWith(t, settings{}, limit, test)
+}

@@ -1,0 +1,184 @@
+package orchestrationtest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
+)
+
+// failing is the name of the test of fails that this process runs; "": it runs the others.
+var failing = os.Getenv("ORCHESTRATIONTEST_FAILS")
+
+// wants is what the output of a test that fails has in order, and what it lacks.
+type wants struct {
+	test  func(t *testing.T)
+	has   []string
+	lacks string
+}
+
+// fails are tests that fail.
+var fails = map[string]wants{
+	"event that never comes": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			h := orchestrationtest.Start(e, waits, 1)
+			e.After(time.Hour, func() { _ = h.Raise(e.Context(), "approvel", "ann") })
+			_, err := h.Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{
+		"Nothing can happen any more since 2000-01-01 01:00:00, 1h0m0s after the test began", `of waits, execution 1, since 2000-01-01 01:00:00`, `waits for event "approval"`,
+		`unread events "approvel": 1`, "coroutine 1 waits at", "orchestrationtest_test.waits (", "fails_test.go:", "event 1: ExecutionStarted waits",
+	}, "it goes on"},
+	"activity that never ends": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.AddActivity(e, hangs)
+			_, err := orchestrationtest.Start(e, callsHangs, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"Nothing can happen any more", "waits for activity hangs, attempt 1 on test", "since 2000-01-01 00:00:00"}, "it goes on"},
+	"test that waits for itself": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.AddActivity(e, Hello)
+			_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			<-make(chan int)
+		})
+	}, []string{"Nothing can happen any more", "All instances have ended", "code in it has not ended", "fails_test.go:"}, "panic:"},
+	"activity that is not registered": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"An instance is blocked", `activity "Hello" is not registered`}, "it goes on"},
+	"activity that is called by name": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+				return orchestration.CallActivityNamed[int](ctx, "far", 1, orchestration.WithQueue("moon"))
+			}), 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{`activity "far" of queue "moon" is neither registered nor replaced`}, "it goes on"},
+	"child that is called by name": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+				return orchestration.CallOrchestrationNamed[int](ctx, "far", 1, orchestration.Version("3"))
+			}), 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{`orchestration "far" in version "3" is neither registered nor replaced`}, "it goes on"},
+	"panic of a child": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.AddOrchestration(e, panics)
+			_, err := orchestrationtest.Start(e, callsPanics, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"An instance is blocked", "no such luck", "panics (", "fails_test.go:", "waits for child panics"}, "it goes on"},
+	"code that differs": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			n := 0
+			_, err := orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+				n++
+				return 0, ctx.Sleep(time.Duration(n) * time.Hour)
+			}), 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"a turn was run twice, and the second run differs", "event 2: expected", "fails_test.go:"}, "it goes on"},
+	"mutex": {func(t *testing.T) {
+		orchestrationtest.RunImpatiently(t, time.Second, func(e *orchestrationtest.Env) {
+			var mu sync.Mutex
+			mu.Lock()
+			orchestrationtest.AddActivity(e, Hello)
+			_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			mu.Lock()
+		})
+	}, []string{"The test makes no progress", "sync.Mutex.Lock", "fails_test.go:"}, "panic:"},
+	"Fatal of the outer test": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(*orchestrationtest.Env) { t.Fatal("enough") })
+		t.Error("it goes on")
+	}, []string{"enough"}, "it goes on"},
+	"panic of the test": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(*orchestrationtest.Env) { panic("enough") })
+	}, []string{"panic: TestFailing: enough", "fails_test.go:"}, "it goes on"},
+	"too few calls": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Times(2))
+			_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+		})
+	}, []string{`the substitute of "Hello" was called 1 times, want 2`}, "it goes on"},
+	"activity that stays": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			running := make(chan struct{})
+			orchestrationtest.ReplaceNamed(e, "stays", func(context.Context, int) (int, error) {
+				close(running)
+				<-make(chan int)
+				return 0, nil
+			})
+			orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+				return orchestration.CallActivityNamed[int](ctx, "stays", 1)
+			}), 1)
+			<-running
+		})
+	}, []string{"ending the node", "stays", "code in it has not ended", "fails_test.go:"}, "panic:"},
+}
+
+func waits(ctx *orchestration.Context, _ int) (string, error) {
+	return orchestration.Events[string](ctx, "approval").Receive(ctx)
+}
+
+var hangs = activity.Define("hangs", func(ctx context.Context, _ int) (int, error) {
+	<-ctx.Done()
+	return 0, context.Cause(ctx)
+})
+
+func callsHangs(ctx *orchestration.Context, _ int) (int, error) {
+	return orchestration.CallActivity(ctx, hangs, 1)
+}
+
+func panics(*orchestration.Context, int) (int, error) { panic("no such luck") }
+
+func callsPanics(ctx *orchestration.Context, _ int) (int, error) {
+	return orchestration.CallOrchestration(ctx, panics, 1)
+}
+
+// TestFailing is the test that the other process runs.
+func TestFailing(t *testing.T) {
+	if failing == "" {
+		t.Skip("TestHazard142_FailsAtOnce runs it in another process")
+	}
+	fails[failing].test(t)
+}
+
+// A test that must fail does, and says why.
+func TestHazard142_FailsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, want := range fails {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailing$", "-test.timeout=60s")
+			cmd.Env = append(os.Environ(), "ORCHESTRATIONTEST_FAILS="+name)
+			out, err := cmd.CombinedOutput()
+			text := string(out)
+			if err == nil || strings.Contains(text, "test timed out") {
+				t.Fatalf("it passed, or took too long: %v\n%s", err, text)
+			}
+			left := text
+			for _, part := range want.has {
+				_, after, found := strings.Cut(left, part)
+				if !found {
+					t.Fatalf("there is no %q, or it comes too early:\n%s", part, text)
+				}
+				left = after
+			}
+			if strings.Contains(text, want.lacks) {
+				t.Errorf("it says %q:\n%s", want.lacks, text)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package orchestrationtest
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Run runs a test of orchestrations: the function test, in a bubble of testing/synctest. It returns when test has returned, the node has shut
+// down and all goroutines of the bubble have ended. A bubble has its own clock, which begins at midnight UTC on 1 January 2000.
+//
+// The function may use t of the outer test for all but T.Run, T.Parallel and T.Cleanup of what belongs to the bubble. Give calls
+// [Env.Context], and not the context of t. T.FailNow and T.Fatal of t end the test function.
+//
+// An activity that does not return although its context has ended fails the test. Run must not be called in a bubble.
+func Run(t *testing.T, test func(e *Env)) {
+	t.Helper()
+	runWith(t, settings{}, noProgress, test)
+}
+
+// runWith is Run with settings, and a limit for the watch.
+func runWith(t *testing.T, s settings, limit time.Duration, test func(e *Env)) {
+	t.Helper()
+	_ = t.Context().Done() // its channel must not belong to the bubble
+	r := &oneRun{t: t, settings: s, test: test, done: make(chan struct{})}
+	go r.run()
+	if report, stuck := r.watch.wait(r.done, limit); stuck {
+		t.Fatal(report)
+	}
+	switch {
+	case r.deadlock != "":
+		t.Fatal(r.deadlock)
+	case !r.passed:
+		t.FailNow()
+	case !r.returned && t.Skipped() && !t.Failed():
+		t.SkipNow()
+	case !r.returned:
+		t.FailNow()
+	}
+}
+
+// oneRun is one call of Run.
+type oneRun struct {
+	t        *testing.T
+	settings settings
+	test     func(e *Env)
+	watch    watch
+	done     chan struct{} // closed when the fields below are set
+
+	passed   bool   // the bubble ended without a failure
+	returned bool   // the test function did
+	deadlock string // why the bubble could not end
+}
+
+// run runs the bubble.
+func (r *oneRun) run() {
+	defer close(r.done)
+	defer func() {
+		failure := recover()
+		if failure == nil {
+			return
+		}
+		err, ok := failure.(error)
+		if !ok || !strings.HasPrefix(err.Error(), "deadlock: ") { // of package runtime, which has no name for it
+			panic(failure)
+		}
+		r.deadlock = "The test is over, and code in it has not ended: an activity must return when its context ends, and no goroutine may be left." +
+			r.watch.goroutines(true)
+	}()
+	synctest.Test(r.t, r.main)
+	r.passed = true
+}
+
+// ending is how long, in virtual time, the test function has to return after a failure.
+const ending = time.Minute
+
+// main is the first goroutine of the bubble.
+func (r *oneRun) main(t *testing.T) {
+	r.watch.enter()
+	e, err := newEnv(t, &r.watch.calls, r.settings)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	over := make(chan struct{})
+	returned, panicked := false, ""
+	go func() { // apart, so that T.FailNow of the outer test ends only this
+		defer close(over)
+		defer func() {
+			if failure := recover(); failure != nil {
+				panicked = fmt.Sprintf("%s: %v\n\n%s", t.Name(), failure, debug.Stack())
+			}
+		}()
+		r.test(e)
+		returned = true
+	}()
+	select {
+	case <-over:
+	case <-e.outcome.failed:
+		select {
+		case <-over:
+		case <-time.After(ending):
+			e.close(false)
+			return
+		}
+	}
+	e.close(returned)
+	if panicked != "" {
+		panic(panicked)
+	}
+	r.returned = returned
+}

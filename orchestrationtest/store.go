@@ -1,0 +1,162 @@
+package orchestrationtest
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
+)
+
+// observer gets to know what is stored.
+type observer interface {
+	// beforeCreate is called before an instance is stored.
+	beforeCreate() error
+	// changed is called after each change of instances.
+	changed()
+	// needs is called for code that has been asked for.
+	needs(of provider.Capability)
+	needsActivity(name bubble.Name)
+	// committed is called when a turn is stored. The execution has that many events then.
+	committed(ctx context.Context, key provider.UUID, execution, length int64, over bool)
+	blocked(key provider.UUID, failure *provider.TurnFailure)
+	// owners returns the names of the nodes that run.
+	owners() map[string]bool
+}
+
+// store is a store in memory that tells what is stored.
+type store struct {
+	*memory.Provider
+
+	observer observer
+	changes  *bubble.Changes // of records
+	calls    *atomic.Int64   // that have begun or ended
+}
+
+// newStore returns an empty store. The caller sets its observer.
+func newStore(calls *atomic.Int64) *store {
+	return &store{
+		Provider: memory.New(memory.Options{Unbounded: bubble.Unbounded}), changes: &bubble.Changes{}, calls: calls,
+	}
+}
+
+// Create implements provider.Provider.
+func (s *store) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	s.calls.Add(1)
+	if err := s.observer.beforeCreate(); err != nil {
+		return provider.CreateResult{}, err
+	}
+	res, err := s.Provider.Create(ctx, req)
+	if err != nil {
+		return res, err
+	}
+	s.observer.changed()
+	s.observer.needs(provider.Capability{Name: req.Name, CodeVersion: req.CodeVersion})
+	if res.Begun {
+		s.turn(ctx, req.Key, 1, req.First)
+	}
+	return res, nil
+}
+
+// CommitTurn implements provider.Provider.
+func (s *store) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	s.calls.Add(1)
+	res, err := s.Provider.CommitTurn(ctx, req)
+	if err == nil {
+		s.observer.changed()
+		s.turn(ctx, req.Key, req.Execution, &req)
+	}
+	return res, err
+}
+
+// turn tells of a turn that was stored.
+func (s *store) turn(ctx context.Context, key provider.UUID, execution int64, req *provider.CommitTurnRequest) {
+	for i := range req.Tasks {
+		s.observer.needsActivity(bubble.Name{Queue: req.Tasks[i].Queue, Name: req.Tasks[i].Name})
+	}
+	for i := range req.Starts {
+		create := &req.Starts[i].Create
+		s.observer.needs(provider.Capability{Name: create.Name, CodeVersion: create.CodeVersion})
+	}
+	over := req.Status.Ended() || req.Next != nil
+	s.observer.committed(ctx, key, execution, req.Length+int64(len(req.Events)), over)
+}
+
+// ReleaseTurns implements provider.Provider.
+func (s *store) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
+	s.calls.Add(1)
+	res, err := s.Provider.ReleaseTurns(ctx, req)
+	if err != nil {
+		return res, err
+	}
+	for i := range req.Items {
+		if item := &req.Items[i]; item.Kind == provider.ReleaseFailed && item.Failure != nil && res.Errs[i] == nil {
+			s.observer.blocked(item.Key, item.Failure)
+		}
+	}
+	return res, nil
+}
+
+// FetchTurns implements provider.Provider.
+func (s *store) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	defer s.calls.Add(1)
+	return s.Provider.FetchTurns(ctx, req)
+}
+
+// ReportTasks implements provider.Provider.
+func (s *store) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	s.calls.Add(1)
+	res, err := s.Provider.ReportTasks(ctx, req)
+	if err == nil {
+		s.observer.changed()
+	}
+	return res, err
+}
+
+// RenewTasks implements provider.Provider.
+func (s *store) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	s.calls.Add(1)
+	return s.Provider.RenewTasks(ctx, req)
+}
+
+// Send implements provider.Provider.
+func (s *store) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
+	s.calls.Add(1)
+	res, err := s.Provider.Send(ctx, req)
+	if err == nil {
+		s.observer.changed()
+	}
+	return res, err
+}
+
+// Steer implements provider.Provider.
+func (s *store) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
+	s.calls.Add(1)
+	res, err := s.Provider.Steer(ctx, req)
+	if err == nil {
+		s.observer.changed()
+	}
+	return res, err
+}
+
+// Record implements provider.Keeper. No node renews its record while it has nothing to do, so those of running nodes are always young.
+func (s *store) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	s.calls.Add(1)
+	res, err := s.Provider.Record(ctx, req)
+	if err != nil {
+		return res, err
+	}
+	switch req.Action {
+	case provider.RecordPut, provider.RecordDelete:
+		s.changes.Notify()
+	default:
+		owners := s.observer.owners()
+		for i := range res.Records {
+			if owners[res.Records[i].Key] {
+				res.Records[i].UpdatedAt = res.Now
+			}
+		}
+	}
+	return res, nil
+}
