@@ -258,7 +258,7 @@ func TestHazard100_FirstTurnsCollide(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()
 	s := newStage(t)
-	for _, name := range []string{"new start", "rival start", "start of a child"} {
+	for _, name := range []string{"new start", "rival start", "start of a child", "reach"} {
 		for _, other := range []string{"new start", "rival start", "start of a child"} {
 			call, _ := raced.Named(name)
 			act, _ := raced.Named(other)
