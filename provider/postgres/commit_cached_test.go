@@ -34,7 +34,7 @@ func cachedStep(t *testing.T, p *Provider) (next provider.CommitTurnRequest, tok
 
 // The one round trip detects what another process did since, and then the commit is judged by what is stored. There are
 // two fences, the transaction that wrote the row and the version. Each detects something that the other does not.
-func TestCachedCommitsNoticeOthers(t *testing.T) {
+func TestHazard98_CachedCommitsNoticeOthers(t *testing.T) {
 	longtest.Skip(t)
 	for _, between := range []struct {
 		what   string

@@ -29,7 +29,7 @@ const (
 func (g *group) runOwnTx(pool *pgxpool.Pool, m *relational.Member) {
 	ctx, cancel := g.db.bounded(g.ctx)
 	defer cancel()
-	for held, more := 0, 0; ; {
+	for held, more, collided := 0, 0, false; ; {
 		wait := held > quickTries && len(m.Needs.Peek) == 0
 		outcome, err := g.tryOwnTx(ctx, pool, m, wait)
 		switch {
@@ -44,6 +44,9 @@ func (g *group) runOwnTx(pool *pgxpool.Pool, m *relational.Member) {
 			continue
 		case needsMore(err) || isUnique(err, "instance_"): // another transaction created it meanwhile, which the call will see now
 			more++
+			continue
+		case isUnique(err, "") && !collided: // with rows of an instance that another transaction created meanwhile, or with its own
+			collided = true
 			continue
 		}
 		if isUnique(err, "") {

@@ -160,7 +160,7 @@ func (r *taskRows) setTask(ref provider.TaskRef, task *relational.Task) {
 
 // RemoveTask implements [relational.Rows].
 func (r *taskRows) RemoveTask(ref provider.TaskRef) error {
-	ended := endedTask{TaskRef: ref}
+	ended := endedTask{TaskRef: ref, added: len(r.t.ops.tasks)}
 	if task := r.tasks[ref]; task != nil {
 		ended.token = task.Token
 	}

@@ -184,6 +184,7 @@ func (t *txn) rollback() {
 // queueOps queues all statements, in the order in which their effects may depend on each other.
 func (t *txn) queueOps(b *pgx.Batch) {
 	o := &t.ops
+	o.dropTaken()
 	s := sender{t.db.names, b}
 	if len(o.used) > 0 { // before what they are based on changes
 		b.Queue(t.db.names.sql(sqlUseSessions), o.used, int64(t.now))

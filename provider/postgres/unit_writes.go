@@ -56,6 +56,7 @@ type (
 	endedTask struct {
 		provider.TaskRef
 		token provider.UUID
+		added int // how many tasks were added before it ended
 	}
 	taskDeadLetter struct {
 		ref      provider.TaskRef
@@ -128,6 +129,45 @@ func (o *ops) rollback(before *ops) {
 	}
 	*o = *before
 	o.undo = undo[:0]
+}
+
+// dropTaken drops the messages and tasks that a later call of the group has taken away again. All others are removed before these would be
+// added.
+func (o *ops) dropTaken() {
+	if len(o.consumed) > 0 && len(o.messages) > 0 {
+		consumed := make(map[messageRef]struct{}, len(o.consumed))
+		for _, ref := range o.consumed {
+			consumed[ref] = struct{}{}
+		}
+		o.messages = without(o.messages, func(m messageRow) bool {
+			_, taken := consumed[messageRef{m.key, m.ID}]
+			return taken
+		})
+	}
+	if len(o.ended) > 0 && len(o.tasks) > 0 {
+		added := make(map[provider.TaskRef]int, len(o.tasks))
+		for i := range o.tasks {
+			added[o.tasks[i].TaskRef] = i
+		}
+		ended := make(map[provider.TaskRef]struct{})
+		for i := range o.ended {
+			if at, ok := added[o.ended[i].TaskRef]; ok && at < o.ended[i].added {
+				ended[o.ended[i].TaskRef] = struct{}{}
+			}
+		}
+		o.tasks = without(o.tasks, func(t newTask) bool {
+			_, taken := ended[t.TaskRef]
+			return taken
+		})
+	}
+}
+
+// without returns rows without those that are taken. The list itself stays.
+func without[Row any](rows []Row, taken func(Row) bool) []Row {
+	if !slices.ContainsFunc(rows, taken) {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), taken)
 }
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }

@@ -58,7 +58,29 @@ func (cl *claimer) serve(changed, savepoints bool) ([]*waitingFetch, error) {
 			return calls, rerunFor(err)
 		}
 	}
-	return calls, nil
+	return calls, rerunFor(cl.tryAgain(calls, try))
+}
+
+// tryAgain tries once more the calls that got nothing and will not wait, if another process has stored something since the last poll. It
+// may be of a kind that this process does not know. Calls that wait are tried after the next poll.
+func (cl *claimer) tryAgain(calls []*waitingFetch, try func(*waitingFetch) error) error {
+	t := cl.tx
+	vain := cl.waiters.vain(calls)
+	if len(vain) == 0 || cl.committer.begun { // a transaction begins with a poll
+		return nil
+	}
+	if err := cl.committer.poll(); err != nil || t.read.current {
+		return err
+	}
+	if _, err := t.Kinds(); err != nil {
+		return err
+	}
+	for _, c := range vain {
+		if err := try(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func rerunFor(err error) error {

@@ -131,6 +131,12 @@ func obey(ctx context.Context, p *Provider, what string) error {
 			if err := stopTask(ctx, p, input.Text()); err != nil {
 				return err
 			}
+		case "raced": // makes a call on a scene, and says what it heard
+			heard, err := playRaced(ctx, p, input.Text())
+			if err != nil {
+				return err
+			}
+			say(heard, n)
 		case "one": // stores one instance
 			say("began", int(time.Now().UnixMicro()))
 			if err := createIn(ctx, p, newKey().String()); err != nil {

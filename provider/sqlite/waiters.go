@@ -168,6 +168,18 @@ func (w *waiters) candidates(t *tx, all bool) []*waitingFetch {
 	return list
 }
 
+// vain returns the calls that got nothing and will not wait.
+func (w *waiters) vain(tried []*waitingFetch) (list []*waitingFetch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range tried {
+		if !c.wait && !c.found && c.err == nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // finish ends the calls that got something, and those that do not wait. It reports whether others were tried in vain
 // and wait on, and returns the calls whose claims must be given back.
 func (w *waiters) finish(tried []*waitingFetch) (waits bool, abandoned []*waitingFetch) {
