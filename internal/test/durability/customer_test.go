@@ -142,7 +142,8 @@ func killedCustomer(t *testing.T, path string, first, enough int, more time.Dura
 		heard = append(heard, a)
 		return true
 	}
-	for len(heard) < enough && scan() {
+	for open := true; open && len(heard) < enough; {
+		open = scan()
 	}
 	pass(more)
 	if err := cmd.Process.Kill(); err != nil {

@@ -47,7 +47,7 @@ func (e *Engine) StepClock(set func(ahead time.Duration)) {
 		return orchestration.CallActivityNamed[int](ctx, "next", n)
 	})
 	nodes := []*runtime.Runtime{e.Start(reg), e.Start(reg)}
-	var keys []provider.UUID
+	keys := make([]provider.UUID, 0, 100)
 	for i, ahead := range []time.Duration{time.Hour, 30 * time.Minute, 26 * time.Hour, 25 * time.Hour, 27 * time.Hour} {
 		for range 20 {
 			keys = append(keys, e.Create(fmt.Sprint("napping-", len(keys)), "napping", len(keys)))
