@@ -20,7 +20,7 @@ LONG := /internal/test/(programs|cancellation|weaknesses|local|routing|heartbeat
 
 # Tests of RACE that the race detector makes too slow: with it they are skipped, or do less, and they run once more without it,
 # those of provider/sqlite, provider/postgres and orchestration.
-SLOW := TestWideFanIn|AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestCosts|TestConformance/(send|clean|create|deliver|opener|limits)/(inbox-full|prune-default|messages-to-a-full-inbox|messages-remembered|reply-of-a-full-inbox|prefix-messages-in-a-full-inbox|rows-of-a-commit)
+SLOW := TestWideFanIn|AmongAMillion|TestFlat|TestModel$$|TestEngine$$|(Test|_)Costs|TestConformance/(send|clean|create|deliver|opener|limits)/(inbox-full|prune-default|messages-to-a-full-inbox|messages-remembered|reply-of-a-full-inbox|prefix-messages-in-a-full-inbox|rows-of-a-commit)
 
 # SQLite's translated C, and the C library and allocator below it, are not instrumented. Their memory is mapped beside that
 # of Go, of which alone the race detector knows: it can find nothing there, and to look takes more than half the
@@ -210,7 +210,7 @@ $(AXE):
 
 bench-check: need-go ## compare what work costs (statements, commits, bytes, allocations) with what is stored; UPDATE=1 stores it
 	@status=0; \
-	$(GO) test ./provider/sqlite ./provider/postgres -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update) || status=$$?; \
+	$(GO) test ./provider/sqlite ./provider/postgres -run '^Test(Hazard101_)?Costs' -count=1 $(if $(UPDATE),-costs.update) || status=$$?; \
 	(cd bench && $(GO) test . -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update)) || status=$$?; \
 	exit $$status
 

@@ -22,8 +22,8 @@ const (
 )
 
 // Calls returns what single calls of a store allocate, in allocations and bytes of the whole process: a create, the fetch of its first
-// turn, the commit of that with a task, the fetch of the task, the report of its result, and a send. The calls run one at a time. Under the
-// race detector, which allocates, it skips the test.
+// turn, the commit of that with a task, the fetch of the task, the report of its result, a send, and a step, which completes a task from
+// memory and hands off the next one. The calls run one at a time. Under the race detector, which allocates, it skips the test.
 func Calls(t testing.TB, open func() provider.Provider) (figures []Figure) {
 	t.Helper()
 	if racedetector.On {
@@ -56,7 +56,7 @@ type caller struct {
 func (c *caller) round(name string) {
 	ctx, payload := c.t.Context(), make([]byte, 100)
 	keys, turns, tasks := make([]provider.UUID, repeats), make([]provider.Turn, repeats), make([]provider.LeasedTask, repeats)
-	tokens := make([]provider.UUID, repeats)
+	tokens, versions := make([]provider.UUID, repeats), make([]provider.UUID, repeats)
 	c.measure("create", func(i int) (err error) {
 		id := fmt.Sprintf("%s-%d", name, i)
 		keys[i] = provider.NewKey(id)
@@ -80,13 +80,15 @@ func (c *caller) round(name string) {
 	})
 	c.measure("commit of a turn", func(i int) error {
 		in := &turns[i].Instance
+		versions[i] = unique()
 		_, err := c.p.CommitTurn(ctx, provider.CommitTurnRequest{
-			Key: in.Key, Execution: in.Execution, Expected: in.Version, Length: in.HistoryLength, Commit: unique(), Lease: tokens[i],
+			Key: in.Key, Execution: in.Execution, Expected: in.Version, Length: in.HistoryLength, Commit: versions[i], Lease: tokens[i],
 			Status: provider.StatusRunning, Consumed: []int64{turns[i].Messages[0].ID}, Events: [][]byte{payload, payload},
 			Tasks: []provider.NewTask{{EventID: 2, Queue: "costs", Name: "work", Payload: payload}},
 		})
 		return err
 	})
+	c.steps(keys, versions)
 	c.measure("fetch of a task", func(i int) error {
 		tokens[i] = unique()
 		res, err := c.p.FetchTasks(ctx, provider.FetchTasksRequest{
@@ -116,6 +118,33 @@ func (c *caller) round(name string) {
 		return err
 	})
 	c.end(ctx, keys)
+}
+
+// steps measures a step on each instance, after one that hands off the task that it completes. No message waits.
+func (c *caller) steps(keys, versions []provider.UUID) {
+	payload, tokens := make([]byte, 100), make([]provider.UUID, repeats)
+	step := func(i, n int) error {
+		req := provider.CommitTurnRequest{
+			Key: keys[i], Execution: 1, Expected: versions[i], Length: int64(2 * n), Commit: unique(), Status: provider.StatusRunning,
+			Events: [][]byte{payload, payload},
+		}
+		if n > 1 {
+			req.Completes = []provider.TaskCompletion{{EventID: int64(2 * n), Token: tokens[i]}}
+		}
+		tokens[i], versions[i] = unique(), req.Commit
+		req.Tasks = []provider.NewTask{{
+			EventID: int64(2*n + 2), Queue: "costs", Name: "work", Payload: payload,
+			Lease: &provider.TaskLease{Token: tokens[i], Owner: "costs", Duration: time.Hour},
+		}}
+		_, err := c.p.CommitTurn(c.t.Context(), req)
+		return err
+	}
+	for i := range repeats {
+		if err := step(i, 1); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	c.measure("step", func(i int) error { return step(i, 2) })
 }
 
 // end ends the instances, so that the next round does not fetch them.
