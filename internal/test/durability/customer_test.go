@@ -166,13 +166,15 @@ func killedCustomer(t *testing.T, g *gate, path string, first, enough int, more 
 		g.hear(a)
 		return true
 	}
-	for len(heard) < enough && scan() {
+	for speaks := true; speaks && len(heard) < enough; speaks = scan() {
+		continue
 	}
 	pass(more)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for scan() {
+	for speaks := true; speaks; speaks = scan() { // what it has said before
+		continue
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 		t.Fatalf("a customer ended before it was killed: %v", err)

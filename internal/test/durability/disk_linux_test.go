@@ -15,7 +15,7 @@ import (
 // disk mounts a small disk for a server. The test is skipped without the right to mount.
 func disk(t *testing.T) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "perdure-disk-") // the server's user could not enter a folder of the test
+	dir, err := os.MkdirTemp("", "perdure-disk-") //nolint:usetesting // the server's user could not enter a folder of the test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func disk(t *testing.T) (dir string) {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user must enter it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=160m"); err != nil {
