@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,11 +71,8 @@ func TestKilledClientsCallAgain(t *testing.T) {
 	}
 	defer store.Close() //nolint:errcheck // nothing depends on its end
 	var s *shop
-	s = newShop(store, func(a ack) {
-		if a.what == asking {
-			s.asked <- a
-		}
-	})
+	g := &gate{asked: make(map[string]ack), paid: make(map[string]bool), open: func(a ack) { s.asked <- a }}
+	s = newShop(store, g.hear)
 	node, err := s.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +83,7 @@ func TestKilledClientsCallAgain(t *testing.T) {
 	clerks.Go(func() error { return s.approveAll(clerk) })
 	complete, between := 0, 0
 	for range longtest.Pick(10, 60) {
-		acks := killedCustomer(t, path, complete, 1+random.IntN(10), time.Duration(random.IntN(2000))*time.Microsecond)
+		acks := killedCustomer(t, g, path, complete, 1+random.IntN(10), time.Duration(random.IntN(2000))*time.Microsecond)
 		for _, a := range acks {
 			if a.what == ended {
 				complete++
@@ -117,8 +115,33 @@ func TestKilledClientsCallAgain(t *testing.T) {
 	sound(t, store, invariant.Options{Idle: true, Expect: done})
 }
 
+// gate holds an order back until a customer knows that it is paid. So an order whose customer was killed before still runs when
+// the next one pays again.
+type gate struct {
+	open func(ack)
+
+	mu    sync.Mutex
+	asked map[string]ack
+	paid  map[string]bool
+}
+
+func (g *gate) hear(a ack) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch a.what {
+	case asking:
+		g.asked[a.id] = a
+	case paid:
+		g.paid[a.id] = true
+	}
+	if of, ok := g.asked[a.id]; ok && g.paid[a.id] {
+		delete(g.asked, a.id)
+		g.open(of)
+	}
+}
+
 // killedCustomer runs a customer, kills it some time after it has said enough, and returns all that it has said.
-func killedCustomer(t *testing.T, path string, first, enough int, more time.Duration) (heard []ack) {
+func killedCustomer(t *testing.T, g *gate, path string, first, enough int, more time.Duration) (heard []ack) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d", buying, path, first))
@@ -140,16 +163,18 @@ func killedCustomer(t *testing.T, path string, first, enough int, more time.Dura
 			t.Error(err)
 		}
 		heard = append(heard, a)
+		g.hear(a)
 		return true
 	}
-	for open := true; open && len(heard) < enough; {
-		open = scan()
+	for speaks := true; speaks && len(heard) < enough; speaks = scan() {
+		continue
 	}
 	pass(more)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for scan() {
+	for speaks := true; speaks; speaks = scan() { // what it has said before
+		continue
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 		t.Fatalf("a customer ended before it was killed: %v", err)

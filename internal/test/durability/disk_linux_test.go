@@ -24,7 +24,7 @@ func disk(t *testing.T) (dir string) {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil { // another user must enter it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=160m"); err != nil {

@@ -56,7 +56,7 @@ func storeOf(ctx context.Context, address, schema string) (provider.Provider, er
 	if schema != "" {
 		return postgres.OpenWith(ctx, address, postgres.Options{Schema: schema, Logger: quiet})
 	}
-	return sqlite.OpenWith(address, sqlite.Options{Logger: quiet}) //nolint:contextcheck // it takes none
+	return sqlite.OpenWith(address, sqlite.Options{Logger: quiet}) //nolint:contextcheck // opening takes none
 }
 
 // runSteps starts a node that lives as long as its process.

@@ -90,8 +90,8 @@ func (s *shop) open(ctx context.Context) (*runtime.Runtime, error) {
 	}
 	err := errors.Join(
 		runtime.AddOrchestration(reg, Order),
-		runtime.AddActivity(reg, activity.Define("pack", pack)),   //nolint:contextcheck // pack gets the context of its attempt
-		runtime.AddActivity(reg, activity.Define("approve", ask)), //nolint:contextcheck // see above
+		runtime.AddActivity(reg, activity.Define("pack", pack)),   //nolint:contextcheck // registering takes none
+		runtime.AddActivity(reg, activity.Define("approve", ask)), //nolint:contextcheck // registering takes none
 	)
 	if err != nil {
 		return nil, err

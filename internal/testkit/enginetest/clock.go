@@ -47,9 +47,11 @@ func (e *Engine) StepClock(set func(ahead time.Duration)) {
 		return orchestration.CallActivityNamed[int](ctx, "next", n)
 	})
 	nodes := []*runtime.Runtime{e.Start(reg), e.Start(reg)}
-	keys := make([]provider.UUID, 0, 100)
-	for i, ahead := range []time.Duration{time.Hour, 30 * time.Minute, 26 * time.Hour, 25 * time.Hour, 27 * time.Hour} {
-		for range 20 {
+	const together = 20
+	steps := []time.Duration{time.Hour, 30 * time.Minute, 26 * time.Hour, 25 * time.Hour, 27 * time.Hour}
+	keys := make([]provider.UUID, 0, together*len(steps))
+	for i, ahead := range steps {
+		for range together {
 			keys = append(keys, e.Create(fmt.Sprint("napping-", len(keys)), "napping", len(keys)))
 		}
 		if back := i == 2 || i == 4; back { // timers may be late by the size of the step, other work may not
