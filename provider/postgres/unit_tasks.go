@@ -172,6 +172,11 @@ func (r *taskRows) RemoveTask(ref provider.TaskRef) error {
 // RemoveTasks implements [relational.Rows].
 func (r *taskRows) RemoveTasks(key provider.UUID, execution int64) error {
 	r.t.ops.noTasks = append(r.t.ops.noTasks, executionRef{key, execution})
+	for ref, task := range r.tasks {
+		if task != nil && ref.Key == key && ref.Execution == execution {
+			r.setTask(ref, nil) // for the calls that follow in the group
+		}
+	}
 	return nil
 }
 
