@@ -62,7 +62,8 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help check test test-engine test-quick test-long need-go need-cc test-build test-race test-plain \
-	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check test-bench compare otel test-browser clean
+	lint lint-tool fmt tidy-check vet-orchestrations cross mutants matrix fuzz soak bench bench-check test-bench compare otel perdurevet \
+	test-browser clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -102,7 +103,7 @@ test-quick: need-go ## part 3: the quick tests of all other packages
 			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)|$(ENGINE)' | sort -r); \
 	}; $(call timed,go test -short,part)
 
-test-long: need-go need-cc test-race test-plain test-bench otel ## all tests in their long form, on all stores (long)
+test-long: need-go need-cc test-race test-plain test-bench otel perdurevet ## all tests in their long form, on all stores (long)
 	@printf '\nmake test-long: all parts passed\n'
 
 # As in test-quick. -short is not set: more rounds, more stores, real crashes.
@@ -126,7 +127,7 @@ test-plain: need-go ## part 2 of test-long: tests of all other packages
 	}; $(call timed,go test,part)
 
 # Modules of their own that the linter looks at, too: all but bench/compare, which fetches other engines.
-NESTED := bench otel dashboard/browsertest
+NESTED := bench otel perdurevet dashboard/browsertest
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings, with the nested modules
 	@part() { \
@@ -134,11 +135,18 @@ lint: need-go lint-tool ## golangci-lint, pinned, zero findings, with the nested
 		for dir in $(NESTED); do (cd $$dir && $(CURDIR)/$(LINT) run --config $(CURDIR)/.golangci.yml ./...) || return 1; done; \
 	}; $(call timed,lint,part)
 
+# Tests break rules of orchestration code on purpose. Those of examples do not.
+vet-orchestrations: need-go ## check orchestration code of this module with perdurevet, a module of its own
+	@part() { \
+		mkdir -p .bin && (cd perdurevet && $(GO) build -o $(CURDIR)/.bin/perdurevet ./cmd/perdurevet) && \
+		.bin/perdurevet -perdurevet.tests=false ./...; \
+	}; $(call timed,vet-orchestrations,part)
+
 fmt: need-go lint-tool ## format all Go files
 	@$(LINT) fmt ./...
 
 tidy-check: need-go ## fail if go.mod or go.sum is not tidy
-	@for dir in . bench; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
+	@for dir in . bench perdurevet; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
@@ -162,7 +170,7 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 
 soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment; run without fast paths
 	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
-	@$(GO) test ./internal/test/durability -run 'TestStopped|TestKilled' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
+	@$(GO) test ./internal/test/durability -run 'TestStopped|TestKilled|TestCut|TestFailOver' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
 	@$(GO) test ./internal/test/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \
@@ -182,6 +190,9 @@ test-bench: need-go ## part 3 of test-long: tests of bench, a module of its own
 
 otel: need-go ## part 4 of test-long: build and test otel, a module of its own (fetches OpenTelemetry)
 	@part() { cd otel && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,otel,part)
+
+perdurevet: need-go ## part 5 of test-long: build and test perdurevet, a module of its own (fetches golang.org/x/tools)
+	@part() { cd perdurevet && $(GO) test -vet=all -timeout 10m $(TESTFLAGS) ./...; }; $(call timed,perdurevet,part)
 
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
 	@part() { cd bench/compare && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,comparison,part)

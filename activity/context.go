@@ -67,7 +67,7 @@ func attempt(ctx context.Context) *bind.Attempt {
 // of an activity.
 func GetInfo(ctx context.Context) Info {
 	a := attempt(ctx)
-	i, of := &a.Info, history.DecodeOrigin(a.Origin)
+	i, of := &a.Info, history.DecodeCaller(a.Caller)
 	h := history.DecodeHeader(of.Header)
 	if delete(h, history.TraceKey); len(h) == 0 { // the engine's own
 		h = nil

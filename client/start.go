@@ -187,7 +187,7 @@ func (c *Client) create(ctx context.Context, op string, req provider.CreateReque
 		ok := false
 		if !triedNode && c.node != nil {
 			triedNode = true
-			res, ok, err = c.node.StartEagerly(ctx, req)
+			res, ok, err = c.node.StartWithFirstTurn(ctx, req)
 		}
 		if !ok {
 			res, err = c.store.Create(ctx, req)

@@ -105,10 +105,10 @@ func (d *Dispatcher) run() {
 	}
 }
 
-// StartEagerly makes the first turn of an instance and stores the instance with it, in one commit. If ok is false, nothing was stored: the
+// StartWithFirstTurn makes the first turn of an instance and stores the instance with it, in one commit. If ok is false, nothing was stored: the
 // node is busy, the turn needs a stored instance, or its code failed or is stuck. The caller then creates the instance the ordinary way.
-func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
-	return d.turns.StartEagerly(ctx, req)
+func (d *Dispatcher) StartWithFirstTurn(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
+	return d.turns.StartWithFirstTurn(ctx, req)
 }
 
 // Level returns the level that the node's store allows.

@@ -42,7 +42,7 @@ func New(ctx context.Context, opts Options) (context.Context, *Attempt) {
 		Attempt: i.Attempt, Deliveries: i.Deliveries, Scheduled: i.Scheduled, Deadline: i.Deadline, Session: i.Session,
 		HeartbeatTimeout: i.HeartbeatTimeout, CallDeadline: provider.TimeOf(i.CallDeadline), Started: provider.TimeOf(i.Started), Node: i.Node,
 	}
-	a.attempt.Origin = history.EncodeOrigin(history.Origin{
+	a.attempt.Caller = history.EncodeCaller(history.Caller{
 		Name: i.Orchestration, CodeVersion: i.CodeVersion, Header: history.EncodeHeader(i.Header),
 	})
 	a.attempt.Retry = stored(i.Retry)

@@ -16,8 +16,7 @@ func unlocked[Req, Res any](ctx context.Context, p *Provider, op string, req Req
 	}
 	defer p.calls.Done()
 	got, err := call(ctx, req)
-	rests, _ := p.journal.state() // a failed disk shows in the last group
-	if failed := rests.wait(ctx, op); failed != nil {
+	if failed := p.journal.wait(ctx, op); failed != nil {
 		return res, failed
 	}
 	return got, err

@@ -38,59 +38,44 @@ func apply[Req request, Res any](
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	got, rests, err := run(ctx, p, op, req, call, changes)
-	if rests == nil {
+	got, called, err := run(ctx, p, op, req, call, changes)
+	if !called {
 		return res, err
 	}
-	if failed := rests.wait(ctx, op); failed != nil {
+	if failed := p.journal.wait(ctx, op); failed != nil {
 		return res, failed
 	}
 	return got, err
 }
 
-// run makes the call and returns the group that its result depends on, or nil if nothing happened.
+// run makes the call. It reports whether it did: then the result may depend on records that are not yet on disk.
 func run[Req request, Res any](
 	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error), changes func(Res) bool,
-) (res Res, rests *group, err error) {
+) (res Res, called bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rests, failed := p.journal.state()
-	if failed != nil { // memory may be ahead of the disk, so return nothing more of it
-		return res, nil, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
+	if failed := p.journal.stopped(); failed != nil { // memory may be ahead of the disk, so return nothing more of it
+		return res, false, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
 	}
 	// The call is applied from its journal form, so that a replay cannot differ. JSON keeps nil and empty fields apart,
 	// which a request may need; gob does not.
 	data, err := json.Marshal(req)
 	if err != nil {
-		return res, nil, fmt.Errorf("%s: encode the request: %w", op, err)
+		return res, false, fmt.Errorf("%s: encode the request: %w", op, err)
 	}
 	var stored Req
 	if err := json.Unmarshal(data, &stored); err != nil {
-		return res, nil, fmt.Errorf("%s: decode the request: %w", op, err)
+		return res, false, fmt.Errorf("%s: decode the request: %w", op, err)
 	}
 	at := p.clock.stop()
 	defer p.clock.start()
 	res, err = call(ctx, stored)
 	if err != nil || !changes(res) {
-		return res, rests, err
+		return res, true, err
 	}
 	if err := p.journal.append(at, op, data); err != nil {
-		return res, rests, err
+		return res, true, err
 	}
 	p.hub.Changed()
-	rests, _ = p.journal.state()
-	return res, rests, nil
-}
-
-// wait blocks until the group is on disk. If the caller gives up or the disk fails, the outcome is unknown.
-func (g *group) wait(ctx context.Context, op string) error {
-	select {
-	case <-g.done:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if g.err != nil {
-		return &provider.Error{Op: op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: g.err}
-	}
-	return nil
+	return res, true, nil
 }

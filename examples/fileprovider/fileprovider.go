@@ -56,7 +56,7 @@ func Open(ctx context.Context, path string) (*Provider, error) {
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, file.Close()))
 	}
 	p.clock.start()
-	p.journal = startJournal(file, number)
+	p.journal = newJournal(file, number)
 	return p, nil
 }
 
@@ -111,8 +111,7 @@ func (p *Provider) Close() error {
 		p.hub.Close() // ends blocked calls
 		err = p.state.Close()
 		p.calls.Wait()
-		p.journal.close()
-		err = errors.Join(err, p.file.Close())
+		err = errors.Join(err, p.journal.close(), p.file.Close())
 	})
 	return err
 }

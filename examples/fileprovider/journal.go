@@ -1,6 +1,7 @@
 package fileprovider
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/kit"
 )
 
 // record is a call that changed the store. It is one line of the journal, after its checksum.
@@ -27,103 +29,79 @@ type disk interface {
 
 // journal writes records to disk in groups: while one group is synced, the next one gathers.
 type journal struct {
-	disk disk
-	wake chan struct{} // capacity 1: records are waiting
-	over chan struct{} // closed when run returns
+	disk   disk
+	syncer *kit.Syncer
 
 	mu        sync.Mutex
 	number    int64
 	synced    int64
-	gathering *group
-	newest    *group // last group with records; everything before it is on disk once it is
-	failed    error
+	gathering []byte // lines that the next sync writes
+	failed    error  // memory is ahead of the disk for good
 }
 
-// group is the set of records that one sync writes.
-type group struct {
-	lines []byte
-	last  int64 // number of its last record
-	done  chan struct{}
-	err   error // set before done is closed
-}
-
-// startJournal continues after the record number. Its goroutine ends with close.
-func startJournal(d disk, number int64) *journal {
-	j := &journal{
-		disk: d, wake: make(chan struct{}, 1), over: make(chan struct{}), number: number, synced: number,
-		gathering: &group{done: make(chan struct{})}, newest: &group{done: make(chan struct{})},
-	}
-	close(j.newest.done)
-	go j.run()
+// newJournal continues after the record number.
+func newJournal(d disk, number int64) *journal {
+	j := &journal{disk: d, number: number, synced: number}
+	j.syncer = kit.NewSyncer(j.store)
 	return j
 }
 
-// append adds a record to the gathering group. The caller must wait for the newest group before it returns a
-// result.
+// append adds a record to the gathering lines. The caller must wait before it returns a result.
 func (j *journal) append(at provider.Time, op string, request []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.number++
 	line, err := encode(record{Number: j.number, Synced: j.synced, At: at, Op: op, Request: request})
 	if err != nil {
-		j.failed = err // memory is ahead of the disk
+		j.failed = err
 		return err
 	}
-	j.gathering.lines = append(j.gathering.lines, line...)
-	j.gathering.last = j.number
-	j.newest = j.gathering
-	select {
-	case j.wake <- struct{}{}:
-	default: // run has been woken already
-	}
+	j.gathering = append(j.gathering, line...)
+	j.syncer.Wrote()
 	return nil
 }
 
-// state returns the group that all results so far depend on, and the error that stops the journal, if any.
-func (j *journal) state() (newest *group, failed error) {
+// wait returns once all records so far are on disk.
+func (j *journal) wait(ctx context.Context, op string) error { return j.syncer.Wait(ctx, op) }
+
+// stopped returns the error that stops the journal, nil for none.
+func (j *journal) stopped() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.newest, j.failed
-}
-
-func (j *journal) run() {
-	defer close(j.over)
-	for range j.wake {
-		j.mu.Lock()
-		g := j.gathering
-		j.gathering = &group{done: make(chan struct{})}
-		failed := j.failed
-		j.mu.Unlock()
-		if failed == nil {
-			failed = j.store(g.lines)
-		}
-		g.err = failed
-		j.mu.Lock()
-		j.failed = failed
-		if failed == nil {
-			j.synced = g.last
-		}
-		j.mu.Unlock()
-		close(g.done)
+	if j.failed != nil {
+		return j.failed
 	}
+	return j.syncer.Failed()
 }
 
-// store writes a group to disk. After a failed sync the content of the disk is unknown, and a second sync could
+// store writes the gathering lines to disk. After a failed sync the content of the disk is unknown, and a second sync could
 // succeed wrongly. So the first failure stops the journal for good.
-func (j *journal) store(lines []byte) error {
+func (j *journal) store() error {
+	j.mu.Lock()
+	lines, last := j.gathering, j.number
+	j.gathering = nil
+	j.mu.Unlock()
+	if len(lines) == 0 { // the sync before took them
+		return nil
+	}
 	if _, err := j.disk.Write(lines); err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	if err := j.disk.Sync(); err != nil {
 		return fmt.Errorf("sync the journal: %w", err)
 	}
+	j.mu.Lock()
+	j.synced = last
+	j.mu.Unlock()
 	return nil
 }
 
-// close ends the journal once all appended records are on disk. No record may be appended afterwards.
-func (j *journal) close() {
-	close(j.wake)
-	<-j.over
+// close stores what callers left that gave up. No call may be in progress.
+func (j *journal) close() error {
+	if failed := j.stopped(); failed == nil {
+		return j.store()
+	}
+	return nil // the calls have returned the failure
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // constant table

@@ -47,8 +47,7 @@ func (d *slowDisk) Sync() error {
 func onDisk(t *testing.T, d *slowDisk) *Provider {
 	t.Helper()
 	p := open(t, newFile(t))
-	p.journal.close()
-	p.journal = startJournal(d, 0)
+	p.journal = newJournal(d, 0)
 	return p
 }
 
@@ -137,8 +136,10 @@ func TestFailedSync(t *testing.T) {
 			errs <- err
 		}()
 	}
-	for newest, _ := p.journal.state(); newest.last < 2; newest, _ = p.journal.state() {
-		runtime.Gosched()
+	for gathered := int64(0); gathered < 2; runtime.Gosched() {
+		p.journal.mu.Lock()
+		gathered = p.journal.number
+		p.journal.mu.Unlock()
 	}
 	close(d.let)
 	for range 2 {

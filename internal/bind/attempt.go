@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Info is activity.Info, which explains the fields, without what GetInfo decodes from Origin and Retry of the Attempt. Its last
+// Info is activity.Info, which explains the fields, without what GetInfo decodes from Caller and Retry of the Attempt. Its last
 // times are those of the storage: attempts are many, and few ask.
 type Info struct {
 	Activity         string
@@ -41,7 +41,7 @@ type Attempt struct {
 	Info      Info
 	Key       string               // the idempotency key
 	Logger    *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
-	Origin    []byte               // see history.Origin
+	Caller    []byte               // see history.Caller
 	Trace     string               // context of its span; "": none
 	Retry     *history.RetryPolicy // nil: tried once
 	Details   []byte               // last heartbeat details of an earlier attempt
@@ -71,7 +71,7 @@ func (a *Attempt) Named() *slog.Logger {
 		}
 		a.logger = of.With("activity", a.Info.Activity, "instance", a.Info.InstanceID, "execution", a.Info.Execution,
 			"event", a.Info.EventID, "attempt", a.Info.Attempt)
-		origin := history.DecodeOrigin(a.Origin)
+		origin := history.DecodeCaller(a.Caller)
 		if origin.Name != "" {
 			a.logger = a.logger.With("orchestration", origin.Name)
 		}

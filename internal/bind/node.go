@@ -11,9 +11,9 @@ import (
 
 // Starter is a node that starts instances.
 type Starter interface {
-	// StartEagerly makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. If
+	// StartWithFirstTurn makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. If
 	// ok is false, nothing is stored, for whatever reason. The caller then creates the instance itself.
-	StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
+	StartWithFirstTurn(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
 	// Level returns the level that the store of the node allows.
 	Level() *upgrade.Level
 	// Watch returns what reports to the Observer of the node; nil: nobody observes.

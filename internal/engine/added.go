@@ -44,10 +44,10 @@ func (d *added) origin() []byte {
 	if !d.on {
 		return nil
 	}
-	origin, header := d.x.Origin(), d.x.Header()
+	origin, header := d.x.EncodedCaller(), d.x.Header()
 	if len(header) > 0 && d.header() == nil {
 		info := d.x.Info()
-		origin, header = history.EncodeOrigin(history.Origin{Name: info.Name, CodeVersion: info.CodeVersion}), nil
+		origin, header = history.EncodeCaller(history.Caller{Name: info.Name, CodeVersion: info.CodeVersion}), nil
 	}
 	plain := len(origin) - len(header)
 	if d.origins+plain > MaxOrigins {

@@ -33,7 +33,7 @@ type Decision struct {
 type Call struct {
 	Task   int // its index in the tasks of the request; -1: the turn needs no task for it
 	Call   *history.ActivityScheduled
-	Origin []byte // what the task's payload says of the execution; nil: nothing
+	Caller []byte // what the task's payload says of the execution; nil: nothing
 }
 
 // decider makes a decision.
@@ -117,7 +117,7 @@ func (d *decider) command(e history.Event, data []byte) {
 		call := Call{Task: -1, Call: b}
 		if !ended && !d.given[e.ID] {
 			call.Task = len(d.Request.Tasks)
-			data, call.Origin = d.added.task(data)
+			data, call.Caller = d.added.task(data)
 			d.Request.Tasks = append(d.Request.Tasks, NewTask(e.ID, b, data))
 		}
 		d.Calls = append(d.Calls, call)

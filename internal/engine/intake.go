@@ -33,7 +33,7 @@ type Fetched struct {
 	Messages  []provider.Message // those that are visible
 	More      bool               // others wait in the storage
 	Now       provider.Time      // the time of the storage
-	Closing   Closing
+	Retries   Retries
 	Outcomes  *Outcomes // of updates; nil if no message is an update
 	Anchors   Anchors
 }
@@ -73,8 +73,8 @@ func IsUpdate(m provider.Message) bool { return history.Kind(m.Kind) == history.
 func (in *Intake) Take(x *replay.Execution, fetched Fetched) error {
 	in.Fetched, in.x = fetched, x
 	in.seen, in.Handled = len(in.Messages), make([]int64, 0, len(in.Messages))
-	in.held, in.collects = x.Held(), in.Closing.Rounds > 0
-	x.PanickedUpdates(in.Closing.Panicked)
+	in.held, in.collects = x.Held(), in.Retries.Rounds > 0
+	x.PanickedUpdates(in.Retries.Panicked)
 	for i := range in.Messages {
 		if x.TurnFull() {
 			in.seen = i
@@ -163,12 +163,12 @@ func (in *Intake) absorb(m *provider.Message, e history.Event) error {
 	switch {
 	case !applied:
 		in.Dropped[DroppedUnwanted]++
-	case in.x.Together() && !in.Closing.OneByOne:
+	case in.x.Together() && !in.Retries.OneByOne:
 		in.last, in.together = m, in.together+1
 	default:
 		in.last, in.together = m, 1
 	}
-	if in.Closing.OneByOne && applied && err == nil {
+	if in.Retries.OneByOne && applied && err == nil {
 		if err = in.x.Continue(e.At); err == nil {
 			in.held = false
 		}
@@ -179,7 +179,7 @@ func (in *Intake) absorb(m *provider.Message, e history.Event) error {
 // Run runs the code on the messages that were taken. If it would end before others that wait, as a refused commit has shown, the turn only
 // stores its messages, and a later one runs the code. Run reports whether it held the code back for that.
 func (in *Intake) Run(now provider.Time) (held bool, err error) {
-	if in.together > 0 && (in.More || in.seen < len(in.Messages)) && in.x.Together() && in.Closing.MayHold() {
+	if in.together > 0 && (in.More || in.seen < len(in.Messages)) && in.x.Together() && in.Retries.MayHold() {
 		in.x.Hold()
 		return true, nil
 	}

@@ -123,7 +123,7 @@ func TestIntakeNamesTheMessage(t *testing.T) {
 		{[]history.Body{event(1), event(13), event(2)}, true, false, "message 2 "},
 	} {
 		x, in, f := execution(t, collecting("9")), new(engine.Intake), fetched(inbox(c.events...))
-		f.Closing.OneByOne = c.oneByOne
+		f.Retries.OneByOne = c.oneByOne
 		err := in.Take(x, f)
 		if err == nil {
 			_, err = in.Run(100)
@@ -137,13 +137,13 @@ func TestIntakeNamesTheMessage(t *testing.T) {
 // After an end that the store refused, turns only store what waits, four of them at most, so that the code gets it together.
 func TestRefusedEndsHoldTheCode(t *testing.T) {
 	t.Parallel()
-	var c engine.Closing
+	var c engine.Retries
 	if c = c.Refused(); c.Repeated() || !c.MayHold() {
 		t.Errorf("after one refused end: %+v", c)
 	}
 	for range 4 {
 		x, in, f := execution(t, collecting("9")), new(engine.Intake), fetched(inbox(event(1)))
-		f.Closing, f.More = c, true
+		f.Retries, f.More = c, true
 		if err := in.Take(x, f); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestRefusedEndsHoldTheCode(t *testing.T) {
 		if !held || err != nil || !x.Held() {
 			t.Fatalf("held %v, %v", held, err)
 		}
-		c = in.Closing.Hold()
+		c = in.Retries.Hold()
 	}
 	if c.MayHold() {
 		t.Errorf("after four turns: %+v", c)

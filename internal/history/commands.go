@@ -44,7 +44,7 @@ type ActivityScheduled struct {
 	Attempts int64 // that failed inside the turn
 	Delay    int64 // microseconds before the task may be fetched
 
-	Origin []byte // see EncodeOrigin: only in the payload of a task, never in an event
+	Caller []byte // see EncodeCaller: only in the payload of a task, never in an event
 }
 
 // The effects of giving up an activity. Numbers are part of the stored format.
@@ -74,7 +74,7 @@ func (e *ActivityScheduled) fields(c *codec) {
 	c.integer(15, &e.Local)
 	c.integer(16, &e.Attempts)
 	c.integer(17, &e.Delay)
-	c.payload(headerField, &e.Origin)
+	c.payload(headerField, &e.Caller)
 }
 
 // ActivityCancelRequested gives up an activity.

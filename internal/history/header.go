@@ -83,27 +83,27 @@ type pairs struct{ list [][]byte }
 
 func (p *pairs) fields(c *codec) { c.list(1, &p.list) }
 
-// Origin is what the task of an activity says of the execution that asked for it. It stands in the payload of the task and
+// Caller is what the task of an activity says of the execution that asked for it. It stands in the payload of the task and
 // in no event, so that a history holds it once.
-type Origin struct {
+type Caller struct {
 	Name        string // of the orchestration
 	CodeVersion string
 	Header      []byte
 }
 
-func (o *Origin) fields(c *codec) {
+func (o *Caller) fields(c *codec) {
 	c.text(1, &o.Name)
 	c.text(2, &o.CodeVersion)
 	c.payload(3, &o.Header)
 }
 
-// EncodeOrigin returns the stored form of an origin.
-func EncodeOrigin(o Origin) []byte { return appendRecord(nil, &o) }
+// EncodeCaller returns the stored form of a caller.
+func EncodeCaller(o Caller) []byte { return appendRecord(nil, &o) }
 
-// DecodeOrigin reads what EncodeOrigin wrote. It returns an empty one for what cannot be read.
-func DecodeOrigin(data []byte) (o Origin) {
+// DecodeCaller reads what EncodeCaller wrote. It returns an empty one for what cannot be read.
+func DecodeCaller(data []byte) (o Caller) {
 	if err := decodeRecord(data, &o, 0); err != nil {
-		return Origin{}
+		return Caller{}
 	}
 	return o
 }

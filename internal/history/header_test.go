@@ -46,7 +46,7 @@ func bare(e Event) Event {
 		e.Body = &c
 	case *ActivityScheduled:
 		c := *b
-		c.Origin = nil
+		c.Caller = nil
 		e.Body = &c
 	}
 	return e
@@ -100,7 +100,7 @@ func TestHazard63_HeadersCountNothing(t *testing.T) {
 func TestBareKnowsAllHeaders(t *testing.T) {
 	for kind, entry := range kinds {
 		body := reflect.ValueOf(entry.make()).Elem()
-		for _, name := range []string{"Header", "Origin"} {
+		for _, name := range []string{"Header", "Caller"} {
 			field := body.FieldByName(name)
 			if !field.IsValid() {
 				continue
@@ -124,8 +124,8 @@ func TestHeaderRoundTrip(t *testing.T) {
 		if again := EncodeHeader(maps.Clone(want)); !bytes.Equal(again, stored) {
 			t.Fatalf("%x and %x for one header", stored, again)
 		}
-		o := Origin{Name: rapid.String().Draw(t, "name"), CodeVersion: rapid.String().Draw(t, "version"), Header: stored}
-		if got := DecodeOrigin(EncodeOrigin(o)); !reflect.DeepEqual(got, o) {
+		o := Caller{Name: rapid.String().Draw(t, "name"), CodeVersion: rapid.String().Draw(t, "version"), Header: stored}
+		if got := DecodeCaller(EncodeCaller(o)); !reflect.DeepEqual(got, o) {
 			t.Fatalf("%+v became %+v", o, got)
 		}
 	})
@@ -142,7 +142,7 @@ func TestBadHeaderIsNone(t *testing.T) {
 			t.Errorf("%x is %v", bad, got)
 		}
 	}
-	if got := DecodeOrigin([]byte{0xff}); !reflect.DeepEqual(got, Origin{}) {
+	if got := DecodeCaller([]byte{0xff}); !reflect.DeepEqual(got, Caller{}) {
 		t.Errorf("a bad origin is %+v", got)
 	}
 }
@@ -153,13 +153,13 @@ func TestAppendOrigin(t *testing.T) {
 	call := &ActivityScheduled{Name: "Charge", Queue: "q", Input: []byte("7")}
 	event := Encode(make([]byte, 0, 128), Event{Body: call})
 	before := bytes.Clone(event)
-	origin := EncodeOrigin(Origin{Name: "Checkout", Header: sampleHeader})
+	origin := EncodeCaller(Caller{Name: "Checkout", Header: sampleHeader})
 	e, err := Decode(3, AppendOrigin(event, origin))
 	if err != nil || !bytes.Equal(event, before) {
 		t.Fatalf("%v, event %x", err, event)
 	}
 	want := *call
-	want.Origin = origin
+	want.Caller = origin
 	if !reflect.DeepEqual(e.Body, Body(&want)) {
 		t.Errorf("the task is %+v", e.Body)
 	}

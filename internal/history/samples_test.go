@@ -58,7 +58,7 @@ var samples = []Event{
 		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,
 		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, HeartbeatTimeout: 5_000_000, Cancellation: CancelAbandon,
 		Priority: 5, FairnessKey: "tenant-7", Session: "s-1", Local: 2, Attempts: 3, Delay: 90_000_000,
-		Origin: EncodeOrigin(Origin{Name: "Checkout", CodeVersion: "v2", Header: sampleHeader}),
+		Caller: EncodeCaller(Caller{Name: "Checkout", CodeVersion: "v2", Header: sampleHeader}),
 	}},
 	{Body: &ActivityCancelRequested{Scheduled: 8, How: CancelWait}},
 	{Body: &TimerCreated{Due: 1767409200000000, Duration: 86_400_000_000}},

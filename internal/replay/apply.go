@@ -18,7 +18,7 @@ func (x *Execution) Replay(events []history.Event) error {
 		if !ok {
 			break
 		}
-		x.absorb(e)
+		x.applyMessage(e)
 		if x.held = e.More; !x.held {
 			x.run()
 		}
@@ -40,7 +40,8 @@ func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
 }
 
 // Absorb applies one message live, as Deliver does. The code runs at the next Continue, and sees all messages that were
-// absorbed before. In an execution that was started by an older release it runs at once.
+// absorbed before. In an execution that was started by an older release it runs at once, so Absorb may resume code, too: see the
+// package comment.
 func (x *Execution) Absorb(message history.Event) (applied bool, err error) {
 	if x.sched.fault != nil {
 		return false, x.sched.fault
@@ -71,7 +72,7 @@ func (x *Execution) receive(message history.Event) {
 	if message.Anchor != "" {
 		message.Anchor = x.events.admitAnchor(message.Anchor)
 	}
-	x.absorb(x.events.receive(message))
+	x.applyMessage(x.events.receive(message))
 	x.held = true
 }
 
@@ -82,12 +83,24 @@ func (x *Execution) Continue(at int64) error {
 	if x.sched.fault != nil || !x.held {
 		return x.sched.fault
 	}
-	if x.events.holds() {
+	if x.events.lastIsStored() {
 		x.receive(history.Event{At: at, Body: &history.ExecutionOpened{}})
 	}
 	x.held = false
 	x.run()
 	return x.sched.fault
+}
+
+// run resumes code until all of it is blocked. If the main function has returned, it goes on with the end.
+func (x *Execution) run() {
+	x.sched.run()
+	if x.decideRest() {
+		x.sched.run()
+	}
+	x.checkDeadlock()
+	for x.closing != nil && x.end == nil && x.sched.fault == nil && x.closeStep() {
+		x.sched.run()
+	}
 }
 
 // Hold ends a turn before the code runs. It continues in a later turn, when that has applied more messages.
@@ -141,8 +154,8 @@ func (x *Execution) awaits(message history.Event) bool {
 	}
 }
 
-// absorb changes the execution's state by one message, live or stored.
-func (x *Execution) absorb(e history.Event) {
+// applyMessage changes the execution's state by one message, live or stored.
+func (x *Execution) applyMessage(e history.Event) {
 	x.now = max(x.now, e.At)
 	x.events.begin(e)
 	x.state.begin()

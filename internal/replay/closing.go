@@ -100,18 +100,6 @@ func (s *scheduler) endMain() {
 	s.ready = slices.DeleteFunc(s.ready, func(co *coroutine) bool { return co.over })
 }
 
-// run resumes code until all of it is blocked. If the main function has returned, it goes on with the end.
-func (x *Execution) run() {
-	x.sched.run()
-	if x.decideRest() {
-		x.sched.run()
-	}
-	x.checkDeadlock()
-	for x.closing != nil && x.end == nil && x.sched.fault == nil && x.closeStep() {
-		x.sched.run()
-	}
-}
-
 // closeStep goes on with the end when all code is blocked. It reports whether code may run again.
 func (x *Execution) closeStep() (again bool) {
 	c := x.closing
@@ -135,15 +123,15 @@ func (x *Execution) closeStep() (again bool) {
 // waitsDurably reports whether a message can come that handlers that hold the end may wait for.
 func (x *Execution) waitsDurably() bool {
 	for _, f := range x.pending.futures {
-		if f != x.closing.timer && !f.settled && f.holds() {
+		if f != x.closing.timer && !f.settled && f.delaysEnd() {
 			return true
 		}
 	}
-	return slices.ContainsFunc(x.locals.open, func(l *LocalCall) bool { return l.future.holds() })
+	return slices.ContainsFunc(x.locals.open, func(l *LocalCall) bool { return l.future.delaysEnd() })
 }
 
-// holds reports whether an operation is not of a handler that is abandoned at the end.
-func (f *Future) holds() bool { return f.scope.run == nil || !f.scope.run.abandon }
+// delaysEnd reports whether the end waits for the operation: its handler is not abandoned at the end.
+func (f *Future) delaysEnd() bool { return f.scope.run == nil || !f.scope.run.abandon }
 
 // overflows reports whether the next execution could hardly take along more unread events.
 func (x *Execution) overflows() bool {

@@ -62,8 +62,8 @@ type core struct {
 	startEvent *history.ExecutionStarted
 	root       *Scope             // of the main function
 	startedAt  int64              // of startEvent, microseconds UTC
-	origin     []byte             // see Execution.Origin; nil: not made yet
-	from       *history.Origin    // see Execution.From; nil: not made yet
+	caller     []byte             // see Execution.EncodedCaller; nil: not made yet
+	from       *history.Caller    // see Execution.Caller; nil: not made yet
 	header     []byte             // of the start, with a later anchor; nil: as it is
 	trace      string             // context of the anchor; "": none
 	traceAt    int64              // when the anchor began, microseconds UTC

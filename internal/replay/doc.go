@@ -6,9 +6,10 @@
 // did. Executions that older releases started run their code after each message. On replay the same commands are matched
 // against the stored events, and the first difference is a [NonDeterminismError].
 //
-// Only one goroutine at a time may use an [Execution]; any may use its [Probe]. Every call that can resume code (Replay, Deliver, Close) may
-// end its goroutine. Parked code is unwound with runtime.Goexit, which also ends the goroutine that resumed it. User
-// code may call Goexit itself. A panic would not do, as user code may recover it.
+// Only one goroutine at a time may use an [Execution]; any may use its [Probe]. Every call that can resume code (Replay,
+// Deliver, Continue, Close, and Absorb in executions of older releases) may end its goroutine. Parked code is unwound
+// with runtime.Goexit, which also ends the goroutine that resumed it. User code may call Goexit itself. A panic would
+// not do, as user code may recover it.
 //
 // This package knows no storage and no Go types of users. Payloads are bytes, and package orchestration adds the
 // types. It reads no clock, starts no goroutine for code and lets no order of a map decide: the outcome depends only

@@ -55,7 +55,7 @@ func (x *core) noteTrace(header []byte, at int64) {
 		return
 	}
 	x.trace, x.traceAt = trace, at
-	x.origin, x.from, x.log.logger = nil, nil, nil // they have the one before
+	x.caller, x.from, x.log.logger = nil, nil, nil // they have the one before
 }
 
 // takeAnchor takes over an anchor that comes after the first one. Messages that were carried over bring those of the execution before.
@@ -64,7 +64,7 @@ func (x *Execution) takeAnchor(trace string, at int64) {
 		return
 	}
 	x.trace, x.traceAt = trace, at
-	x.origin, x.from, x.log.logger = nil, nil, nil // they have the one before
+	x.caller, x.from, x.log.logger = nil, nil, nil // they have the one before
 	x.header = history.WithHeaderValue(x.startEvent.Header, history.TraceKey, trace)
 }
 
@@ -74,18 +74,18 @@ func (x *core) Trace() (context string, at int64) { return x.trace, x.traceAt }
 // StartedAt returns when the execution began, microseconds UTC.
 func (x *core) StartedAt() int64 { return x.startedAt }
 
-// Origin returns what the tasks of the execution say of it, as it is stored.
-func (x *Execution) Origin() []byte {
-	if x.origin == nil {
-		x.origin = history.EncodeOrigin(history.Origin{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()})
+// EncodedCaller returns what the tasks of the execution say of it, as it is stored.
+func (x *Execution) EncodedCaller() []byte {
+	if x.caller == nil {
+		x.caller = history.EncodeCaller(history.Caller{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()})
 	}
-	return x.origin
+	return x.caller
 }
 
-// From returns what Origin encodes. The caller does not change it.
-func (x *Execution) From() *history.Origin {
+// Caller returns what EncodedCaller encodes. Nobody changes it.
+func (x *Execution) Caller() *history.Caller {
 	if x.from == nil {
-		x.from = &history.Origin{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()}
+		x.from = &history.Caller{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()}
 	}
 	return x.from
 }

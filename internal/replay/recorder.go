@@ -71,13 +71,13 @@ func (r *recorder) receive(message history.Event) history.Event {
 
 // moreFollow notes on the last message, unless it is stored, that code did not continue after it.
 func (r *recorder) moreFollow() {
-	if !r.holds() {
+	if !r.lastIsStored() {
 		r.fresh[r.last].More = true
 	}
 }
 
-// holds reports whether the last message is stored.
-func (r *recorder) holds() bool { return r.last >= len(r.fresh) }
+// lastIsStored reports whether the last message is stored.
+func (r *recorder) lastIsStored() bool { return r.last >= len(r.fresh) }
 
 // begin begins the burst of a message, live or stored.
 func (r *recorder) begin(message history.Event) {

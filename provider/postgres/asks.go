@@ -170,7 +170,7 @@ func (c *claims) fetchAsks(ctx context.Context, req provider.FetchAsksRequest) (
 		return provider.FetchAsksResult{}, err
 	}
 	f := &askFetch{c: c, req: req}
-	call := &waiter{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, poll: f.poll, undo: f.undo, due: f.due, notified: true}
+	call := &waitingFetch{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, poll: f.poll, undo: f.undo, due: f.due, notified: true}
 	err := c.awaitWork(ctx, call, req.Wait)
 	return f.res, err
 }

@@ -16,7 +16,7 @@ func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
 	p := store(t)
 	listening(t, p)
 	never := func(context.Context) (provider.Time, provider.Time, error) { return 1, relational.Never, nil }
-	sleepOf := func(call *waiter) time.Duration {
+	sleepOf := func(call *waitingFetch) time.Duration {
 		t.Helper()
 		call.due = never
 		sleep, err := p.claims.sleepOf(t.Context(), call)
@@ -25,13 +25,13 @@ func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
 		}
 		return sleep
 	}
-	if sleep := sleepOf(&waiter{notified: true}); sleep != provider.MaxWait {
+	if sleep := sleepOf(&waitingFetch{notified: true}); sleep != provider.MaxWait {
 		t.Errorf("it sleeps %v", sleep)
 	}
-	if sleep := sleepOf(&waiter{}); sleep > fallback {
+	if sleep := sleepOf(&waitingFetch{}); sleep > fallback {
 		t.Errorf("a fetch of turns sleeps %v", sleep)
 	}
-	call := &waiter{notified: true, wants: func(s *signal) bool { return s.Asks }, woken: make(chan struct{}, 1), sooner: make(chan struct{}, 1)}
+	call := &waitingFetch{notified: true, wants: func(s *signal) bool { return s.Asks }, woken: make(chan struct{}, 1), sooner: make(chan struct{}, 1)}
 	call.next.Store(relational.Never)
 	call.notify(&signal{Due: 7})
 	if len(call.sooner)+len(call.woken) != 0 || call.next.Load() != relational.Never {
@@ -42,7 +42,7 @@ func TestFetchOfQuestionsDoesNotPoll(t *testing.T) {
 		t.Error("a question does not wake it")
 	}
 	p.notifier.stop()
-	if sleep := sleepOf(&waiter{notified: true}); sleep > fallback {
+	if sleep := sleepOf(&waitingFetch{notified: true}); sleep > fallback {
 		t.Errorf("without notifications it sleeps %v", sleep)
 	}
 }

@@ -32,7 +32,7 @@ type claims struct {
 
 // awaitWork polls for work until it finds some, wait has passed, ctx is done or the provider is closed. No claim is lost: a
 // claim for a caller that has gone is undone.
-func (c *claims) awaitWork(ctx context.Context, call *waiter, wait time.Duration) error {
+func (c *claims) awaitWork(ctx context.Context, call *waitingFetch, wait time.Duration) error {
 	if err := c.db.door.Enter(ctx); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *claims) awaitWork(ctx context.Context, call *waiter, wait time.Duration
 }
 
 // sleep waits as awaitWake does, and reports whether the call is over.
-func (c *claims) sleep(ctx context.Context, call *waiter, limit time.Duration) (over bool, err error) {
+func (c *claims) sleep(ctx context.Context, call *waitingFetch, limit time.Duration) (over bool, err error) {
 	found, done, err := c.awaitWake(ctx, call, limit)
 	if found && ctx.Err() != nil {
 		call.undo()
@@ -79,7 +79,7 @@ func (c *claims) sleep(ctx context.Context, call *waiter, limit time.Duration) (
 }
 
 // pollOnce polls even if the caller's context ends meanwhile.
-func (c *claims) pollOnce(ctx context.Context, call *waiter) (bool, error) {
+func (c *claims) pollOnce(ctx context.Context, call *waitingFetch) (bool, error) {
 	found, err := call.poll(c.db.detached(ctx))
 	if err == nil && !found && c.kinds.stale.Load() { // there may be work of a kind that it did not know
 		found, err = call.poll(c.db.detached(ctx))
@@ -141,7 +141,7 @@ func (c *claims) run(ctx context.Context, owner string, lease time.Duration, b *
 }
 
 // sleepOf returns how long the call may sleep if nothing wakes it.
-func (c *claims) sleepOf(ctx context.Context, call *waiter) (time.Duration, error) {
+func (c *claims) sleepOf(ctx context.Context, call *waitingFetch) (time.Duration, error) {
 	now, next, err := call.due(c.db.detached(ctx))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -166,7 +166,7 @@ func (c *claims) sleepOf(ctx context.Context, call *waiter) (time.Duration, erro
 }
 
 // awaitWake sleeps until there may be work, or until a piggybacked claim got some. done reports that the call is over.
-func (c *claims) awaitWake(ctx context.Context, call *waiter, sleep time.Duration) (found, done bool, err error) {
+func (c *claims) awaitWake(ctx context.Context, call *waitingFetch, sleep time.Duration) (found, done bool, err error) {
 	timer := time.NewTimer(sleep)
 	defer timer.Stop()
 	end := time.Now().Add(sleep)

@@ -19,7 +19,7 @@ func (c *claims) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest)
 		req.MaxBytes = provider.MaxFetchBytes
 	}
 	f := &turnFetch{c: c, req: req}
-	call := &waiter{op: "fetch turns", wants: f.wants, poll: f.poll, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
+	call := &waitingFetch{op: "fetch turns", wants: f.wants, poll: f.poll, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
 	call.piggyback.queue, call.piggyback.claimed, call.piggyback.settle = f.queueAttached, func() []provider.Turn { return f.res.Turns }, f.settleAttached
 	err := c.awaitWork(ctx, call, req.Wait)
 	if len(f.res.Turns) > 0 {
@@ -36,7 +36,7 @@ func (c *claims) fetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 		return provider.FetchTasksResult{}, err
 	}
 	f := &taskFetch{c: c, req: req}
-	call := &waiter{op: "fetch tasks", wants: f.wants, poll: f.poll, undo: f.undo, due: f.due}
+	call := &waitingFetch{op: "fetch tasks", wants: f.wants, poll: f.poll, undo: f.undo, due: f.due}
 	if relational.Gated(&req) {
 		g := &gatedFetch{taskFetch: f}
 		call.wants, call.poll, call.due = g.wants, g.poll, g.due

@@ -16,17 +16,17 @@ type waiters struct {
 	clock *clock
 
 	mu         sync.Mutex
-	waiting    map[*waiter]struct{}
+	waiting    map[*waitingFetch]struct{}
 	standbys   map[string]*standby // by owner of turns
 	standbyFor time.Duration       // tests change it
 }
 
 func newWaiters(clock *clock) *waiters {
-	return &waiters{clock: clock, waiting: make(map[*waiter]struct{}), standbys: make(map[string]*standby), standbyFor: standbyFor}
+	return &waiters{clock: clock, waiting: make(map[*waitingFetch]struct{}), standbys: make(map[string]*standby), standbyFor: standbyFor}
 }
 
 // add adds a waiting call.
-func (p *waiters) add(call *waiter) {
+func (p *waiters) add(call *waitingFetch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting[call] = struct{}{}
@@ -40,7 +40,7 @@ func (p *waiters) awaited() bool {
 }
 
 // notify wakes the calls that a signal concerns, except one.
-func (p *waiters) notify(in *signal, but *waiter) {
+func (p *waiters) notify(in *signal, but *waitingFetch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for call := range p.waiting {
@@ -65,8 +65,8 @@ func (p *waiters) wakeAll() {
 	}
 }
 
-// waiter is a fetch that waits in this process.
-type waiter struct {
+// waitingFetch is a fetch that waits in this process.
+type waitingFetch struct {
 	op    string
 	wants func(*signal) bool
 	// poll takes what it can in one round trip, and reports whether it got something.
@@ -87,7 +87,7 @@ type waiter struct {
 }
 
 // wake makes the call poll.
-func (call *waiter) wake() {
+func (call *waitingFetch) wake() {
 	select {
 	case call.woken <- struct{}{}:
 	default:
@@ -95,7 +95,7 @@ func (call *waiter) wake() {
 }
 
 // expect records when work is due. The end of a lease is no reason to poll now.
-func (call *waiter) expect(at int64) {
+func (call *waitingFetch) expect(at int64) {
 	if !call.lower(at) {
 		return
 	}
@@ -106,7 +106,7 @@ func (call *waiter) expect(at int64) {
 }
 
 // lower moves the next poll forward. It returns false if it was no later.
-func (call *waiter) lower(at int64) bool {
+func (call *waitingFetch) lower(at int64) bool {
 	for {
 		known := call.next.Load()
 		if at >= known {
@@ -119,7 +119,7 @@ func (call *waiter) lower(at int64) bool {
 }
 
 // notify handles a signal.
-func (call *waiter) notify(in *signal) {
+func (call *waitingFetch) notify(in *signal) {
 	switch {
 	case call.wants(in):
 		call.wake()
@@ -133,7 +133,7 @@ func (call *waiter) notify(in *signal) {
 // ready. Without standbys, W6 takes 70 % more CPU and W1 6 %.
 type standby struct {
 	req   provider.FetchTurnsRequest
-	call  *waiter
+	call  *waitingFetch
 	until time.Time
 }
 
@@ -148,7 +148,7 @@ func (r *standby) serves(req *provider.FetchTurnsRequest) bool {
 }
 
 // remove ends a call. A call that took all there was keeps listening for the next one.
-func (p *waiters) remove(call *waiter) {
+func (p *waiters) remove(call *waitingFetch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.waiting, call)
@@ -159,7 +159,7 @@ func (p *waiters) remove(call *waiter) {
 }
 
 // pollDelay returns how long a call need not poll, given what the previous call was notified of.
-func (p *waiters) pollDelay(call *waiter, wait time.Duration) time.Duration {
+func (p *waiters) pollDelay(call *waitingFetch, wait time.Duration) time.Duration {
 	if call.turns == nil {
 		return 0
 	}

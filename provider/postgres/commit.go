@@ -27,8 +27,7 @@ type commits struct {
 // end writes the heads, commits, and notifies.
 func (c *commits) end(u *unit, t *relational.Tx) error {
 	if t.Changes == 0 {
-		u.rollback()
-		return nil
+		return c.confirm(u)
 	}
 	if err := t.Flush(); err != nil {
 		u.rollback()
@@ -46,8 +45,25 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 	return nil
 }
 
-// done records what a transaction stored, and notifies. The attached waiter needs no notification.
-func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
+// sqlConfirm writes to the log of a server that has synchronous standbys, so that the COMMIT waits for them. One of a
+// transaction that has written nothing does not.
+const sqlConfirm = `SELECT CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'perdure', ''::text) END`
+
+// confirm ends a transaction that changed nothing, because an earlier one had done so. The server may show what that one
+// stored before its synchronous standbys have it: its wait for them is cut off when the connection breaks.
+func (c *commits) confirm(u *unit) error {
+	b := &pgx.Batch{}
+	b.Queue(sqlConfirm)
+	b.Queue("COMMIT")
+	err := u.exchange(b)
+	if err != nil {
+		u.rollback()
+	}
+	return err
+}
+
+// done records what a transaction stored, and notifies. The attached fetch needs no notification.
+func (c *commits) done(u *unit, t *relational.Tx, attached *waitingFetch) {
 	c.count.Add(1)
 	c.turns.Add(t.Effects.Commits)
 	c.dropped.Add(t.Effects.Dropped)
@@ -68,7 +84,7 @@ func (c *commits) done(u *unit, t *relational.Tx, attached *waiter) {
 
 // fails handles a failed transaction. If it may be stored, everybody is notified to poll. Nobody would otherwise: a
 // repeated call finds the change stored and changes nothing.
-func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome provider.Outcome) {
+func (c *commits) fails(t *relational.Tx, attached *waitingFetch, err error, outcome provider.Outcome) {
 	if lost(err) {
 		c.kinds.stale.Store(true)
 	}
@@ -84,7 +100,7 @@ func (c *commits) fails(t *relational.Tx, attached *waiter, err error, outcome p
 }
 
 // write sends the deferred writes and commits, in one round trip.
-func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
+func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, attached *waitingFetch, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
 	c.queueWatched(u, b, fx.Changed)
@@ -138,6 +154,6 @@ func (c *commits) anyWatched(u *unit, keys []provider.UUID) bool {
 }
 
 // attachCached claims what a group makes ready for a waiting call, if everything is known. See [waiters.attachCached].
-func (c *commits) attachCached(u *unit, t *relational.Tx) *waiter {
+func (c *commits) attachCached(u *unit, t *relational.Tx) *waitingFetch {
 	return c.waiters.attachCached(u, t, c.presence)
 }

@@ -19,9 +19,9 @@ const (
 	sqlCachedHeads = sqlAllOf + sqlHeadsAsTheyWere + sqlAll
 	sqlAsItWas     = ` AND i.xmin = w.xid AND i.version = w.was`
 	// A turn that consumes no message changes no more than this.
-	sqlCachedSteps     = sqlAllOf + sqlStepsAsTheyWere + sqlAll
-	sqlCachedTasks     = sqlAllOf + sqlTasksAsTheyWere + sqlAll
-	sqlTasksAsTheyWere = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
+	sqlCachedPlainTurns = sqlAllOf + sqlPlainTurnsAsTheyWere + sqlAll
+	sqlCachedTasks      = sqlAllOf + sqlTasksAsTheyWere + sqlAll
+	sqlTasksAsTheyWere  = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
 	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3`
 )
 
@@ -49,7 +49,7 @@ func (c *commits) creationUnknown(keys []provider.UUID) {
 }
 
 // writePerStatement sends a statement for each kind of write.
-func (c *commits) writePerStatement(u *unit, fx *relational.Effects) (xid uint32, attached *waiter, err error) {
+func (c *commits) writePerStatement(u *unit, fx *relational.Effects) (xid uint32, attached *waitingFetch, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
 	b.Queue(sqlCachedBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
@@ -85,13 +85,13 @@ func (s sender) cachedHeads(all []relational.Head, known map[provider.UUID]*cach
 	rows, fresh := split(all, func(h *relational.Head) bool { return known[h.Key] != nil })
 	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })
 	steps := rows
-	if slices.ContainsFunc(rows, func(h relational.Head) bool { return !isStep(known[h.Key].Head, h) }) {
+	if slices.ContainsFunc(rows, func(h relational.Head) bool { return !isPlainTurn(known[h.Key].Head, h) }) {
 		steps = nil // one statement takes all, in the order of their keys
 	} else {
 		rows = nil
 	}
-	put(s, sqlCachedSteps, steps, func(c *columns, rows []relational.Head) {
-		fillSteps(c, rows)
+	put(s, sqlCachedPlainTurns, steps, func(c *columns, rows []relational.Head) {
+		fillPlainTurns(c, rows)
 		fillAsTheyWere(c, rows, known)
 	})
 	put(s, sqlCachedHeads, rows, func(c *columns, rows []relational.Head) {

@@ -228,7 +228,7 @@ func TestSingleRows(t *testing.T) {
 	}
 	for _, statement := range []string{
 		sqlInstances, sqlBegunInstances, sqlDeadLetterTasks, sqlEndTasks, sqlHistory, sqlHandOffs, sqlTasks, sqlRankedTasks, sqlChangeTasks, sqlMessages, sqlNoTimers,
-		sqlDeadLetterInbox, sqlExecutions, sqlCustom, sqlResults, sqlSetAttributes, sqlSetValues, sqlDropValues, sqlBlock, sqlHeads, sqlCachedHeads, sqlCachedSteps, sqlCachedTasks,
+		sqlDeadLetterInbox, sqlExecutions, sqlCustom, sqlResults, sqlSetAttributes, sqlSetValues, sqlDropValues, sqlBlock, sqlHeads, sqlCachedHeads, sqlCachedPlainTurns, sqlCachedTasks,
 	} {
 		if got := singleRow(statement); strings.Contains(got, "[") || strings.Contains(got, "unnest") {
 			t.Errorf("an array is left in %s", got)

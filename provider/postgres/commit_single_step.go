@@ -16,7 +16,7 @@ import (
 type writes uint16
 
 const (
-	ofStep writes = 1 << iota
+	ofPlainTurn writes = 1 << iota
 	ofHead
 	ofEnded
 	ofBegun
@@ -29,13 +29,13 @@ const (
 )
 
 // hotSteps are the most frequent single steps: the first turn of an orchestration, the next one, and the last one, after
-// an activity or a timer.
+// an activity or a timer. A new connection prepares their statements and runs them for no rows, so that no call pays for that.
 //
 //nolint:gochecknoglobals // constant
 var hotSteps = []writes{
 	ofBegun | ofHistory | ofHandOff,
-	ofStep | ofEnded | ofHistory | ofHandOff,
-	ofStep | ofEnded | ofHistory | ofResult | ofRest,
+	ofPlainTurn | ofEnded | ofHistory | ofHandOff,
+	ofPlainTurn | ofEnded | ofHistory | ofResult | ofRest,
 	ofHead | ofConsumed | ofHistory | ofResult | ofRest,
 }
 
@@ -46,7 +46,7 @@ var stepWrites = []struct {
 	name, sql string
 	guarded   bool
 }{
-	{"step", sqlStepsAsTheyWere, true},
+	{"step", sqlPlainTurnsAsTheyWere, true},
 	{"head", sqlHeadsAsTheyWere, true},
 	{"ended", sqlTasksAsTheyWere, true},
 	{"begun", sqlBegunInstances, false},
@@ -60,7 +60,7 @@ var stepWrites = []struct {
 
 const (
 	// The guarded writes run while the columns are computed, in their order. All others run after that. The conditions
-	// are those of sqlCachedBegin.
+	// are those of sqlCachedBegin. The time is NULL when a new connection runs the statement for no rows.
 	sqlOneStatement = ` SELECT set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` NOT BETWEEN $1::bigint AND $1 + 100000 THEN 0 ELSE 1 END),
 	CASE WHEN $1 IS NULL THEN 0 ELSE txid_current() & 4294967295 END`
@@ -104,27 +104,27 @@ func (n *names) stepSQL(set writes) string { return buildOnce(n, n.steps, set, n
 
 func (n *names) buildStep(set writes) string { return n.inSchema(set.sql()) }
 
-// singleStep is the statement of a single step with its parameters.
-type singleStep struct {
+// boundStatement is a statement with its parameters, such as that of a single step.
+type boundStatement struct {
 	sql  string
 	args []any
 }
 
 // oneStatement returns the statement of a group, if the group is a single step whose writes fit into one.
-func (c *commits) oneStatement(u *unit, fx *relational.Effects) (step singleStep, ok bool) {
+func (c *commits) oneStatement(u *unit, fx *relational.Effects) (step boundStatement, ok bool) {
 	o := &u.ops
 	if !c.db.wireProtocol || len(fx.Turns) > 0 || !o.isSingleStep() || c.anyWatched(u, fx.Changed) {
 		return step, false
 	}
-	f := stepBuilder{columns: columns{single: true, args: append(make([]any, 0, maxStepArgs), int64(u.now))}}
+	f := stepBuilder{columns: columns{oneRow: true, args: append(make([]any, 0, maxStepArgs), int64(u.now))}}
 	for i := range o.heads {
 		known := u.cached[o.heads[i].Key]
 		if known == nil {
 			return step, false
 		}
 		bit, fill := ofHead, fillHeads
-		if isStep(known.Head, o.heads[i]) {
-			bit, fill = ofStep, fillSteps
+		if isPlainTurn(known.Head, o.heads[i]) {
+			bit, fill = ofPlainTurn, fillPlainTurns
 		}
 		take(&f, bit, o.heads, fill)
 		fillAsTheyWere(&f.columns, o.heads, u.cached)
@@ -137,7 +137,7 @@ func (c *commits) oneStatement(u *unit, fx *relational.Effects) (step singleStep
 	take(&f, ofMessage, o.messages, fillMessages)
 	take(&f, ofResult, o.results, fillBytes)
 	take(&f, ofRest, o.noTasks, fillExecutions)
-	return singleStep{c.db.names.stepSQL(f.set), f.args}, true
+	return boundStatement{c.db.names.stepSQL(f.set), f.args}, true
 }
 
 // stepBuilder is a single step that is being built.

@@ -21,7 +21,7 @@ const primed = committers + 2
 //nolint:gochecknoglobals // constant
 var (
 	hotInserts = []string{sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlResults}
-	hotChanges = []string{sqlCachedSteps, sqlCachedHeads, sqlCachedTasks, sqlDeleteConsumed, sqlNoTimers, sqlNoTasks, sqlHeads}
+	hotChanges = []string{sqlCachedPlainTurns, sqlCachedHeads, sqlCachedTasks, sqlDeleteConsumed, sqlNoTimers, sqlNoTasks, sqlHeads}
 	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlInboxMessages}
 )
 
@@ -105,7 +105,7 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 		b.Queue(statement, none...)
 	}
 	for _, write := range slices.Concat(hotInserts, hotChanges) {
-		queue(p.db.names.single(write))
+		queue(p.db.names.forOneRow(write))
 	}
 	for _, statement := range slices.Concat(hotInserts, hotReads) {
 		queue(p.db.names.sql(statement))
@@ -123,7 +123,7 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 	}
 	t := &txn{db: p.db, clock: p.clock, ctx: ctx, conn: conn}
 	for _, sql := range steps {
-		if _, err := t.commitStep(singleStep{sql, make([]any, len(out.prepared[sql].ParamOIDs))}); err != nil {
+		if _, err := t.commitStep(boundStatement{sql, make([]any, len(out.prepared[sql].ParamOIDs))}); err != nil {
 			return err
 		}
 	}

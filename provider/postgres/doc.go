@@ -18,6 +18,9 @@
 // round trips. Groups of one process do not touch each other's instances. A transaction that holds locks waits for
 // others only in the order of keys and for at most 10 ms, so there is no deadlock.
 //
+// A call that is alone, as in a chain of activities, waits for no committer. Its caller judges it on cached rows and sends
+// it as one statement. Comments that name a workload, such as W4, mean one of docs/explanation/performance.md.
+//
 // Every statement finds its rows by an index, whatever the statistics of the tables say. Sequential scans are switched
 // off within its transaction, and each statement has one plan on each connection.
 //

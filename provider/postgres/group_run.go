@@ -15,7 +15,7 @@ type verdict struct {
 	done    []*relational.Member // to be written
 	refused []*relational.Member // each with its error
 	ownTx   []*relational.Member // each needs a transaction of its own
-	kind    *needError           // one of the kinds that they need
+	missing *needError           // one of the kinds that they need
 }
 
 // runGroup runs a group in one transaction. It returns the members that need transactions of their own. All others are done.
@@ -32,16 +32,16 @@ func (g *group) runGroup(pool *pgxpool.Pool, members []*relational.Member) (ownT
 	}
 	defer conn.Release()
 	for range maxTries {
-		done, kind := g.tryCached(ctx, conn, members, &needs)
+		done, missing := g.tryCached(ctx, conn, members, &needs)
 		if done {
 			return nil
 		}
-		if kind == nil || g.kinds.loadOn(ctx, conn, kind) != nil {
+		if missing == nil || g.kinds.loadOn(ctx, conn, missing) != nil {
 			break
 		}
 	}
 	u := g.units.on(ctx, conn.Conn())
-	u.single = len(members) == 1
+	u.ownTx = len(members) == 1
 	if err := u.begin(needs); err != nil {
 		u.rollback()
 		if len(members) > 1 && !lost(err) { // one of them is at fault, which shows when each has its own transaction
@@ -56,12 +56,12 @@ func (g *group) runGroup(pool *pgxpool.Pool, members []*relational.Member) (ownT
 		u.rollback()
 		return members
 	}
-	return g.conclude(u, t, v)
+	return g.commitAndAnswer(u, t, v)
 }
 
-// conclude ends the transaction and its members. A refusal may be based on changes of other members. It counts only if
+// commitAndAnswer ends the transaction and its members. A refusal may be based on changes of other members. It counts only if
 // those are stored; otherwise the call is judged again.
-func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (ownTx []*relational.Member) {
+func (g *group) commitAndAnswer(u *unit, t *relational.Tx, v verdict) (ownTx []*relational.Member) {
 	if len(v.done) == 0 { // a call in its own transaction may have sent some of what it rolls back
 		u.rollback()
 		finishRefused(v.refused)
@@ -105,13 +105,14 @@ func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, 
 		case err == nil:
 			v.done = append(v.done, m)
 		case needsMore(err):
-			if errors.Is(err, errHeld) {
+			switch {
+			case errors.Is(err, errHeld):
 				m.Conflicts++
-			} else {
+			case u.missing == nil: // on cached rows no call finds out that its instance is held
 				m.Conflicts = 0
 			}
 			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
-				v.kind = need
+				v.missing = need
 			}
 			v.ownTx = append(v.ownTx, m)
 		case isAnswer(err) || errors.Is(err, errRow):
@@ -142,7 +143,7 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 		return nil
 	}
 	t.Undo()
-	u.ops.rollback(before)
+	u.ops.rollback(&before)
 	return err
 }
 
@@ -151,11 +152,11 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 // kinds, it may be called again once they are stored.
 func (g *group) tryCached(
 	ctx context.Context, conn *pgxpool.Conn, members []*relational.Member, needs *relational.Needs,
-) (done bool, kind *needError) {
+) (done bool, missing *needError) {
 	u := g.units.on(ctx, conn.Conn())
-	t, kind := g.judgeCached(u, members)
+	t, missing := g.judgeCached(u, members)
 	if t == nil {
-		return false, kind
+		return false, missing
 	}
 	attached := g.commits.attachCached(u, t)
 	c := g.commits.writeCached(u, &t.Effects)
@@ -175,7 +176,7 @@ func (g *group) judgeCached(u *unit, members []*relational.Member) (*relational.
 	u.missing = &needError{}
 	v, err := judge(u, t, members)
 	if err != nil || len(v.refused)+len(v.ownTx) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
-		return nil, v.kind
+		return nil, v.missing
 	}
 	u.sent = u.ops.messages
 	return t, nil
@@ -207,7 +208,7 @@ func (g *group) finishCached(u *unit, t *relational.Tx, members []*relational.Me
 // cachedCommit is the result of a transaction on cached rows.
 type cachedCommit struct {
 	xid      uint32
-	attached *waiter         // whose claim is piggybacked
+	attached *waitingFetch   // whose claim is piggybacked
 	claimed  []provider.Turn // by a statement of its own
 	err      error
 }

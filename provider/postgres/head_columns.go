@@ -45,8 +45,8 @@ const (
 	retry_at, updated_at, ended_at, ready_at, inbox_messages, inbox_bytes,
 	next_message, deliveries, lease_token, lease_owner, lease_until, sticky_owner,
 	sticky_until, not_before_at, fetch_at, xid, was) WHERE i.key = ANY(ARRAY[w.key])` + sqlAsItWas
-	// sqlStepsAsTheyWere does the same with the columns that fillSteps has.
-	sqlStepsAsTheyWere = `UPDATE perdure.instance i SET status = w.status, version = w.version, history_length = w.history_length, history_bytes = w.history_bytes, updated_at = w.updated_at, ended_at = w.ended_at,
+	// sqlPlainTurnsAsTheyWere does the same with the columns that fillPlainTurns has.
+	sqlPlainTurnsAsTheyWere = `UPDATE perdure.instance i SET status = w.status, version = w.version, history_length = w.history_length, history_bytes = w.history_bytes, updated_at = w.updated_at, ended_at = w.ended_at,
 	sticky_owner = w.sticky_owner, sticky_until = w.sticky_until
 	FROM unnest($1::uuid[], $2::smallint[], $3::uuid[], $4::bigint[], $5::bigint[],
 	$6::bigint[], $7::bigint[], $8::text[], $9::bigint[], $10::xid[], $11::uuid[])
@@ -91,7 +91,7 @@ func fillHeads(c *columns, rows []relational.Head) {
 	column(c, rows, func(h *relational.Head) int64 { return int64(h.FetchAt) })
 }
 
-func fillSteps(c *columns, rows []relational.Head) {
+func fillPlainTurns(c *columns, rows []relational.Head) {
 	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Key) })
 	column(c, rows, func(h *relational.Head) int16 { return int16(h.Status) })
 	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Version) })
@@ -103,8 +103,8 @@ func fillSteps(c *columns, rows []relational.Head) {
 	column(c, rows, func(h *relational.Head) int64 { return h.StickyUntil })
 }
 
-// isStep reports whether sqlStepsAsTheyWere writes everything that changed in a head.
-func isStep(was, is relational.Head) bool {
+// isPlainTurn reports whether sqlPlainTurnsAsTheyWere writes everything that changed in a head.
+func isPlainTurn(was, is relational.Head) bool {
 	was.Status = is.Status
 	was.Version = is.Version
 	was.Length = is.Length

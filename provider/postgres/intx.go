@@ -81,7 +81,7 @@ func (j *joins) joinOnce(ctx context.Context, tx pgx.Tx, m *relational.Member) e
 		return err
 	}
 	u := j.units.on(ctx, savepoint.Conn())
-	u.single, u.wait, u.joined = true, true, true
+	u.ownTx, u.wait, u.joined = true, true, true
 	t := u.tx()
 	id, err := j.run(u, t, m)
 	if err != nil || t.Changes == 0 {

@@ -37,7 +37,7 @@ func TestMatrix(t *testing.T) {
 	})
 	t.Run("far", func(t *testing.T) {
 		const away = 50 * time.Millisecond
-		far := cluster.Far(t, away)
+		far := cluster.Proxy(t, away).URL()
 		// A transaction is several round trips.
 		passes(t, near, func(t *testing.T, o Options) (*Provider, error) {
 			return OpenWith(t.Context(), far+"&pool_max_conns=6", o)

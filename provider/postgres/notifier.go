@@ -63,7 +63,7 @@ type notifier struct {
 }
 
 // publish announces a commit: to this process at once, except to the given call, and to the others soon.
-func (w *notifier) publish(fx *relational.Effects, knows *waiter) {
+func (w *notifier) publish(fx *relational.Effects, knows *waitingFetch) {
 	for _, a := range fx.Answers {
 		w.hub.Reply(a)
 	}
@@ -129,7 +129,7 @@ func (w *notifier) encode(fx *relational.Effects) *signal {
 }
 
 // deliver wakes the calls of this process that a signal concerns, except one.
-func (w *notifier) deliver(in *signal, but *waiter) {
+func (w *notifier) deliver(in *signal, but *waitingFetch) {
 	w.kinds.note(in)
 	w.waiters.notify(in, but)
 	for _, key := range in.Changed {

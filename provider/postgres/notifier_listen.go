@@ -203,7 +203,7 @@ func (w *notifier) notify(ctx context.Context, conn *pgx.Conn, out *signal) erro
 		a, b := out.split()
 		return errors.Join(w.notify(ctx, conn, a), w.notify(ctx, conn, b))
 	}
-	return w.db.exec(ctx, conn, singleStep{"SELECT pg_notify($1, $2)", []any{w.channel, string(payload)}})
+	return w.db.exec(ctx, conn, boundStatement{"SELECT pg_notify($1, $2)", []any{w.channel, string(payload)}})
 }
 
 // peers counts the other processes that send notifications. Each one sends to all, so at a fixed rate the server would

@@ -152,7 +152,7 @@ func (h *completions) completeOnce(ctx context.Context, m *relational.Member, fn
 	ending, ended := h.db.bounded(ctx)
 	defer ended()
 	u := h.units.on(ending, conn.Conn())
-	u.single, u.wait, u.joined = true, true, true
+	u.ownTx, u.wait, u.joined = true, true, true
 	if err := endHook(ending, tx, savepoint, fault); err != nil {
 		u.rollback()
 		return provider.OutcomeNothing, err

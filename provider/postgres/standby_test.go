@@ -119,7 +119,7 @@ func TestStandbyServesTheSameRequestOnly(t *testing.T) {
 	req := turnsRequest()
 	req.Ahead, req.EngineLevel = time.Second, 1
 	created := func() *standby {
-		return &standby{req: req, call: &waiter{woken: make(chan struct{}, 1)}, until: time.Now().Add(time.Hour)}
+		return &standby{req: req, call: &waitingFetch{woken: make(chan struct{}, 1)}, until: time.Now().Add(time.Hour)}
 	}
 	if again := req; !created().serves(&again) {
 		t.Error("the same request is to poll")
@@ -146,7 +146,7 @@ func TestStandbyOfANodeThatHasGoneIsForgotten(t *testing.T) {
 	p := store(t)
 	s := p.waiters
 	s.mu.Lock()
-	s.standbys["gone"] = &standby{call: &waiter{wants: func(*signal) bool { return false }}}
+	s.standbys["gone"] = &standby{call: &waitingFetch{wants: func(*signal) bool { return false }}}
 	s.mu.Unlock()
 	fetchTurns(t, p, turnsRequest())
 	s.mu.Lock()

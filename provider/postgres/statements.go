@@ -80,7 +80,7 @@ func newNames(schema string) *names {
 func (n *names) sql(statement string) string { return buildOnce(n, n.done, statement, n.rowwise) }
 
 // single returns a statement over arrays rewritten for a single row, with values in place of the arrays.
-func (n *names) single(statement string) string {
+func (n *names) forOneRow(statement string) string {
 	return buildOnce(n, n.singles, statement, n.singleRow)
 }
 
@@ -95,7 +95,7 @@ func (n *names) inSchema(statement string) string {
 // over returns a statement over arrays for a number of rows.
 func (n *names) over(statement string, rows int) string {
 	if rows == 1 {
-		return n.single(statement)
+		return n.forOneRow(statement)
 	}
 	return n.sql(statement)
 }
@@ -143,12 +143,12 @@ func into(u *provider.UUID) *target { return (*target)(u) }
 // columns collects the arguments of a statement over arrays, column by column.
 type columns struct {
 	args   []any
-	single bool // there is one row, and its values are not in arrays
+	oneRow bool // there is one row, and its values are not in arrays
 }
 
 // column adds a column: the value of each row.
 func column[Row, T any](c *columns, rows []Row, value func(*Row) T) {
-	if c.single {
+	if c.oneRow {
 		c.args = append(c.args, value(&rows[0]))
 		return
 	}

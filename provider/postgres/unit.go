@@ -24,7 +24,7 @@ type unit struct {
 
 	view    relational.Tx        // the view that calls have
 	effects relational.Effects   // of the member that runs
-	sent    []messageRow         // messages that were sent
+	sent    []messageRow         // messages that the transaction has written already
 	watched []*provider.Instance // instances that calls of this process wait for
 }
 

@@ -98,7 +98,7 @@ const (
 	ORDER BY s.id FOR UPDATE SKIP LOCKED)`
 )
 
-// TasksWatched implements [relational.Rows]. A unit knows all tasks that its calls name.
+// TasksWatched implements [relational.Rows]. The unit has read the tasks that its calls name, so to watch them costs nothing.
 func (r *sessionRows) TasksWatched() (bool, error) { return true, nil }
 
 // UseSession implements [relational.Rows].
@@ -120,7 +120,7 @@ func (r *sessionRows) ExtendSessions(owner string, lease time.Duration) (int, er
 // LeaveSessions implements [relational.Rows]. A store without sessions pays nothing for it. A session that is claimed at the same moment, for a
 // task of an instance that ends, ends when it is idle.
 func (r *sessionRows) LeaveSessions(key provider.UUID) error {
-	if r.t.single || r.t.kinds.get().Sessions() || r.t.kinds.stale.Load() {
+	if r.t.ownTx || r.t.kinds.get().Sessions() || r.t.kinds.stale.Load() {
 		r.t.ops.leaveSessions = append(r.t.ops.leaveSessions, key)
 	}
 	return nil

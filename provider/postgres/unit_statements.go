@@ -91,7 +91,7 @@ func put[Row any](s sender, sql string, list []Row, fill func(*columns, []Row)) 
 	if len(list) == 0 {
 		return
 	}
-	c := &columns{single: len(list) == 1}
+	c := &columns{oneRow: len(list) == 1}
 	fill(c, list)
 	s.batch.Queue(s.names.over(sql, len(list)), c.args...)
 }

@@ -20,9 +20,9 @@ type txn struct {
 	ctx   context.Context //nolint:containedctx // a txn lives as long as one transaction, whose context it is
 	conn  *pgx.Conn
 	wait  bool // for locks that others hold, instead of skipping such instances
-	// single says that one call runs here. It may then read what its request did not name, after the deferred writes
+	// ownTx says that one call runs here. It may then read what its request did not name, after the deferred writes
 	// were sent.
-	single bool
+	ownTx  bool
 	joined bool         // the caller began the transaction and will end it
 	before planSettings // of a caller's transaction
 
@@ -35,18 +35,18 @@ const (
 	// Each statement must see what was committed before it, whatever the database's default is.
 	sqlBegin = `BEGIN ISOLATION LEVEL READ COMMITTED`
 	// A group whose node dies must not hold its locks for long.
-	sqlBegun = sqlByIndex + `, ` + sqlNow + `, set_config('lock_timeout', $1, true),
+	sqlSettings = sqlByIndex + `, ` + sqlNow + `, set_config('lock_timeout', $1, true),
 	set_config('idle_in_transaction_session_timeout', $2, true)`
 )
 
 // queueBegin opens the transaction. Its time is that of the begin, or of the last lock, which it may have waited for.
 func (t *txn) queueBegin(b *pgx.Batch) {
-	patience := groupLockTimeout
+	limit := groupLockTimeout
 	if t.wait {
-		patience = lockTimeout
+		limit = lockTimeout
 	}
 	b.Queue(sqlBegin)
-	b.Queue(sqlBegun, milliseconds(patience), milliseconds(t.db.opts.Timeout)).QueryRow(func(r pgx.Row) error {
+	b.Queue(sqlSettings, milliseconds(limit), milliseconds(t.db.opts.Timeout)).QueryRow(func(r pgx.Row) error {
 		return r.Scan(nil, nil, nil, &t.now, nil, nil)
 	})
 }
@@ -91,7 +91,7 @@ func (t *txn) exchange(b *pgx.Batch) error {
 
 // send sends the deferred writes, without the end of the transaction.
 func (t *txn) send() error {
-	if !t.single {
+	if !t.ownTx {
 		return errOwnTx
 	}
 	b := &pgx.Batch{}
@@ -116,7 +116,7 @@ func (t *txn) queueNoTasks(b *pgx.Batch, refs []executionRef) {
 	if len(refs) == 0 {
 		return
 	}
-	c := &columns{single: len(refs) == 1}
+	c := &columns{oneRow: len(refs) == 1}
 	fillExecutions(c, refs)
 	t.queueTasksOff(b, t.db.names.over(sqlNoTasks, len(refs)), c.args...)
 }
@@ -147,7 +147,7 @@ func (t *txn) free(kind int64) {
 }
 
 // commitStep runs a single step.
-func (t *txn) commitStep(step singleStep) (xid uint32, err error) {
+func (t *txn) commitStep(step boundStatement) (xid uint32, err error) {
 	var a answer
 	if err = t.db.sendStep(t.ctx, t.conn, step); err == nil {
 		err = a.receive(t.ctx, t.conn.PgConn())

@@ -114,45 +114,20 @@ type (
 	}
 )
 
-// begin starts a member whose writes rollback can undo.
-func (o *ops) begin() mark {
+// begin starts a member. rollback with its result drops the member's writes.
+func (o *ops) begin() (before ops) {
 	o.undo = o.undo[:0]
-	return o.lengths()
+	return *o
 }
 
-// lengths returns how many of each there are.
-func (o *ops) lengths() mark {
-	return mark{
-		len(o.retired), len(o.instances), len(o.consumed), len(o.taskDeadLetters), len(o.ended), len(o.history), len(o.tasks),
-		len(o.changed), len(o.messages), len(o.noTimers), len(o.inboxDeadLetters), len(o.noTasks), len(o.executions), len(o.custom),
-		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
-		len(o.used), len(o.listeners), len(o.erased), len(o.leaveSessions), len(o.endedSessions),
+// rollback drops the writes since before. The lists only grow until they are sent, so each old list is the beginning of its new one.
+func (o *ops) rollback(before *ops) {
+	undo := o.undo
+	for _, u := range slices.Backward(undo) {
+		u()
 	}
-}
-
-// mark is how many of each there were.
-type mark [26]int
-
-// oneOfEach is how many of each a single step may have: an instance, a consumed message, an ended task, a row of history,
-// a task, a message, an execution without tasks, a result and a head.
-//
-//nolint:gochecknoglobals // constant
-var oneOfEach = mark{1: 1, 2: 1, 4: 1, 5: 1, 6: 1, 8: 1, 11: 1, 14: 1, 20: 1}
-
-// rollback drops the writes since m.
-func (o *ops) rollback(m mark) {
-	for _, undo := range slices.Backward(o.undo) {
-		undo()
-	}
-	o.undo = o.undo[:0]
-	o.retired, o.instances, o.consumed, o.taskDeadLetters = o.retired[:m[0]], o.instances[:m[1]], o.consumed[:m[2]], o.taskDeadLetters[:m[3]]
-	o.ended, o.history, o.tasks, o.changed = o.ended[:m[4]], o.history[:m[5]], o.tasks[:m[6]], o.changed[:m[7]]
-	o.messages, o.noTimers, o.inboxDeadLetters, o.noTasks = o.messages[:m[8]], o.noTimers[:m[9]], o.inboxDeadLetters[:m[10]], o.noTasks[:m[11]]
-	o.executions, o.custom, o.results = o.executions[:m[12]], o.custom[:m[13]], o.results[:m[14]]
-	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
-	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
-	o.used, o.listeners, o.erased = o.used[:m[21]], o.listeners[:m[22]], o.erased[:m[23]]
-	o.leaveSessions, o.endedSessions = o.leaveSessions[:m[24]], o.endedSessions[:m[25]]
+	*o = *before
+	o.undo = undo[:0]
 }
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
@@ -160,12 +135,19 @@ func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
 // isSingleStep reports whether the writes are one instance, at most one row of everything else that fits into one
 // statement, and nothing more.
 func (o *ops) isSingleStep() bool {
-	for i, n := range o.lengths() {
-		if n > oneOfEach[i] {
-			return false
-		}
+	single := len(o.heads)+len(o.instances) == 1 && len(o.consumed) <= 1 && len(o.ended) <= 1 && len(o.history) <= 1 &&
+		len(o.tasks) <= 1 && len(o.messages) <= 1 && len(o.noTasks) <= 1 && len(o.results) <= 1
+	if !single || o.hasOthers() {
+		return false
 	}
 	begun := func(r newInstance) bool { return r.begun && r.req.Parent.Key.IsZero() }
-	return len(o.heads)+len(o.instances) == 1 && !slices.ContainsFunc(o.instances, func(r newInstance) bool { return !begun(r) }) &&
+	return !slices.ContainsFunc(o.instances, func(r newInstance) bool { return !begun(r) }) &&
 		!slices.ContainsFunc(o.tasks, func(t newTask) bool { return !t.handedOff() })
+}
+
+// hasOthers reports whether there are writes that no single step has.
+func (o *ops) hasOthers() bool {
+	return len(o.retired)+len(o.taskDeadLetters)+len(o.changed)+len(o.noTimers)+len(o.inboxDeadLetters)+len(o.executions)+
+		len(o.custom)+len(o.attributes)+len(o.values)+len(o.blocked)+len(o.unblocked)+len(o.heldTasks)+len(o.used)+
+		len(o.listeners)+len(o.erased)+len(o.leaveSessions)+len(o.endedSessions) > 0
 }

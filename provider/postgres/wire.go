@@ -26,7 +26,7 @@ type answer struct {
 }
 
 // sendStep sends a single step, which is a transaction of its own.
-func (db *database) sendStep(ctx context.Context, conn *pgx.Conn, step singleStep) error {
+func (db *database) sendStep(ctx context.Context, conn *pgx.Conn, step boundStatement) error {
 	out := outgoingOn(conn)
 	if !db.settled {
 		if err := out.prepare(ctx, sqlByIndex, step.sql); err != nil {
@@ -40,7 +40,7 @@ func (db *database) sendStep(ctx context.Context, conn *pgx.Conn, step singleSte
 }
 
 // exec runs a statement without results on a connection for notifications.
-func (db *database) exec(ctx context.Context, conn *pgx.Conn, step singleStep) error {
+func (db *database) exec(ctx context.Context, conn *pgx.Conn, step boundStatement) error {
 	if !db.wireProtocol || db.opts.ListenURL != "" {
 		_, err := conn.Exec(ctx, step.sql, step.args...)
 		return err
@@ -52,7 +52,7 @@ func (db *database) exec(ctx context.Context, conn *pgx.Conn, step singleStep) e
 }
 
 // send sends a statement after what was added before.
-func (db *database) send(ctx context.Context, out *outgoing, step singleStep) error {
+func (db *database) send(ctx context.Context, out *outgoing, step boundStatement) error {
 	if err := out.prepare(ctx, step.sql); err != nil {
 		return err
 	}

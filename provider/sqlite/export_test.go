@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -25,4 +26,9 @@ func LimitPages(ctx context.Context, p *Provider, more int64) error {
 		return err
 	})
 	return err
+}
+
+// ClockOf returns a function that sets the wall clock that a store reads ahead of the real one.
+func ClockOf(p *Provider) func(time.Duration) {
+	return func(ahead time.Duration) { setClock(p, ahead) }
 }

@@ -365,11 +365,15 @@ func importReplaces(t *trial) {
 	back := l.page(0, func(r *provider.ImportRequest) {
 		r.Replace, r.Transfer = true, unique()
 		r.Parcel.Messages[0].Payload = []byte("changed")
+		added, last, in := []byte("added"), &r.Parcel.History[len(r.Parcel.History)-1], &r.Parcel.Head.Instance
+		last.Events = append(last.Events, added)
+		in.HistoryLength, in.HistoryBytes = in.HistoryLength+1, in.HistoryBytes+int64(len(added))
 	})
 	t.imports(back)
 	t.seal(i.Key, back.Transfer, provider.SealHeld)
 	t.seal(i.Key, back.Transfer, provider.SealNone)
 	is(t, "the messages", t.fetchOne(named("i")).payloads(), "changed")
+	is(t, "the length of its history", t.get(i.Key).HistoryLength, i.HistoryLength+1)
 }
 
 func importEarly(t *trial) {

@@ -29,7 +29,7 @@ type Node struct {
 	Manage   *manage.Manager
 	Watchdog *leak.Watchdog
 	Fetchers inflight.Count // fetch loops
-	Work     inflight.Count // turns, attempts and closing executions
+	Work     inflight.Count // turns, attempts and executions that are unwound
 	Stopping atomic.Bool    // for good
 	Draining atomic.Bool    // until an operator undoes it
 

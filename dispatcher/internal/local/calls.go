@@ -171,9 +171,9 @@ func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
 func (l *calls) begin(call *localCall) {
 	info := l.x.Info()
 	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.scheduled)}
-	a.Origin = l.x.Origin()
+	a.Caller = l.x.EncodedCaller()
 	if l.w.Watch.On() {
-		a.Of = l.x.From()
+		a.Of = l.x.Caller()
 	}
 	if call.previous != nil {
 		a.Follows(call.previous.Attempt)

@@ -111,11 +111,11 @@ func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Ev
 
 // payload returns that of a task: the scheduled activity, and what it says of its execution. Bounds are those of a commit.
 func (p *Plan) payload(scheduled []byte, x *replay.Execution) []byte {
-	origin, header := x.Origin(), len(x.Header())
+	origin, header := x.EncodedCaller(), len(x.Header())
 	if p.added.headers+header > replay.MaxHeaders {
 		p.LeftOut++
 		info := x.Info()
-		origin, header = history.EncodeOrigin(history.Origin{Name: info.Name, CodeVersion: info.CodeVersion}), 0
+		origin, header = history.EncodeCaller(history.Caller{Name: info.Name, CodeVersion: info.CodeVersion}), 0
 	}
 	p.added.headers += header
 	with := history.AppendOrigin(slices.Clone(scheduled), origin)

@@ -33,8 +33,8 @@ type Attempt struct {
 	deadline   provider.Time   // of the call; 0: none
 	expires    time.Time       // when the start-to-close timeout expires; zero: never
 	details    []byte          // heartbeat details of an earlier attempt
-	Origin     []byte          // see history.Origin
-	Of         *history.Origin // the same; nil: see Worker.starts
+	Caller     []byte          // see history.Caller
+	Of         *history.Caller // the same; nil: see Worker.starts
 	completion provider.Completion
 
 	Cause     func() error  // returns why the context of the user's function has ended, if it has

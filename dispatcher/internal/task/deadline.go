@@ -92,7 +92,7 @@ func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event
 	default:
 		a := &Attempt{
 			Attempt: manage.Attempt{Ref: task.TaskRef}, Number: call.Attempts + task.Attempt, before: call.Attempts, Call: call,
-			scheduled: task.ScheduledAt, deadline: task.Deadline, Origin: call.Origin, instanceID: task.InstanceID,
+			scheduled: task.ScheduledAt, deadline: task.Deadline, Caller: call.Caller, instanceID: task.InstanceID,
 		}
 		a.readRetried(task.Failure)
 		outcome := d.endCall(report, a, passed(task, call, now))

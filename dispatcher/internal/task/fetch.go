@@ -230,7 +230,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 		f.Count.AttemptsFailed.Add(1)
 		failTask(report, a.lastFailure, a.pastAttempts...)
 	default:
-		a.Call, a.before, a.Origin = call, call.Attempts, call.Origin
+		a.Call, a.before, a.Caller = call, call.Attempts, call.Caller
 		a.Number += a.before
 		return a, nil
 	}

@@ -21,7 +21,7 @@ type Ended struct {
 	key           provider.UUID
 	execution     int64
 	orchestration string
-	of            *history.Origin // nil: it has no more than the name
+	of            *history.Caller // nil: it has no more than the name
 	activity      string
 	queue         string
 	eventID       int64
@@ -72,7 +72,7 @@ func (w *Worker) starts(a *Attempt) {
 	}
 	a.started = time.Now()
 	if a.Of == nil {
-		a.Of = new(history.DecodeOrigin(a.Origin))
+		a.Of = new(history.DecodeCaller(a.Caller))
 	}
 }
 
@@ -113,7 +113,7 @@ func (w *Worker) reported(a *Attempt, cause error, outcome observe.Outcome, take
 func (j *judge) ended(a *Attempt, outcome observe.Outcome) *Ended {
 	of := a.Of
 	if of == nil { // it has not begun here
-		of = new(history.DecodeOrigin(a.Origin))
+		of = new(history.DecodeCaller(a.Caller))
 	}
 	e := &Ended{
 		instance: a.instanceID, key: a.Ref.Key, execution: a.Ref.Execution, orchestration: of.Name, activity: a.Call.Name, queue: a.Call.Queue,

@@ -22,7 +22,7 @@ import (
 // deliver.
 func (w *Worker) settle(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
 	w.freeSlot(a)
-	left := w.conclude(working, a, cause, output, err)
+	left := w.reportOrReturn(working, a, cause, output, err)
 	if left == nil {
 		w.Over(a)
 	}
@@ -91,8 +91,8 @@ func (w *Worker) Over(a *Attempt) {
 	w.Work.Done()
 }
 
-// conclude reports the outcome of an attempt, or returns its result.
-func (w *Worker) conclude(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
+// reportOrReturn reports the outcome of an attempt, or returns its result.
+func (w *Worker) reportOrReturn(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
 	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Details: a.Unsaved()}
 	if inside := a.completion.Close(); err == nil && inside != nil {
 		return w.completeIn(working, a, inside, output, report)
@@ -100,7 +100,8 @@ func (w *Worker) conclude(working context.Context, a *Attempt, cause error, outp
 	return w.end(working, a, cause, output, err, report)
 }
 
-// end reports the outcome of an attempt that has no function for its transaction. It returns what settle returns.
+// end reports the outcome of an attempt that has no function for its transaction. It returns a result that the cached execution gets
+// instead.
 func (w *Worker) end(
 	working context.Context, a *Attempt, cause error, output []byte, err error, report provider.TaskReport,
 ) *Result {
@@ -163,8 +164,7 @@ func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, r
 
 // completeIn completes a task and runs the activity's function in the same transaction. It takes no short cut through the cached execution,
 // so a failing function fails the attempt and no turn. The storage decides whether the execution still wants the result, whatever this node
-// has heard. A failing function counts like a failing activity, because its context may have been cancelled too. It returns what settle
-// returns.
+// has heard. A failing function counts like a failing activity, because its context may have been cancelled too.
 func (w *Worker) completeIn(
 	working context.Context, a *Attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
 ) *Result {

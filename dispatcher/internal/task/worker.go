@@ -208,8 +208,8 @@ func (w *Worker) DiscardLate(a *Attempt, err error) {
 		"attempt", a.Number, "err", err)
 }
 
-// codeEnded ends an attempt whose code has returned. The outcome of a completer takes precedence over that of the code. It returns what
-// settle returns.
+// codeEnded ends an attempt whose code has returned. The outcome of a completer takes precedence over that of the code. It
+// returns a result for the cached execution.
 func (w *Worker) codeEnded(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
 	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
 	given, _, ok := a.lifecycle.end(whyOver(cause, parked))
@@ -244,7 +244,7 @@ func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, co
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
 	u.Info, u.Key, u.Details, u.Heartbeat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.Manage.Heartbeat(&a.Attempt, details) }, &a.later
-	u.Logger, u.Origin, u.Retry = w.Config.Logger, a.Origin, a.Call.Retry
+	u.Logger, u.Caller, u.Retry = w.Config.Logger, a.Caller, a.Call.Retry
 	return bind.WithAttempt(ctx, u), stop
 }
 

@@ -63,38 +63,38 @@ type actors struct {
 	maxBytes int
 	toUnpin  []provider.UUID // evicted while they may be pinned
 	cached   chan struct{}   // capacity 1: an execution was cached
-	// closings are instances with closing turns that found the inbox not empty. They outlive the actor, which is evicted each time.
-	closings map[provider.UUID]engine.Closing
+	// retries are of turns that must be made again. They outlive the actor, which is evicted each time.
+	retries map[provider.UUID]engine.Retries
 }
 
 func newActors(n *core.Node) *actors {
 	return &actors{
 		work:  &n.Work,
-		byKey: make(map[provider.UUID]*actor), closings: make(map[provider.UUID]engine.Closing), maxCount: n.Config.CacheCount, maxBytes: n.Config.CacheBytes,
+		byKey: make(map[provider.UUID]*actor), retries: make(map[provider.UUID]engine.Retries), maxCount: n.Config.CacheCount, maxBytes: n.Config.CacheBytes,
 		cached: make(chan struct{}, 1),
 	}
 }
 
-// closingOf returns what is known of an instance's closings.
-func (as *actors) closingOf(key provider.UUID) engine.Closing {
+// retriesOf returns what is known of the turns that an instance has to make again.
+func (as *actors) retriesOf(key provider.UUID) engine.Retries {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	return as.closings[key]
+	return as.retries[key]
 }
 
-// setClosing stores what is known of an instance's closings. The node hears nothing of instances that other nodes end, so it forgets all
-// closings when there are too many.
-func (as *actors) setClosing(key provider.UUID, c engine.Closing) {
+// setRetries stores what is known of the turns that an instance has to make again. The node hears nothing of instances that other nodes
+// end, so it forgets all when there are too many.
+func (as *actors) setRetries(key provider.UUID, c engine.Retries) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	if c.None() {
-		delete(as.closings, key)
+		delete(as.retries, key)
 		return
 	}
-	if len(as.closings) >= maxClosings {
-		clear(as.closings)
+	if len(as.retries) >= maxRetries {
+		clear(as.retries)
 	}
-	as.closings[key] = c
+	as.retries[key] = c
 }
 
 // sentTo notes that this node has put a message into the instance's inbox.

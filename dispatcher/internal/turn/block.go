@@ -115,7 +115,7 @@ func (f *fetched) failed(working context.Context, err error) {
 		f.ts.evictor.evict(f.a)
 	}
 	if errors.Is(err, replay.ErrOneByOne) {
-		f.ts.actors.setClosing(f.a.key, f.ts.actors.closingOf(f.a.key).SetOneByOne())
+		f.ts.actors.setRetries(f.a.key, f.ts.actors.retriesOf(f.a.key).SetOneByOne())
 		f.release(working, provider.TurnRelease{})
 		return
 	}
@@ -149,11 +149,11 @@ const maxPanickedText = 1 << 10
 // rejectNext ends a turn in which the handler of an update panicked before anything of it was stored.
 func (f *fetched) rejectNext(working context.Context, p *replay.UpdatePanicError) bool {
 	// What this turn has already noted counts, too, such as that messages go one by one.
-	next, ok := f.ts.actors.closingOf(f.a.key).Panic(p.ID, core.Plain(p.Value, maxPanickedText))
+	next, ok := f.ts.actors.retriesOf(f.a.key).Panic(p.ID, core.Plain(p.Value, maxPanickedText))
 	if !ok {
 		return false
 	}
-	f.ts.actors.setClosing(f.a.key, next)
+	f.ts.actors.setRetries(f.a.key, next)
 	f.ts.Config.Logger.Warn("an update panicked and is rejected", "instance", f.info.ID, "orchestration", f.info.Name,
 		"update", p.Name, "id", p.ID, "panic", p.Value, "stack", p.Stack)
 	f.release(working, provider.TurnRelease{})

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// maxClosings is of how many instances a node remembers ends that were refused.
-const maxClosings = 10_000
+// maxRetries is of how many instances a node remembers turns that must be made again.
+const maxRetries = 10_000
 
 // committer stores turns.
 type committer struct {
@@ -77,7 +77,7 @@ func (c *committer) committed(
 	c.Manage.CancelCompleted(a.key, t.Request.Execution, turn.Events)
 	if turn.End != nil {
 		c.reportLeftovers(x, t.deadLetters)
-		c.actors.setClosing(a.key, engine.Closing{})
+		c.actors.setRetries(a.key, engine.Retries{})
 		if turn.Pending > 0 {
 			c.Manage.CancelExecution(a.key, t.Request.Execution, activity.ErrOrchestrationEnded)
 		}

@@ -95,13 +95,13 @@ func (ts *Turns) resume(working context.Context, r *task.Result) (next *actor) {
 // whether the goroutine continues with the actor.
 func (ts *Turns) step(working context.Context, a *actor, jobs []job) (handed *task.Attempt, more bool) {
 	if jobs[0].turn != nil {
-		return ts.finished(working, &ts.newFetched(a, jobs[0]).run)
+		return ts.makeTurn(working, &ts.newFetched(a, jobs[0]).run)
 	}
 	all := ts.ofExecution(working, a, jobs)
 	if len(all) == 0 {
 		return nil, true
 	}
-	return ts.finished(working, &ts.newResults(a, all).run)
+	return ts.makeTurn(working, &ts.newResults(a, all).run)
 }
 
 // ofExecution returns the results of the jobs and stops their timeouts. A result for another execution than the cached one goes to the
@@ -121,8 +121,9 @@ func (ts *Turns) ofExecution(working context.Context, a *actor, jobs []job) []*t
 	return results
 }
 
-// finished makes a turn and ends it, whether it returns or not. It returns what step returns.
-func (ts *Turns) finished(working context.Context, r *run) (handed *task.Attempt, more bool) {
+// makeTurn makes a turn and ends it, whether it returns or not. It returns the attempt that the turn has handed off, and
+// reports whether the goroutine continues with the actor.
+func (ts *Turns) makeTurn(working context.Context, r *run) (handed *task.Attempt, more bool) {
 	back := false
 	defer func() { more = ts.finish(working, r, recover(), back) }()
 	handed = ts.turn(working, r)
@@ -133,7 +134,7 @@ func (ts *Turns) finished(working context.Context, r *run) (handed *task.Attempt
 // finish ends every turn, even if user code called Goexit or the engine panicked. Both only fail the turn. It reports whether the goroutine
 // continues with the actor.
 func (ts *Turns) finish(working context.Context, r *run, panicked any, back bool) (more bool) {
-	going := ts.conclude(r)
+	going := ts.claimEnd(r)
 	if r.state.Load() == runStuck {
 		ts.evictor.close(r.x.Load()) // unwinds other parked code
 		ts.Watchdog.Returned(&r.watched)

@@ -29,23 +29,23 @@ func (f *turnFetcher) loop(fetching, working context.Context) {
 		Owner: f.Config.Owner, Lease: f.Config.Lease, Capabilities: f.Config.Capabilities(),
 		EngineLevel: f.Config.Level.Own(),
 	}
-	var many time.Time // when a fetch asks for no more than room again
+	var manyUntil time.Time // when a fetch asks for no more than room again
 	for failures := 0; ; {
 		if !f.Suspects.Wait(fetching) || !f.slotFree(fetching) {
 			return
 		}
 		req.Token = storage.NewToken()
 		room := f.room()
-		f.ask(&req, room, time.Until(many))
+		f.ask(&req, room, time.Until(manyUntil))
 		res, err := f.fetch(fetching, req)
 		if err == nil {
 			failures = 0
-			many = manyAhead(&res, room, many)
+			manyUntil = manyAhead(&res, room, manyUntil)
 			f.Count.TurnsFetched.Add(int64(len(res.Turns)))
 			if f.deliverAll(working, &res, req.Token) {
 				f.askTime(fetching)
 			}
-			if time.Now().After(many) && !f.pace(fetching) {
+			if time.Now().After(manyUntil) && !f.pace(fetching) {
 				return
 			}
 			continue

@@ -35,13 +35,13 @@ func (ts *Turns) newFetched(a *actor, j job) *fetched {
 
 func (f *fetched) admit(working context.Context) bool {
 	if lostTurns(&f.fetch.Instance) >= f.ts.Config.PoisonLimit {
-		f.ts.conclude(&f.run)
+		f.ts.claimEnd(&f.run)
 		f.poisoned(working)
 		return false
 	}
 	// A turn that waited long must not begin under a lease that has nearly expired.
 	if !f.ts.takeSlot(working, &f.run, f.ts.Config.Lease/3) {
-		f.ts.conclude(&f.run)
+		f.ts.claimEnd(&f.run)
 		f.release(working, provider.TurnRelease{})
 		return false
 	}
@@ -74,7 +74,7 @@ func (f *fetched) play(working context.Context) (running map[int64]*local.Attemp
 func (f *fetched) take(working context.Context, x *replay.Execution) error {
 	f.intact = true
 	fetched := engine.Fetched{
-		Execution: f.fetch.Instance.Execution, More: f.fetch.More, Closing: f.ts.actors.closingOf(f.a.key), Anchors: anchors{f.ts.anchorer, &f.run},
+		Execution: f.fetch.Instance.Execution, More: f.fetch.More, Retries: f.ts.actors.retriesOf(f.a.key), Anchors: anchors{f.ts.anchorer, &f.run},
 	}
 	fetched.Messages, fetched.Now = engine.Visible(f.fetch, f.ts.Clock.Now())
 	if slices.ContainsFunc(fetched.Messages, engine.IsUpdate) {
@@ -90,9 +90,9 @@ func (f *fetched) take(working context.Context, x *replay.Execution) error {
 	held, err := f.in.Run(f.ts.Clock.Now())
 	switch {
 	case held:
-		f.ts.actors.setClosing(f.a.key, f.in.Closing.Hold())
+		f.ts.actors.setRetries(f.a.key, f.in.Retries.Hold())
 	case err != nil && f.in.Several():
-		f.ts.actors.setClosing(f.a.key, f.in.Closing.SetOneByOne()) // so that the next try finds the message at which the code fails
+		f.ts.actors.setRetries(f.a.key, f.in.Retries.SetOneByOne()) // so that the next try finds the message at which the code fails
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (f *fetched) complete(working context.Context, t *prepared) bool {
 	t.Request.Lease, t.Request.Ahead, t.Request.Consumed = f.token, f.ahead, f.in.Handled
 	switch {
 	case turn.End == nil, turn.End.Next != nil:
-	case f.in.Closing.Repeated(), f.in.Unread() && !x.Together():
+	case f.in.Retries.Repeated(), f.in.Unread() && !x.Together():
 		t.Request.CloseInbox = "the instance ended before it read the message"
 		t.deadLetters = deadLetterNames(f.in.Messages, t.Request.Consumed)
 	case f.in.Unread(): // the store would refuse the end
@@ -126,7 +126,7 @@ func (f *fetched) confirmed(t *prepared) {
 	f.a.fast = 0
 	f.dropped = f.in.Dropped
 	if t.Turn.End == nil && !f.a.x.Held() {
-		f.ts.actors.setClosing(f.a.key, f.in.Closing.AfterTurn(f.in.All()))
+		f.ts.actors.setRetries(f.a.key, f.in.Retries.AfterTurn(f.in.All()))
 	}
 }
 
@@ -135,7 +135,7 @@ func (f *fetched) refused(working context.Context, err error, _ bool) {
 	case errors.Is(err, provider.ErrConflict):
 		f.ts.Count.TurnsConflicted.Add(1)
 		f.ts.reporter.failed(&f.run, observe.Conflict)
-		f.ts.actors.setClosing(f.a.key, engine.Closing{})
+		f.ts.actors.setRetries(f.a.key, engine.Retries{})
 		f.ts.evictor.evict(f.a)
 		f.release(working, provider.TurnRelease{})
 	case errors.Is(err, provider.ErrInboxNotEmpty):
@@ -149,7 +149,7 @@ func (f *fetched) refused(working context.Context, err error, _ bool) {
 
 // again throws away a turn in which the code ended before it was given all messages. The next turn has them.
 func (f *fetched) again(working context.Context) {
-	f.ts.actors.setClosing(f.a.key, f.in.Closing.Refused())
+	f.ts.actors.setRetries(f.a.key, f.in.Retries.Refused())
 	f.ts.evictor.evict(f.a)
 	f.release(working, provider.TurnRelease{})
 }

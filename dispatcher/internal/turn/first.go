@@ -27,8 +27,8 @@ type starter struct {
 	slowStarts fast.SlowStarts
 }
 
-// errNotEager stops a first turn that needs a stored instance.
-var errNotEager = errors.New("the turn needs a stored instance")
+// errNoFirstTurn stops a first turn that needs a stored instance.
+var errNoFirstTurn = errors.New("the turn needs a stored instance")
 
 // first is the first turn of an instance that is not stored yet. Code has no effects except through the commit, so a turn that is not
 // committed has none.
@@ -44,7 +44,7 @@ type first struct {
 	answered started                   // what it gets
 }
 
-// started holds the results of start.
+// started is what starter.start returns: whether the instance was stored with its first turn, and how.
 type started struct {
 	res provider.CreateResult
 	ok  bool
@@ -127,7 +127,7 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *first 
 func (f *first) make(working context.Context) (handed *task.Attempt, more bool) {
 	growStack(-1)
 	defer func() { f.done <- f.answered }()
-	return f.starter.turns.finished(working, &f.run)
+	return f.starter.turns.makeTurn(working, &f.run)
 }
 
 // born makes a busy actor for a new instance. It returns nil if the instance has one already.
@@ -166,7 +166,7 @@ func (f *first) deliver() error {
 	}
 	for i := range req.Messages {
 		if x.TurnFull() {
-			return errNotEager
+			return errNoFirstTurn
 		}
 		if err := absorb(x, &req.Messages[i], now, nil); err != nil {
 			return err
@@ -174,7 +174,7 @@ func (f *first) deliver() error {
 	}
 	err := x.Continue(now)
 	if err == nil && (x.Ended() || len(x.Locals()) > 0) {
-		err = errNotEager
+		err = errNoFirstTurn
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func absorb(x *replay.Execution, m *provider.NewMessage, now int64, edit func(*h
 	}
 	applied, err := x.Absorb(e)
 	if err == nil && !applied {
-		err = errNotEager
+		err = errNoFirstTurn
 	}
 	return err
 }

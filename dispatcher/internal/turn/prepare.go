@@ -102,11 +102,11 @@ func (pr *preparer) lease(t *prepared, x *replay.Execution, c engine.Call) {
 	}
 	info := x.Info()
 	a := task.HandedOff(task.Ref(info.Key, info.Execution, stored.EventID), info.ID, c.Call, pr.Clock.Now(), pr.Config.Lease)
-	if a.Origin = c.Origin; a.Origin == nil {
-		a.Origin = x.Origin()
+	if a.Caller = c.Caller; a.Caller == nil {
+		a.Caller = x.EncodedCaller()
 	}
 	if pr.Watch.On() {
-		a.Of = x.From()
+		a.Of = x.Caller()
 	}
 	stored.Lease = &provider.TaskLease{Token: a.Token, Owner: pr.Config.Owner, Duration: pr.Config.Lease}
 	t.handOffs = append(t.handOffs, a)

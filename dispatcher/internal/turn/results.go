@@ -36,7 +36,7 @@ func (re *results) admit(working context.Context) bool {
 	if re.allowed(working) {
 		return true
 	}
-	re.ts.conclude(&re.run)
+	re.ts.claimEnd(&re.run)
 	re.ts.router.giveBack(working, re.all)
 	return false
 }
@@ -128,7 +128,7 @@ func (re *results) failed(working context.Context, err error) {
 	}
 	re.ts.evictor.evict(re.a)
 	re.ts.router.giveBack(working, re.all)
-	re.ts.actors.setClosing(re.a.key, re.ts.actors.closingOf(re.a.key).SetOneByOne()) // which only this node knows, so the instance stays pinned to it
+	re.ts.actors.setRetries(re.a.key, re.ts.actors.retriesOf(re.a.key).SetOneByOne()) // which only this node knows, so the instance stays pinned to it
 }
 
 func (re *results) giveBack(working context.Context) {

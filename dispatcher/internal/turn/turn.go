@@ -91,7 +91,7 @@ func (ts *Turns) turn(working context.Context, r *run) (handed *task.Attempt) {
 	}
 	running, err := r.of.play(working)
 	defer ts.locals.DetachAll(running)
-	if !ts.conclude(r) {
+	if !ts.claimEnd(r) {
 		return nil
 	}
 	if err != nil {

@@ -96,8 +96,8 @@ func (ts *Turns) WatchStuck(working context.Context) { ts.watch.run(working) }
 // EvictIdle evicts executions that have been idle for CacheIdle.
 func (ts *Turns) EvictIdle(working context.Context) { ts.evictor.evictIdle(working) }
 
-// StartEagerly stores an instance together with its first turn; see Dispatcher.StartEagerly.
-func (ts *Turns) StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
+// StartWithFirstTurn stores an instance together with its first turn; see Dispatcher.StartWithFirstTurn.
+func (ts *Turns) StartWithFirstTurn(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
 	return ts.starter.start(ctx, req)
 }
 

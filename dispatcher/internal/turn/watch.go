@@ -198,8 +198,8 @@ func (ts *Turns) begin(r *run, x *replay.Execution) {
 	ts.Count.TurnsRunning.Add(1)
 }
 
-// conclude ends a run. If it returns false, the watch was faster and the caller must not touch the actor any more.
-func (ts *Turns) conclude(r *run) bool {
+// claimEnd ends a run. It returns false if the watch was faster: then the caller must not touch the actor any more.
+func (ts *Turns) claimEnd(r *run) bool {
 	return ts.end(r, runEnded)
 }
 

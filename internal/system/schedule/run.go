@@ -47,9 +47,9 @@ func (m *machine) mayContinue(ctx *orchestration.Context) bool {
 // continueAsNew keeps the version unless the node that looked last allows a newer one: nodes of the release before run it, too.
 func (m *machine) continueAsNew(ctx *orchestration.Context) error {
 	if m.checked.Newer {
-		return orchestration.ContinueAsNew(ctx, m.st)
+		return orchestration.ContinueAsNew(ctx, m.st) //perdure:ok no update is in progress, and none begins before the return
 	}
-	return orchestration.ContinueAsNew(ctx, m.st, orchestration.KeepVersion())
+	return orchestration.ContinueAsNew(ctx, m.st, orchestration.KeepVersion()) //perdure:ok likewise
 }
 
 // wait waits for the next round: a time, the end of a run, or an update.

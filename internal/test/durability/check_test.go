@@ -133,7 +133,7 @@ func done(i provider.Instance, o history.Outcome) error {
 // whose payment is lost never ends.
 func finish(t *testing.T, store provider.Provider, all []ack) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a lease of a commit that was lost lasts half of it
 	defer cancel()
 	heard := make(map[string]bool)
 	for _, a := range all {

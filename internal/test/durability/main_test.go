@@ -14,5 +14,11 @@ func TestMain(m *testing.M) {
 	if where := os.Getenv(playing); where != "" {
 		os.Exit(child(where))
 	}
+	if where := os.Getenv(buying); where != "" {
+		os.Exit(customer(where))
+	}
+	if where := os.Getenv(dying); where != "" {
+		os.Exit(hang(where))
+	}
 	leaktest.Main(m, postgrestest.Stop)
 }

@@ -4,7 +4,6 @@ package durability
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -47,11 +46,8 @@ func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 			}
 		}
 		m.close()
-		all := m.all()
-		keeps(t, m.store, all)
-		finish(t, m.store, all)
-		sound(t, m.store, invariant.Options{Idle: true, Expect: done})
-		t.Logf("%d kills, %d acknowledgements", kills, len(all))
+		m.check(t, m.store)
+		t.Logf("%d kills, %d acknowledgements", kills, len(m.all()))
 	})
 }
 
@@ -80,11 +76,12 @@ func TestCarelessPostgresIsFoundOut(t *testing.T) {
 	m.close()
 }
 
-// market is a shop on a Postgres server of its own, in this process, and the recorder of its acknowledgements.
+// market is a shop on a Postgres server, in this process, and the recorder of its acknowledgements.
 type market struct {
 	t       *testing.T
 	cluster *postgrestest.Cluster
 	store   provider.Provider
+	shop    *shop
 	node    *runtime.Runtime
 	callOff context.CancelFunc
 	served  chan error
@@ -94,35 +91,64 @@ type market struct {
 	heard []ack
 }
 
-// newMarket opens the shop. It accepts orders until it is stopped.
+// newMarket opens the shop on a server of its own. It accepts orders until it is stopped.
 func newMarket(t *testing.T, settings ...string) *market {
 	t.Helper()
-	m := &market{t: t, served: make(chan error, 1), spoke: make(chan struct{}, 1)}
 	// No background process writes the log, so whatever a commit does not write is lost.
-	m.cluster = postgrestest.New(t, append(settings, "fsync=on", "wal_writer_delay=10s")...)
+	cluster := postgrestest.New(t, append(settings, "fsync=on", "wal_writer_delay=10s")...)
+	m := newMarketAt(t, cluster, cluster.URL(), postgres.Options{})
+	m.begin("p")
+	return m
+}
+
+// newMarketAt opens the shop at the URL of a server. It accepts no orders yet.
+func newMarketAt(t *testing.T, cluster *postgrestest.Cluster, url string, o postgres.Options) *market {
+	t.Helper()
+	m := &market{t: t, cluster: cluster, store: storeAt(t, url, o), spoke: make(chan struct{}, 1)}
+	m.shop = newShop(m.store, func(a ack) {
+		m.hear(a)
+		if a.what == asking {
+			m.shop.asked <- a
+		}
+	})
 	var err error
-	if m.store, err = postgres.OpenWith(t.Context(), m.cluster.URL(), postgres.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if m.node, err = m.shop.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// storeAt opens a store and closes it at the end of the test.
+func storeAt(t *testing.T, url string, o postgres.Options) provider.Provider {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	store, err := postgres.OpenWith(t.Context(), url, o)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := m.store.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	var s *shop
-	s = newShop(m.store, func(a ack) {
-		m.hear(a)
-		if a.what == asking {
-			s.asked <- a
-		}
-	})
-	if m.node, err = s.open(t.Context()); err != nil {
-		t.Fatal(err)
+	return store
+}
+
+// begin lets customers order until callOff. Their orders have the name of the shop.
+func (m *market) begin(name string) {
+	work, end := context.WithCancel(m.t.Context())
+	served := make(chan error, 1)
+	m.callOff, m.served = end, served
+	go func() { served <- m.shop.serve(work, name, customers, 0) }()
+}
+
+// rest ends the work, but not the node.
+func (m *market) rest() {
+	m.t.Helper()
+	m.callOff()
+	if err := <-m.served; err != nil {
+		m.t.Error(err)
 	}
-	work, end := context.WithCancel(t.Context())
-	m.callOff = end
-	go func() { m.served <- s.serve(work, "p", customers, 0) }()
-	return m
 }
 
 func (m *market) hear(a ack) {
@@ -156,6 +182,18 @@ func (m *market) hearMore(n int) {
 	}
 }
 
+// check looks for all that was acknowledged, and lets the orders end.
+func (m *market) check(t *testing.T, store provider.Provider) {
+	t.Helper()
+	all := m.all()
+	keeps(t, store, all)
+	if t.Failed() {
+		return // an order that lost data may never end
+	}
+	finish(t, store, all)
+	sound(t, store, invariant.Options{Idle: true, Expect: done})
+}
+
 // giveUp closes a shop whose data was lost, and ignores its errors.
 func (m *market) giveUp() {
 	m.t.Helper()
@@ -171,8 +209,8 @@ func (m *market) giveUp() {
 // close ends the work and the node.
 func (m *market) close() {
 	m.t.Helper()
-	m.callOff()
-	if err := errors.Join(<-m.served, shut(m.t.Context(), m.node)); err != nil {
+	m.rest()
+	if err := shut(m.t.Context(), m.node); err != nil {
 		m.t.Error(err)
 	}
 }

@@ -59,6 +59,9 @@ type shop struct {
 	client *client.Client
 	report func(ack)
 	asked  chan ack // the activities that wait for approval
+
+	mayLose bool // orders may be lost with the server that had them
+	repeats bool // another customer may have made the same calls before
 }
 
 // maxAsked is more than the number of activities that ask at the same time.
@@ -114,7 +117,7 @@ func (s *shop) serve(ctx context.Context, name string, customers, n int) error {
 	for c := range customers {
 		buyers.Go(func() error {
 			for i := c; ctx.Err() == nil && (n == 0 || i < n); i += customers {
-				if err := s.order(ctx, orderID(name, i)); err != nil {
+				if err := s.order(ctx, orderID(name, i)); err != nil && !s.isLost(err) {
 					return err
 				}
 			}
@@ -156,8 +159,8 @@ func (s *shop) order(ctx context.Context, id string) error {
 	switch err := s.pay(ctx, h); {
 	case err == nil:
 		s.report(ack{what: paid, id: id})
-	case errors.Is(err, client.ErrOutcomeUnknown) && errors.Is(err, client.ErrEnded):
-		// The call whose reply was lost has stored the payment. The order ended before the client repeated the call.
+	case (s.repeats || errors.Is(err, client.ErrOutcomeUnknown)) && errors.Is(err, client.ErrEnded):
+		// The call whose reply was lost has stored the payment. The order ended before the call was repeated.
 	default:
 		return over(ctx, err)
 	}
@@ -199,7 +202,7 @@ func (s *shop) approve(ctx context.Context, t ack) error {
 	done := ack{what: approved, id: t.id}
 	err := client.CompleteActivity(ctx, s.client, t.token, done.mark())
 	switch {
-	case errors.Is(err, activity.ErrLeaseLost), errors.Is(err, activity.ErrAlreadyCompleted), errors.Is(err, client.ErrEnded):
+	case errors.Is(err, activity.ErrLeaseLost), errors.Is(err, activity.ErrAlreadyCompleted), errors.Is(err, client.ErrEnded), s.isLost(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("approving %s: %w", t.id, err)
@@ -207,6 +210,9 @@ func (s *shop) approve(ctx context.Context, t ack) error {
 	s.report(done)
 	return nil
 }
+
+// isLost reports whether an error says that an order was lost with the server that had it.
+func (s *shop) isLost(err error) bool { return s.mayLose && errors.Is(err, client.ErrNotFound) }
 
 // over ignores an error that came after ctx was cancelled.
 func over(ctx context.Context, err error) error {

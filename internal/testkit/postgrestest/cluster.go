@@ -39,7 +39,19 @@ type Cluster struct {
 // end of the test. It does not wait for the disk unless settings demand it.
 func New(t testing.TB, settings ...string) *Cluster {
 	t.Helper()
-	c, err := newCluster(settings)
+	return NewIn(t, "", settings...)
+}
+
+// NewIn is New for a cluster in a folder of its own below dir, which the server's user must be able to enter.
+func NewIn(t testing.TB, dir string, settings ...string) *Cluster {
+	t.Helper()
+	c, err := newCluster(dir, (*Cluster).initdb, settings)
+	return c.until(t, err)
+}
+
+// until returns a cluster that was made for a test, and removes it at the end of the test.
+func (c *Cluster) until(t testing.TB, err error) *Cluster {
+	t.Helper()
 	if errors.Is(err, errMissing) {
 		missing(t, err)
 	}
@@ -63,19 +75,19 @@ func missing(t testing.TB, err error) {
 	t.Skip(err)
 }
 
-// newCluster makes a cluster and starts it.
-func newCluster(settings []string) (*Cluster, error) {
+// newCluster makes a cluster in a new folder below dir and starts it.
+func newCluster(dir string, initialise func(*Cluster) error, settings []string) (*Cluster, error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
 	}
 	// The server's user could not enter a folder of the test.
-	dir, err := os.MkdirTemp("", "perdure-postgres-")
+	dir, err = os.MkdirTemp(dir, "perdure-postgres-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for Postgres: %w", err)
 	}
 	c := &Cluster{dir: dir, programs: bin, settings: settings}
-	if err := c.initialise(); err != nil {
+	if err := initialise(c); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := c.start(); err != nil {
@@ -86,7 +98,8 @@ func newCluster(settings []string) (*Cluster, error) {
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
-func (c *Cluster) initialise() error {
+// initialise makes the data in an empty folder, with a program of Postgres, and chooses a port.
+func (c *Cluster) initialise(program string, args ...string) error {
 	user, err := serverUser()
 	if err != nil {
 		return err
@@ -98,15 +111,19 @@ func (c *Cluster) initialise() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(c.programs, "initdb"), "--pgdata", c.data(), "--username", "postgres",
-		"--auth", "trust", "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8")
+	cmd := exec.CommandContext(ctx, filepath.Join(c.programs, program), append(args, "--pgdata", c.data(), "--no-sync")...)
 	cmd.Dir = c.dir
 	cmd.SysProcAttr = attributes(user)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
+		return fmt.Errorf("%s: %w\n%s", program, err, out)
 	}
 	c.port, err = freePort()
 	return err
+}
+
+// initdb makes an empty database.
+func (c *Cluster) initdb() error {
+	return c.initialise("initdb", "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8")
 }
 
 func freePort() (int, error) {
@@ -135,6 +152,19 @@ func (c *Cluster) Start(t testing.TB) {
 	if err := c.start(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Revive returns when the server accepts connections. It starts the server again if that has ended by itself.
+func (c *Cluster) Revive(t testing.TB) {
+	t.Helper()
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if err := c.awaitReady(ended); err == nil {
+		return
+	}
+	c.Stop(t, syscall.SIGKILL)
+	c.Start(t)
 }
 
 // Demote makes a server that is stopped start as a standby, one that gets nothing from any primary.

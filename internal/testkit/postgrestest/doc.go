@@ -7,7 +7,10 @@
 // Without these programs the package installs them where it may: on Debian as root, with CI=true or
 // PERDURE_TEST_INSTALL=1. Otherwise the test is skipped, or fails with CI=true, and reports what is missing.
 //
-// A test that stops, restarts or kills its server makes a [Cluster] of its own.
+// PgBouncer, which [Cluster.Pooler] runs, is found, installed or missing in the same way.
+//
+// A test that stops, restarts or kills its server makes a [Cluster] of its own. It may have standbys, and a [Proxy] before it
+// whose connections the test cuts.
 //
 // Packages that use it pass [Stop] to leaktest.Main, which removes the shared cluster.
 package postgrestest

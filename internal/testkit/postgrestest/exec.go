@@ -27,3 +27,9 @@ func Exec(t testing.TB, url string, statements ...string) {
 		t.Fatal(err)
 	}
 }
+
+// VacuumFull rewrites all tables of a schema, one after the other. Each is locked meanwhile.
+func VacuumFull(t testing.TB, url, schema string) {
+	t.Helper()
+	Exec(t, url, "VACUUM FULL "+text(t, url, "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables WHERE schemaname = '"+schema+"'"))
+}

@@ -12,15 +12,13 @@ import (
 	"time"
 )
 
-// Pooler runs PgBouncer in transaction mode before the cluster until the test ends, and returns its URL. The test is
-// skipped where PgBouncer is not installed.
+// Pooler runs PgBouncer in transaction mode before the cluster until the test ends, and returns its URL. Without
+// PgBouncer the test is skipped, or fails with CI=true.
 func (c *Cluster) Pooler(t testing.TB) string {
 	t.Helper()
-	program, err := exec.LookPath("pgbouncer")
+	program, err := pgbouncer()
 	if err != nil {
-		if program = "/usr/sbin/pgbouncer"; !exists(program) { // not on every PATH
-			t.Skip("no PgBouncer: install it (Debian: apt-get install pgbouncer)")
-		}
+		missing(t, err)
 	}
 	port, err := freePort()
 	if err != nil {

@@ -27,13 +27,41 @@ func programs() (string, error) {
 	if !mayInstall() {
 		return "", errMissing
 	}
-	if err := install(); err != nil {
+	if err := install("postgresql"); err != nil {
 		return "", fmt.Errorf("%w; installing failed: %w", errMissing, err)
 	}
 	if dir := installed(); dir != "" {
 		return dir, nil
 	}
 	return "", errMissing
+}
+
+// errNoPooler tells a developer how to get PgBouncer.
+var errNoPooler = errors.New("no PgBouncer: install it (Debian: apt-get install pgbouncer); " +
+	"with PERDURE_TEST_INSTALL=1 the tests do it themselves on Debian as root")
+
+// pgbouncer returns the program of PgBouncer, and installs it where that is requested.
+func pgbouncer() (string, error) {
+	find := func() string {
+		if program, err := exec.LookPath("pgbouncer"); err == nil {
+			return program
+		}
+		if program := "/usr/sbin/pgbouncer"; exists(program) { // not on every PATH
+			return program
+		}
+		return ""
+	}
+	program := find()
+	if program == "" && mayInstall() {
+		if err := install("pgbouncer"); err != nil {
+			return "", fmt.Errorf("%w; installing failed: %w", errNoPooler, err)
+		}
+		program = find()
+	}
+	if program == "" {
+		return "", errNoPooler
+	}
+	return program, nil
 }
 
 // installed searches the PATH and the folders of Debian, newest version first.
@@ -55,10 +83,11 @@ func mayInstall() bool {
 	return err == nil && os.Geteuid() == 0 && (os.Getenv("CI") == "true" || os.Getenv("PERDURE_TEST_INSTALL") == "1")
 }
 
-func install() error {
+// install installs a package of Debian.
+func install(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "postgresql"}} {
+	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", name}} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -38,7 +38,7 @@ func URL(t testing.TB) string {
 		if shared.url = os.Getenv("PERDURE_TEST_POSTGRES_URL"); shared.url != "" {
 			return
 		}
-		if shared.cluster, shared.err = newCluster(nil); shared.err == nil {
+		if shared.cluster, shared.err = newCluster("", (*Cluster).initdb, nil); shared.err == nil {
 			shared.url = shared.cluster.URL()
 		}
 	})

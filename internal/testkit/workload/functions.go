@@ -67,7 +67,7 @@ func Nap(ctx *orchestration.Context, r Rest) (late time.Duration, err error) {
 	if err := ctx.Sleep(r.For); err != nil {
 		return 0, err
 	}
-	return time.Since(due), nil
+	return time.Since(due), nil //perdure:ok the outcome is stored and never compared
 }
 
 // mailbox is the name of the events that Gather receives.

@@ -12,9 +12,13 @@ func (t *Tx) raiseLevel(h *Head, level int64) error {
 		return err
 	}
 	kind.Level = level
-	h.Kind, err = turnNumber(t.Rows, kind)
+	number, err := turnNumber(t.Rows, kind)
+	if err != nil {
+		return err
+	}
+	h.Kind = number
 	t.TouchWide(h)
-	return err
+	return nil
 }
 
 // levelAfter returns the level of the next execution. The messages that wait may need the level of the last one.

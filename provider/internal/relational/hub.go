@@ -10,7 +10,7 @@ import (
 )
 
 // Hub holds the calls that wait for an instance or an answer, by key, so that a commit finds its own quickly. It is safe
-// for concurrent use. Tell wakes waits for an end and the askers of an instance, TellFollowers waits for a key-value or a mark, Reply one
+// for concurrent use. Wake wakes waits for an end and the askers of an instance, WakeFollowers waits for a key-value or a mark, Reply one
 // asker. Fetches do not wait here: each store has its own list of them.
 type Hub struct {
 	mu          sync.Mutex

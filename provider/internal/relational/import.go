@@ -72,17 +72,16 @@ func (a pageImport) begin() error {
 	if err != nil {
 		return err
 	}
-	if sameKey != nil {
-		comes := a.s.State == provider.SealArriving || a.s.State == provider.SealClosed && !a.s.Arrived && a.req.Replace
-		if !comes {
-			return sameKey.exists()
-		}
+	comes := a.s.State == provider.SealArriving || a.s.State == provider.SealClosed && !a.s.Arrived && a.req.Replace
+	switch {
+	case sameKey != nil && !comes:
+		return sameKey.exists()
+	case old != nil && old.Key != in.Key && !a.req.Parcel.Head.Replaced:
+		return old.exists()
+	case sameKey != nil:
 		if err := a.clear(); err != nil {
 			return err
 		}
-	}
-	if old != nil && old.Key != in.Key && !a.req.Parcel.Head.Replaced {
-		return old.exists()
 	}
 	*a.s = seal{
 		Seal:  provider.Seal{Key: in.Key, ID: in.ID, Transfer: a.req.Transfer, State: provider.SealArriving, Arrived: true, Status: in.Status},
@@ -96,6 +95,9 @@ func (a pageImport) begin() error {
 
 // clear removes what is stored under the key.
 func (a pageImport) clear() error {
+	if err := a.t.reread(a.req.Key); err != nil {
+		return err
+	}
 	queries := make([]Query, 0, len(keyed))
 	for _, table := range keyed {
 		queries = append(queries, Query{

@@ -39,6 +39,9 @@ func (a pageImport) store() error {
 	if err != nil {
 		return err
 	}
+	if err := t.reread(key); err != nil {
+		return err
+	}
 	return t.putSeal(a.s)
 }
 

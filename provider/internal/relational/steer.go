@@ -54,17 +54,27 @@ func (s steering) apply() error {
 	if !req.Expected.IsZero() && h.Version != req.Expected {
 		return fmt.Errorf("instance %q: it was changed since: %w", h.ID, provider.ErrConflict)
 	}
-	if req.Event != nil {
-		if err := (execution{t, h}).append([][]byte{req.Event}); err != nil {
-			return err
-		}
+	first, then := s.record, s.act
+	if req.Action == provider.SteerMove || req.Action == provider.SteerDrop { // they may still refuse, before they write
+		first, then = s.act, s.record
 	}
-	if err := s.act(); err != nil {
+	if err := first(); err != nil {
+		return err
+	}
+	if err := then(); err != nil {
 		return err
 	}
 	h.Version, h.UpdatedAt = req.Commit, t.Now
 	t.TouchWide(h)
 	return nil
+}
+
+// record appends the event of the act.
+func (s steering) record() error {
+	if s.req.Event == nil {
+		return nil
+	}
+	return execution{s.t, s.h}.append([][]byte{s.req.Event})
 }
 
 func (s steering) act() error {

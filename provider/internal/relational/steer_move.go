@@ -21,10 +21,11 @@ func (s steering) move() error {
 		return fmt.Errorf("instance %q: Name: %w: it is an instance of %q", h.ID, provider.ErrInvalid, kind.Name)
 	}
 	kind.CodeVersion, kind.Level = s.req.CodeVersion, max(kind.Level, s.req.EngineLevel)
-	if h.Kind, err = turnNumber(t.Rows, kind); err != nil {
+	number, err := turnNumber(t.Rows, kind)
+	if err != nil {
 		return err
 	}
-	h.StickyOwner, h.StickyUntil = "", 0
+	h.Kind, h.StickyOwner, h.StickyUntil = number, "", 0
 	t.endTurnLease(h)
 	return nil
 }

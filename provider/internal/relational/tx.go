@@ -24,11 +24,12 @@ type Tx struct {
 }
 
 // Begin starts a member that Undo can roll back.
-func (t *Tx) Begin() { t.journal.begin() }
+func (t *Tx) Begin() { t.journal.begin(len(t.Touched)) }
 
 // Undo restores the heads that the member changed. The store rolls back the rows.
 func (t *Tx) Undo() {
 	t.journal.undo(t.Heads)
+	t.Touched = t.Touched[:t.journal.touched]
 	kept := t.dirty[:0]
 	for _, h := range t.dirty {
 		if h.dirty && t.Heads[h.Key] == h {
@@ -123,6 +124,18 @@ func (t *Tx) stored(h *Head) {
 			t.WakeElapsed(h.StickyUntil)
 		}
 	}
+}
+
+// reread drops the head of an instance whose row a statement changes past it.
+func (t *Tx) reread(key provider.UUID) error {
+	h := t.Heads[key]
+	if h == nil {
+		return nil
+	}
+	t.journal.note(key, h)
+	err := t.Store(h)
+	delete(t.Heads, key)
+	return err
 }
 
 // Forget drops all heads.

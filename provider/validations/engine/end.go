@@ -38,9 +38,9 @@ func addBusy(t *trial, reg *runtime.Registry) (working *gate, cause chan error) 
 	})
 	addSum(t, reg)
 	addOrchestration(t, reg, "main", func(ctx *octx, _ none) (none, error) {
-		orchestration.StartActivityNamed[none](ctx, "nobody", none{}, orchestration.WithQueue("nowhere"))
-		orchestration.StartTimer(ctx, time.Hour)
-		orchestration.StartActivityNamed[none](ctx, "work", none{})
+		_ = orchestration.StartActivityNamed[none](ctx, "nobody", none{}, orchestration.WithQueue("nowhere"))
+		_ = orchestration.StartTimer(ctx, time.Hour)
+		_ = orchestration.StartActivityNamed[none](ctx, "work", none{})
 		_, err := orchestration.Events[none](ctx, "never").Receive(ctx)
 		if _, failed := add(ctx.Detached(), 1); failed != nil {
 			return none{}, failed

@@ -53,7 +53,7 @@ func (r *round) handle(ctx *orchestration.Context) {
 
 func (r *round) run(ctx *orchestration.Context) error {
 	if r.plan.Seed%4 == 1 {
-		orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // the end of the round cancels it
+		_ = orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // the end of the round cancels it
 	}
 	parts := []func(*orchestration.Context) error{r.sequence, r.fan, r.haul, r.idle, r.word, r.child, r.broken}
 	// Each plan has the parts in another order, so that kills hit all boundaries between them.
@@ -64,7 +64,7 @@ func (r *round) run(ctx *orchestration.Context) error {
 		}
 	}
 	if r.plan.Seed%4 == 3 {
-		orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // in the very turn that ends the round
+		_ = orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // in the very turn that ends the round
 	}
 	if r.plan.End == EndWaits && r.plan.Round == r.plan.Rounds-1 {
 		_, err := orchestration.Events[uint64](ctx, NeverEvent).Receive(ctx)

@@ -10,25 +10,9 @@ import (
 	"time"
 )
 
-// Far runs a proxy before the cluster until the test ends, and returns its URL. Bytes from the server arrive later by
-// the delay, in order, as from a server that is far away.
-func (c *Cluster) Far(t testing.TB, delay time.Duration) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &farProxy{server: fmt.Sprintf("127.0.0.1:%d", c.port), delay: delay, open: make(map[net.Conn]bool)}
-	p.running.Go(func() { p.serve(l) })
-	t.Cleanup(func() {
-		_ = l.Close() // it ends serve
-		p.close()
-		p.running.Wait()
-	})
-	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", l.Addr())
-}
-
-type farProxy struct {
+// Proxy is a proxy before a cluster, until the test ends.
+type Proxy struct {
+	url     string
 	server  string
 	delay   time.Duration
 	running sync.WaitGroup
@@ -38,8 +22,41 @@ type farProxy struct {
 	open   map[net.Conn]bool
 }
 
+// Proxy runs a proxy before the cluster. Bytes from the server arrive later by the delay, in order, as from a server that
+// is far away.
+func (c *Cluster) Proxy(t testing.TB, delay time.Duration) *Proxy {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{
+		url:    fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", l.Addr()),
+		server: fmt.Sprintf("127.0.0.1:%d", c.port), delay: delay, open: make(map[net.Conn]bool),
+	}
+	p.running.Go(func() { p.serve(l) })
+	t.Cleanup(func() {
+		_ = l.Close() // it ends serve
+		p.close()
+		p.running.Wait()
+	})
+	return p
+}
+
+// URL returns the connection string of the database "postgres" behind the proxy.
+func (p *Proxy) URL() string { return p.url }
+
+// Cut ends all connections. What is on its way in either direction is lost. Later connections are served.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		_ = c.Close() // forward ends
+	}
+}
+
 // serve forwards the connections of l until it is closed.
-func (p *farProxy) serve(l net.Listener) {
+func (p *Proxy) serve(l net.Listener) {
 	for {
 		client, err := l.Accept()
 		if err != nil {
@@ -50,7 +67,7 @@ func (p *farProxy) serve(l net.Listener) {
 }
 
 // forward connects a client with the server until one of them hangs up.
-func (p *farProxy) forward(client net.Conn) {
+func (p *Proxy) forward(client net.Conn) {
 	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.server)
 	if err != nil {
 		_ = client.Close() // the client sees that there is no server
@@ -68,7 +85,7 @@ func (p *farProxy) forward(client net.Conn) {
 }
 
 // late copies from the server to the client. Each piece waits for the delay after its arrival.
-func (p *farProxy) late(client io.Writer, server io.Reader) {
+func (p *Proxy) late(client io.Writer, server io.Reader) {
 	type piece struct {
 		due  time.Time
 		data []byte
@@ -99,7 +116,7 @@ func (p *farProxy) late(client io.Writer, server io.Reader) {
 }
 
 // hold remembers connections for close. It reports whether the proxy still runs; otherwise they are closed.
-func (p *farProxy) hold(conns ...net.Conn) bool {
+func (p *Proxy) hold(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
@@ -112,7 +129,7 @@ func (p *farProxy) hold(conns ...net.Conn) bool {
 	return !p.closed
 }
 
-func (p *farProxy) release(conns ...net.Conn) {
+func (p *Proxy) release(conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
@@ -121,11 +138,9 @@ func (p *farProxy) release(conns ...net.Conn) {
 	}
 }
 
-func (p *farProxy) close() {
+func (p *Proxy) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
-	for c := range p.open {
-		_ = c.Close() // forward ends
-	}
+	p.mu.Unlock()
+	p.Cut()
 }

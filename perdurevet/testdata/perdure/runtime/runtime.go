@@ -1,0 +1,20 @@
+// Package runtime has signatures of the real one.
+package runtime
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+type Registry struct{}
+
+type RegisterOption interface{ register() }
+
+func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, In) (Out, error)) error {
+	panic("stub")
+}
+
+func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, error), opts ...RegisterOption) error {
+	panic("stub")
+}
