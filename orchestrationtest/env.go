@@ -22,7 +22,8 @@ const longestWait = 50 * 365 * 24 * time.Hour
 // Env is the engine of one test: a store in memory, a node and a client, in virtual time. Use it only inside of the function that
 // [Run] calls, and in functions given to [Env.After]. Several goroutines may use it at once.
 //
-// The node starts with the first instance. What is registered or replaced later starts another node, and the one before takes no more work.
+// The node starts with the first instance, or with a call of [Env.Client]. What is registered or replaced later starts another node, and the
+// one before takes no more work.
 type Env struct {
 	t        *testing.T      // of the bubble
 	ctx      context.Context //nolint:containedctx // it is the test's
@@ -78,11 +79,15 @@ func newEnv(t *testing.T, calls *atomic.Int64, s settings) (*Env, error) {
 // contexts work, too, and do not end when the test fails.
 func (e *Env) Context() context.Context { return e.ctx }
 
-// Client returns the client of the store. It starts, finds and steers instances as that of a service does.
-func (e *Env) Client() *client.Client { return e.client }
+// Client returns the client of the store. It starts, finds and steers instances as that of a service does. A call also starts the node if
+// something is registered: updates and schedules need a node that has started.
+func (e *Env) Client() *client.Client {
+	_ = e.nodes.begin(e.ctx) // the first instance tries it again, and fails the test
+	return e.client
+}
 
 // Registry returns the registry of the node, for functions that register all of a service: see [runtime.AddOrchestration] and
-// [runtime.AddActivity]. Fill it before the first instance starts. What it refuses fails the test then.
+// [runtime.AddActivity]. Fill it before the node starts. What it refuses fails the test then.
 func (e *Env) Registry() *runtime.Registry { return e.registry }
 
 // AllowBlocked lets instances be blocked. Without it the first one that is fails the test. Wait still returns a [client.BlockedError].

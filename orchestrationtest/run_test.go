@@ -265,3 +265,22 @@ func TestEnd(t *testing.T) {
 		t.Error("the activity was not cancelled")
 	}
 }
+
+// A client may begin with a call that needs the level of a store whose nodes have started.
+func TestClientStartsTheNode(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		code := orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+			orchestration.HandleUpdate(ctx, "add", func(_ *orchestration.Context, n int) (int, error) { return n + 1, nil })
+			return 0, ctx.Sleep(time.Hour)
+		})
+		orchestrationtest.AddOrchestration(e, code)
+		_, update, err := client.StartAndUpdate[int](e.Context(), e.Client(), code, 1, "add", 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := update.Wait(e.Context()); got != 7 || err != nil {
+			t.Errorf("%d, %v", got, err)
+		}
+	})
+}
