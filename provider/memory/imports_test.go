@@ -38,8 +38,8 @@ func imported(t *testing.T, folders ...string) map[string][]string {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if strings.HasPrefix(path, module) {
-					list[name] = append(list[name], strings.TrimPrefix(path, module))
+				if inside, ok := strings.CutPrefix(path, module); ok {
+					list[name] = append(list[name], inside)
 				}
 			}
 		}

@@ -168,7 +168,7 @@ func (s *stage) rows() (list []string) {
 		if from == "" {
 			from = `* FROM perdure_` + table
 		}
-		rows, err := s.file.QueryContext(s.t.Context(), `SELECT `+from)
+		rows, err := s.file.QueryContext(s.t.Context(), `SELECT `+from) //nolint:sqlclosecheck // the loop reads all, which closes them
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package raced
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -80,11 +81,12 @@ func leases() []Call {
 			if err != nil {
 				return said(err)
 			}
-			heard := said(nil, res.Sessions)
+			var heard strings.Builder
+			heard.WriteString(said(nil, res.Sessions))
 			for _, item := range res.Items {
-				heard += said(item.Err, item.State, item.CancelRequested, item.Paused)
+				heard.WriteString(said(item.Err, item.State, item.CancelRequested, item.Paused))
 			}
-			return heard
+			return heard.String()
 		}},
 	}
 }
@@ -155,23 +157,23 @@ func tasks() []Call {
 func fetches() []Call {
 	return []Call{
 		{Name: "fetch of turns", Fetches: true, Do: func(ctx context.Context, p *provider.Full, s Scene) string {
-			res, err := p.FetchTurns(ctx, s.turns("fetch 3", "node"))
-			got := ""
+			res, err := p.FetchTurns(ctx, s.turns("fetch 3"))
+			var got strings.Builder
 			for i := range res.Turns {
-				got += fmt.Sprint(row(&res.Turns[i].Instance), len(res.Turns[i].Messages), res.Turns[i].More)
+				fmt.Fprint(&got, row(&res.Turns[i].Instance), len(res.Turns[i].Messages), res.Turns[i].More)
 			}
-			return said(err, got)
+			return said(err, got.String())
 		}},
 		{Name: "fetch of tasks", Fetches: true, Do: func(ctx context.Context, p *provider.Full, s Scene) string {
 			req := s.tasks("fetched tasks", "rival", "act", "session")
 			req.Sessions = provider.SessionClaim{Max: 2, Lease: hour, Idle: hour}
 			res, err := p.FetchTasks(ctx, req)
-			got := ""
+			var got strings.Builder
 			for i := range res.Tasks {
 				task := &res.Tasks[i]
-				got += fmt.Sprint(task.EventID, task.Attempt, task.Deliveries, task.State, task.CancelRequested, " ")
+				fmt.Fprint(&got, task.EventID, task.Attempt, task.Deliveries, task.State, task.CancelRequested, " ")
 			}
-			return said(err, got, res.Sessions)
+			return said(err, got.String(), res.Sessions)
 		}},
 	}
 }

@@ -63,7 +63,8 @@ func commits() []Call {
 		commitOf("step", complete),
 		commitOf("hand-off", func(s Scene, req *provider.CommitTurnRequest) {
 			complete(s, req)
-			req.Tasks = []provider.NewTask{{EventID: 9, Queue: "raced", Name: "act", Lease: &provider.TaskLease{Token: s.uuid("next task"), Owner: "node", Duration: hour}}}
+			lease := &provider.TaskLease{Token: s.uuid("next task"), Owner: "node", Duration: hour}
+			req.Tasks = []provider.NewTask{{EventID: 9, Queue: "raced", Name: "act", Lease: lease}}
 			req.Owner, req.Sticky = "node", 2*hour
 		}),
 		commitOf("turn", consume),
@@ -81,7 +82,10 @@ func commits() []Call {
 			req.Next = &provider.NextExecution{CodeVersion: s.id("next"), EngineLevel: 2, Events: [][]byte{[]byte("n")}, Message: &m}
 		}),
 		commitOf("lane", func(_ Scene, req *provider.CommitTurnRequest) {
-			req.Tasks = []provider.NewTask{{EventID: 9, Queue: "raced", Name: "act", FairnessKey: "lane"}, {EventID: 10, Queue: "raced", Name: "act", FairnessKey: "lane", Priority: 1}}
+			req.Tasks = []provider.NewTask{
+				{EventID: 9, Queue: "raced", Name: "act", FairnessKey: "lane"},
+				{EventID: 10, Queue: "raced", Name: "act", FairnessKey: "lane", Priority: 1},
+			}
 		}),
 		commitOf("cancellation", func(_ Scene, req *provider.CommitTurnRequest) {
 			req.CancelTasks = []provider.CancelTask{{EventID: handedOff}, {EventID: queued, Remove: true}, {EventID: inSession, Remove: true}}
@@ -109,10 +113,11 @@ func commits() []Call {
 			req.CancelTasks = []provider.CancelTask{{EventID: 9}, {EventID: 10, Remove: true}}
 		}),
 		commitOf("reach", func(s Scene, req *provider.CommitTurnRequest) {
-			reply := func(text string) provider.NewMessage { return message(text) }
 			accepted := message("accepted")
 			req.Sends = []provider.OutMessage{
-				{ID: s.id("child"), Message: message("hello"), Replies: &provider.Replies{Accepted: reply("got"), Gone: reply("gone"), Ended: reply("ended"), Full: reply("full")}},
+				{ID: s.id("child"), Message: message("hello"), Replies: &provider.Replies{
+					Accepted: message("got"), Gone: message("gone"), Ended: message("ended"), Full: message("full"),
+				}},
 				{Key: s.Key(), Message: message("to itself")},
 			}
 			req.Starts = []provider.Start{{Create: s.create("other", "other"), Refused: message("refused"), Accepted: &accepted}}

@@ -87,7 +87,7 @@ func (s Scene) Keys() []provider.UUID {
 
 // Waiting is a fetch of the instance that waits for so long.
 func (s Scene) Waiting(wait time.Duration) provider.FetchTurnsRequest {
-	req := s.turns("waiting fetch", "node")
+	req := s.turns("waiting fetch")
 	req.Wait = wait
 	return req
 }
@@ -106,10 +106,12 @@ func (s Scene) create(id, key string) provider.CreateRequest {
 	}
 }
 
-func (s Scene) turns(token, owner string) provider.FetchTurnsRequest {
+func (s Scene) turns(token string) provider.FetchTurnsRequest {
 	return provider.FetchTurnsRequest{
-		Owner: owner, Token: s.uuid(token), Lease: hour, EngineLevel: 9, Max: 10,
-		Capabilities: []provider.Capability{{Name: "raced", CodeVersion: "1"}, {Name: "raced", CodeVersion: s.id("moved")}, {Name: "raced", CodeVersion: s.id("next")}},
+		Owner: "node", Token: s.uuid(token), Lease: hour, EngineLevel: 9, Max: 10,
+		Capabilities: []provider.Capability{
+			{Name: "raced", CodeVersion: "1"}, {Name: "raced", CodeVersion: s.id("moved")}, {Name: "raced", CodeVersion: s.id("next")},
+		},
 	}
 }
 
@@ -152,13 +154,13 @@ func (s Scene) firstTurn() provider.CommitTurnRequest {
 func (s Scene) Build(ctx context.Context, p *provider.Full, state State) (provider.Time, error) {
 	made, err := p.Create(ctx, s.create("x", "x"))
 	if err != nil {
-		return 0, err //nolint:wrapcheck // a test's message
+		return 0, err
 	}
-	if err := took(p.FetchTurns(ctx, s.turns("fetch 1", "node"))); err != nil {
+	if err := took(p.FetchTurns(ctx, s.turns("fetch 1"))); err != nil {
 		return 0, err
 	}
 	if _, err := p.CommitTurn(ctx, s.firstTurn()); err != nil {
-		return 0, err //nolint:wrapcheck // a test's message
+		return 0, err
 	}
 	inSessions := s.tasks("sessions", "node", "session")
 	inSessions.Sessions = provider.SessionClaim{Max: 2, Lease: hour, Idle: hour}
@@ -184,11 +186,11 @@ func (s Scene) Build(ctx context.Context, p *provider.Full, state State) (provid
 func (s Scene) enter(ctx context.Context, p *provider.Full, state State) error {
 	steer := func(action provider.SteerAction) error {
 		_, err := p.Steer(ctx, provider.SteerRequest{Key: s.Key(), Action: action, Commit: s.uuid("entered")})
-		return err //nolint:wrapcheck // a test's message
+		return err
 	}
 	switch state {
 	case Leased, Blocked:
-		if err := took(p.FetchTurns(ctx, s.turns("fetch 2", "node"))); err != nil || state == Leased {
+		if err := took(p.FetchTurns(ctx, s.turns("fetch 2"))); err != nil || state == Leased {
 			return err
 		}
 		res, err := p.ReleaseTurns(ctx, s.failed())

@@ -15,7 +15,7 @@ import (
 
 // names are all that a scene makes UUIDs of.
 func (s Scene) names() []string {
-	list := []string{
+	list := []string{ //nolint:prealloc // the calls follow
 		"x", "child", "other", "third", "made x", "made child", "made other", "made third", "first", "entered", "fetch 1", "fetch 2", "fetch 3", "task", "next task",
 		"sessions", "fetched tasks", "first of other", "transfer", "waiting fetch",
 	}
