@@ -46,7 +46,7 @@ func TestCallsOnAHeldInstanceEnd(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Errorf("%s does not end", what)
 			release()
-			t.Log(<-ended)
+			t.Logf("%s returns %v late", what, <-ended)
 		}
 	}
 }

@@ -33,3 +33,17 @@ func VacuumFull(t testing.TB, url, schema string) {
 	t.Helper()
 	Exec(t, url, "VACUUM FULL "+text(t, url, "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables WHERE schemaname = '"+schema+"'"))
 }
+
+// text returns what a query returns.
+func text(t testing.TB, url, query string) (s string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // it has served
+	if err := conn.QueryRow(t.Context(), query).Scan(&s); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return s
+}

@@ -52,11 +52,6 @@ func (c *Cluster) Pooler(t testing.TB) string {
 	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", address)
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // awaitPort returns when a server accepts connections on the port.
 func awaitPort(t testing.TB, address string) {
 	t.Helper()

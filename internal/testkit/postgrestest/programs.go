@@ -64,6 +64,11 @@ func pgbouncer() (string, error) {
 	return program, nil
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // installed searches the PATH and the folders of Debian, newest version first.
 func installed() string {
 	if path, err := exec.LookPath("initdb"); err == nil {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Standby makes a standby that gets all that the cluster stores, and starts it. It is removed at the end of the test.
@@ -76,18 +74,4 @@ func await(t testing.TB, what, url, query string) {
 			t.Fatalf("waiting for %s: %v", what, ctx.Err())
 		}
 	}
-}
-
-// text returns what a query returns.
-func text(t testing.TB, url, query string) (s string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context()) //nolint:errcheck // it has served
-	if err := conn.QueryRow(t.Context(), query).Scan(&s); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return s
 }

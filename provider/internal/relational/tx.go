@@ -66,7 +66,7 @@ func (t *Tx) Find(id string, key provider.UUID) (*Head, error) {
 
 // adopt adds the head of a new instance.
 func (t *Tx) adopt(h *Head) {
-	t.journal.note(h.Key, &Head{})
+	t.journal.note(h.Key, nil)
 	t.Heads[h.Key] = h
 }
 
