@@ -101,13 +101,13 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...client.WaitOption) (Out, 
 	waiting, cancel := context.WithCancelCause(bubble.With(ctx, bubble.Of(e.ctx))) //nolint:contextcheck // it is read only
 	defer cancel(nil)
 	defer context.AfterFunc(e.ctx, func() { cancel(context.Cause(e.ctx)) })() //nolint:contextcheck // ctx may be another one
-	out, err := h.Handle.Wait(waiting, append(opts, client.OrBlocked())...)
+	out, err := h.Handle.Wait(waiting, append(slices.Clone(opts), client.OrBlocked())...)
 	e.touch()
 	if errors.Is(err, client.ErrBlocked) && !e.checks.allowBlocked.Load() {
 		<-e.outcome.failed
 	}
 	if e.outcome.hasFailed() {
-		e.t.FailNow()
+		e.outcome.failNow()
 	}
 	return out, err
 }
