@@ -154,16 +154,18 @@ var fails = map[string]wants{
 	}, []string{"Nothing can happen any more", `waits for event "approval"`}, "has not ended", ""},
 	"code that goes on after its test": {func(t *testing.T) {
 		blocker, ended := make(chan struct{}), make(chan struct{}) // outside of the bubble
-		t.Cleanup(func() { <-ended })
-		defer close(blocker)
-		orchestrationtest.RunImpatiently(t, time.Second, func(e *orchestrationtest.Env) {
-			context.AfterFunc(e.Context(), func() { close(ended) })
-			orchestrationtest.Replace(e, Hello, func(context.Context, string) (string, error) {
-				<-blocker
-				return "", errors.New("no line")
-			}, orchestrationtest.Times(7))
-			_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+		t.Run("inner", func(t *testing.T) {
+			orchestrationtest.RunImpatiently(t, time.Second, func(e *orchestrationtest.Env) {
+				context.AfterFunc(e.Context(), func() { close(ended) })
+				orchestrationtest.Replace(e, Hello, func(context.Context, string) (string, error) {
+					<-blocker
+					return "", errors.New("no line")
+				}, orchestrationtest.Times(7))
+				_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			})
 		})
+		close(blocker)
+		<-ended
 	}, []string{"The test makes no progress", "fails_test.go:"}, "panic:", ""},
 	"activity that stays": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {

@@ -72,13 +72,19 @@ func ChangesOf(ctx context.Context) *Changes {
 	return nil
 }
 
-// Unbounded reports whether a call waits until there is work, its context ends or the store closes.
-func Unbounded(ctx context.Context) bool { return ChangesOf(ctx) != nil }
+// Untimed reports whether the timers of a node and of waiting calls do not run.
+func Untimed(ctx context.Context) bool { return ChangesOf(ctx) != nil }
 
-// Timeout is context.WithTimeout for a call that waits for work. If it waits unbounded, no timer runs.
+type unboundedKey struct{}
+
+// Unbounded reports whether a call of a store waits until there is work, its context ends or the store closes. Only contexts that Timeout
+// has made for it do: a call with a time limit of another kind needs its answer within that.
+func Unbounded(ctx context.Context) bool { return ctx.Value(unboundedKey{}) != nil }
+
+// Timeout is context.WithTimeout for a call that waits for work. If no timers run, that call is unbounded.
 func Timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if Unbounded(ctx) {
-		return context.WithCancel(ctx)
+	if Untimed(ctx) {
+		return context.WithCancel(context.WithValue(ctx, unboundedKey{}, true))
 	}
 	return context.WithTimeout(ctx, d)
 }
