@@ -64,7 +64,7 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	if e.client, err = client.New(e.store, client.Options{Logger: logger, Errors: e.registry.Errors()}); err != nil {
 		return nil, err
 	}
-	e.nodes = newNodes(e.store, e.registry, e.client, logger, s.timers)
+	e.nodes = newNodes(e.store, e.registry, logger, s.timers)
 	again := &repeats{client: e.client, registry: e.registry, settings: e.nodes.current}
 	e.checks = &checks{
 		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,

@@ -167,6 +167,31 @@ var fails = map[string]wants{
 		close(blocker)
 		<-ended
 	}, []string{"The test makes no progress", "fails_test.go:"}, "panic:", ""},
+	"start of another function": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Start(e, orchestration.Define("code", Greet), "Ann")
+			orchestrationtest.Start(e, orchestration.Define("code", waits), 1)
+			t.Error("it goes on")
+		})
+	}, []string{`starting an orchestration: "code" is another function already`}, "it goes on", ""},
+	"version of an activity": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, nil, orchestrationtest.OfVersion("2"))
+			t.Error("it goes on")
+		})
+	}, []string{"OfVersion is for orchestrations"}, "it goes on", ""},
+	"queue of an orchestration": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Greet, nil, orchestrationtest.OnQueue("moon"))
+			t.Error("it goes on")
+		})
+	}, []string{"OnQueue is for activities"}, "it goes on", ""},
+	"negative delay": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Delay(-time.Second))
+			t.Error("it goes on")
+		})
+	}, []string{"Delay is -1s: give 0 or more"}, "it goes on", ""},
 	"activity that stays": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			running := make(chan struct{})

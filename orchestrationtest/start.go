@@ -51,7 +51,7 @@ type Handle[Out any] struct {
 func Start[In, Out any](e *Env, fn func(*orchestration.Context, In) (Out, error), in In, opts ...client.StartOption) Handle[Out] {
 	e.t.Helper()
 	e.touch()
-	if err := register(e, fn); err != nil {
+	if err := begin(e, fn); err != nil {
 		e.fatal(err.Error())
 	}
 	h, err := client.Start(e.ctx, e.client, fn, in, opts...)
@@ -59,6 +59,24 @@ func Start[In, Out any](e *Env, fn func(*orchestration.Context, In) (Out, error)
 		e.fatal(err.Error())
 	}
 	return Handle[Out]{h, e}
+}
+
+// begin registers a function and starts the first node. The first instance is created at the engine level of those that follow.
+func begin[In, Out any](e *Env, fn func(*orchestration.Context, In) (Out, error)) error {
+	if err := register(e, fn); err != nil {
+		return err
+	}
+	if err := e.nodes.begin(e.ctx); err != nil {
+		return err
+	}
+	ref, err := bind.OrchestrationOf(fn)
+	if err == nil {
+		err = e.nodes.check(provider.Capability{Name: ref.Name, CodeVersion: ref.Version}, bind.OrchestrationCode(fn))
+	}
+	if err != nil {
+		return fmt.Errorf("starting an orchestration: %w", err)
+	}
+	return nil
 }
 
 // register adds a function to the code of the node, unless it is there.

@@ -16,8 +16,8 @@ type Settings struct {
 	Orchestrations []Orchestration // beside those of the registry
 	Activities     []Activity      // beside those of the registry
 
-	// Registered gets to know what a node can run, when it starts; nil: nobody wants to know.
-	Registered func(orchestrations []provider.Capability, activities []Name)
+	// Registered gets to know what a node can run, when it starts; nil: nobody wants to know. Orchestrations have no more than their Code.
+	Registered func(orchestrations []Orchestration, activities []Name)
 	// Replayed gets each execution that was replayed without a fault, before its code is unwound; nil: nobody wants to see it.
 	Replayed func(x *replay.Execution)
 	// Changes tell that records of the store have changed. With them no timer of a node runs while the node has nothing to do; nil: its
