@@ -76,5 +76,5 @@ func (l log) Write(text []byte) (int, error) {
 	if l.o.alarm.abandoned() {
 		return len(text), nil
 	}
-	return l.o.t.Output().Write(text)
+	return l.o.t.Output().Write(text) //nolint:wrapcheck // it is the log itself
 }
