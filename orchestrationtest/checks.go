@@ -2,6 +2,7 @@ package orchestrationtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
+
+// mostAttempts is how often a test may try one activity, or one turn.
+const mostAttempts = 10_000
 
 // checks look at what is stored, and fail the run for what no test wants.
 type checks struct {
@@ -26,6 +30,9 @@ type checks struct {
 	allowBlocked atomic.Bool
 	lastChange   atomic.Int64   // of instances, in nanoseconds
 	working      sync.WaitGroup // what runs beside the calls of the store
+
+	mu          sync.Mutex
+	failedTurns map[provider.UUID]int
 }
 
 func (c *checks) beforeCreate() error { return c.nodes.begin(c.ctx) }
@@ -67,6 +74,13 @@ func (c *checks) committed(ctx context.Context, key provider.UUID, execution, le
 // blocked fails the test beside the call of the store, which holds up the node.
 func (c *checks) blocked(key provider.UUID, failure *provider.TurnFailure) {
 	if c.allowBlocked.Load() {
+		c.mu.Lock()
+		c.failedTurns[key]++
+		n := c.failedTurns[key]
+		c.mu.Unlock()
+		if n == mostAttempts {
+			c.endless(fmt.Sprintf("An instance has failed in %d turns: what blocks it must end.", n))
+		}
 		return
 	}
 	c.working.Go(func() {
@@ -77,6 +91,32 @@ func (c *checks) blocked(key provider.UUID, failure *provider.TurnFailure) {
 		}
 		c.outcome.fail(c.timeline.text(ctx, fmt.Sprintf("An instance is blocked at %s; Env.AllowBlocked allows that: %v",
 			c.timeline.moment(time.Now()), what)))
+	})
+}
+
+// retried implements observer.
+func (c *checks) retried(report *provider.TaskReport) {
+	if report.Attempt == mostAttempts {
+		c.endless(fmt.Sprintf("An activity has failed in attempt %d, and is tried again: give its retry policy an end, or let it succeed.", report.Attempt))
+	}
+}
+
+// late implements observer.
+func (c *checks) late() {
+	c.endless("The time limit of the test binary is near (see -timeout), and something is always due: a retry, a timer, a schedule or a heartbeat.")
+}
+
+// abandoned implements observer.
+func (c *checks) abandoned() {
+	c.outcome.end()
+	c.outcome.cancel(errors.New("orchestrationtest: the test has ended without this code"))
+}
+
+// endless fails a test that would not end by itself.
+func (c *checks) endless(head string) {
+	c.working.Go(func() {
+		ctx := context.WithoutCancel(c.ctx)
+		c.outcome.fail(c.timeline.text(ctx, fmt.Sprintf("%s This is %s.", head, c.timeline.moment(time.Now()))))
 	})
 }
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,24 +50,25 @@ type settings struct {
 }
 
 // newEnv makes the engine of a test. Its node has not started.
-func newEnv(t *testing.T, calls *atomic.Int64, s settings) (*Env, error) {
+func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	t.Helper()
 	e := &Env{t: t, registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{})}
-	e.store = newStore(calls)
+	e.store = newStore(a)
 	e.ctx, e.cancel = context.WithCancelCause(t.Context())
 	if !s.timers {
 		e.ctx = bubble.With(e.ctx, &bubble.Settings{Changes: e.store.changes})
 	}
-	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	e.outcome = &outcome{t: t, cancel: e.cancel, failed: make(chan struct{}), alarm: a}
+	logger := slog.New(slog.NewTextHandler(log{e.outcome}, nil))
 	var err error
 	if e.client, err = client.New(e.store, client.Options{Logger: logger, Errors: e.registry.Errors()}); err != nil {
 		return nil, err
 	}
-	e.outcome = &outcome{t: t, cancel: e.cancel, failed: make(chan struct{})}
-	e.nodes = newNodes(e.store, e.registry, e.client, logger, s.timers)
+	e.nodes = newNodes(e.store, e.registry, logger, s.timers)
 	again := &repeats{client: e.client, registry: e.registry, settings: e.nodes.current}
 	e.checks = &checks{
 		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
+		failedTurns: make(map[provider.UUID]int),
 	}
 	e.store.observer = e.checks
 	e.checks.changed()
@@ -191,7 +192,7 @@ func (e *Env) expect(holds func() error) {
 func (e *Env) fatal(text string) {
 	e.t.Helper()
 	e.outcome.fail(text)
-	e.t.FailNow()
+	e.outcome.failNow()
 }
 
 // close ends the engine. The test function has returned, or the test has failed.
@@ -199,14 +200,17 @@ func (e *Env) close(returned bool) {
 	e.t.Helper()
 	e.mu.Lock()
 	e.over = true
-	e.sentinel.Stop()
 	for timer := range e.timers {
 		timer.Stop()
 	}
 	clear(e.timers)
 	e.mu.Unlock()
-	e.running.Wait()
-	for _, holds := range e.expected {
+	e.running.Wait() // what waits there for nothing is shown
+	e.sentinel.Stop()
+	e.mu.Lock()
+	expected := slices.Clone(e.expected)
+	e.mu.Unlock()
+	for _, holds := range expected {
 		if err := holds(); err != nil && returned {
 			e.outcome.fail(err.Error())
 		}
@@ -216,6 +220,6 @@ func (e *Env) close(returned bool) {
 	e.outcome.end()
 	e.cancel(errors.New("orchestrationtest: the test is over"))
 	if err = errors.Join(err, e.store.Close()); err != nil {
-		e.t.Errorf("ending the node: %v", err)
+		e.outcome.error(fmt.Sprintf("ending the node: %v", err))
 	}
 }

@@ -1,7 +1,9 @@
 package orchestrationtest_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -22,6 +24,7 @@ type wants struct {
 	test  func(t *testing.T)
 	has   []string
 	lacks string
+	limit string // of the process; "": 60s
 }
 
 // fails are tests that fail.
@@ -36,27 +39,27 @@ var fails = map[string]wants{
 	}, []string{
 		"Nothing can happen any more since 2000-01-01 01:00:00, 1h0m0s after the test began", `of waits, execution 1, since 2000-01-01 01:00:00`, `waits for event "approval"`,
 		`unread events "approvel": 1`, "coroutine 1 waits at", "orchestrationtest_test.waits (", "fails_test.go:", "event 1: ExecutionStarted waits",
-	}, "it goes on"},
+	}, "it goes on", ""},
 	"activity that never ends": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			orchestrationtest.AddActivity(e, hangs)
 			_, err := orchestrationtest.Start(e, callsHangs, 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"Nothing can happen any more", "waits for activity hangs, attempt 1 on test", "since 2000-01-01 00:00:00"}, "it goes on"},
+	}, []string{"Nothing can happen any more", "waits for activity hangs, attempt 1 on test", "since 2000-01-01 00:00:00"}, "it goes on", ""},
 	"test that waits for itself": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			orchestrationtest.AddActivity(e, Hello)
 			_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
 			<-make(chan int)
 		})
-	}, []string{"Nothing can happen any more", "All instances have ended", "code in it has not ended", "fails_test.go:"}, "panic:"},
+	}, []string{"Nothing can happen any more", "All instances have ended", "code in it has not ended", "fails_test.go:"}, "panic:", ""},
 	"activity that is not registered": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"An instance is blocked", `activity "Hello" is not registered`}, "it goes on"},
+	}, []string{"An instance is blocked", `activity "Hello" is not registered`}, "it goes on", ""},
 	"activity that is called by name": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
@@ -64,7 +67,7 @@ var fails = map[string]wants{
 			}), 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{`activity "far" of queue "moon" is neither registered nor replaced`}, "it goes on"},
+	}, []string{`activity "far" of queue "moon" is neither registered nor replaced`}, "it goes on", ""},
 	"child that is called by name": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
@@ -72,14 +75,14 @@ var fails = map[string]wants{
 			}), 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{`orchestration "far" in version "3" is neither registered nor replaced`}, "it goes on"},
+	}, []string{`orchestration "far" in version "3" is neither registered nor replaced`}, "it goes on", ""},
 	"panic of a child": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			orchestrationtest.AddOrchestration(e, panics)
 			_, err := orchestrationtest.Start(e, callsPanics, 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"An instance is blocked", "no such luck", "panics (", "fails_test.go:", "waits for child panics"}, "it goes on"},
+	}, []string{"An instance is blocked", "no such luck", "panics (", "fails_test.go:", "waits for child panics"}, "it goes on", ""},
 	"code that differs": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			n := 0
@@ -89,7 +92,7 @@ var fails = map[string]wants{
 			}), 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"a turn was run twice, and the second run differs", "event 2: expected", "fails_test.go:"}, "it goes on"},
+	}, []string{"a turn was run twice, and the second run differs", "event 2: expected", "fails_test.go:"}, "it goes on", ""},
 	"mutex": {func(t *testing.T) {
 		orchestrationtest.RunImpatiently(t, time.Second, func(e *orchestrationtest.Env) {
 			var mu sync.Mutex
@@ -98,20 +101,97 @@ var fails = map[string]wants{
 			_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
 			mu.Lock()
 		})
-	}, []string{"The test makes no progress", "sync.Mutex.Lock", "fails_test.go:"}, "panic:"},
+	}, []string{"The test makes no progress", "sync.Mutex.Lock", "fails_test.go:"}, "panic:", ""},
 	"Fatal of the outer test": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(*orchestrationtest.Env) { t.Fatal("enough") })
 		t.Error("it goes on")
-	}, []string{"enough"}, "it goes on"},
+	}, []string{"enough"}, "it goes on", ""},
 	"panic of the test": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(*orchestrationtest.Env) { panic("enough") })
-	}, []string{"panic: TestFailing: enough", "fails_test.go:"}, "it goes on"},
+		t.Error("it goes on")
+	}, []string{"panic: TestFailing: enough", "fails_test.go:"}, "it goes on", ""},
 	"too few calls": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Times(2))
 			_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
 		})
-	}, []string{`the substitute of "Hello" was called 1 times, want 2`}, "it goes on"},
+		t.Error("it goes on")
+	}, []string{`the substitute of "Hello" was called 1 times, want 2`}, "it goes on", ""},
+	"activity that is retried for ever": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, func(context.Context, string) (string, error) { return "", errors.New("no line") })
+			_, err := orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (string, error) {
+				return orchestration.CallActivity(ctx, Hello, "Ann", orchestration.WithRetry(orchestration.RetryPolicy{}))
+			}), 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"An activity has failed in attempt 10000", "waits for activity Hello, attempt "}, "it goes on", ""},
+	"turn that fails for ever": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.AllowBlocked()
+			orchestrationtest.AddOrchestration(e, panics)
+			_, err := orchestrationtest.Start(e, callsPanics, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"An instance has failed in 10000 turns", "is blocked since", "no such luck"}, "it goes on", ""},
+	"timers without end": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, ticks, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"The time limit of the test binary is near", "of ticks, execution ", "waits for a timer"}, "it goes on", "8s"},
+	"function of After that waits": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			h := orchestrationtest.Start(e, waits, 1)
+			begun := make(chan struct{})
+			e.After(time.Hour, func() {
+				close(begun)
+				_, err := h.Wait(e.Context())
+				t.Errorf("it goes on: %v", err)
+			})
+			<-begun
+		})
+	}, []string{"Nothing can happen any more", `waits for event "approval"`}, "has not ended", ""},
+	"code that goes on after its test": {func(t *testing.T) {
+		blocker, ended := make(chan struct{}), make(chan struct{}) // outside of the bubble
+		t.Run("inner", func(t *testing.T) {
+			orchestrationtest.RunImpatiently(t, time.Second, func(e *orchestrationtest.Env) {
+				context.AfterFunc(e.Context(), func() { close(ended) })
+				orchestrationtest.Replace(e, Hello, func(context.Context, string) (string, error) {
+					<-blocker
+					return "", errors.New("no line")
+				}, orchestrationtest.Times(7))
+				_, _ = orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			})
+		})
+		close(blocker)
+		<-ended
+	}, []string{"The test makes no progress", "fails_test.go:"}, "panic:", ""},
+	"start of another function": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Start(e, orchestration.Define("code", Greet), "Ann")
+			orchestrationtest.Start(e, orchestration.Define("code", waits), 1)
+			t.Error("it goes on")
+		})
+	}, []string{`starting an orchestration: "code" is another function already`}, "it goes on", ""},
+	"version of an activity": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, nil, orchestrationtest.OfVersion("2"))
+			t.Error("it goes on")
+		})
+	}, []string{"OfVersion is for orchestrations"}, "it goes on", ""},
+	"queue of an orchestration": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Greet, nil, orchestrationtest.OnQueue("moon"))
+			t.Error("it goes on")
+		})
+	}, []string{"OnQueue is for activities"}, "it goes on", ""},
+	"negative delay": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Delay(-time.Second))
+			t.Error("it goes on")
+		})
+	}, []string{"Delay is -1s: give 0 or more"}, "it goes on", ""},
 	"activity that stays": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			running := make(chan struct{})
@@ -125,7 +205,7 @@ var fails = map[string]wants{
 			}), 1)
 			<-running
 		})
-	}, []string{"ending the node", "stays", "code in it has not ended", "fails_test.go:"}, "panic:"},
+	}, []string{"ending the node", "stays", "code in it has not ended", "fails_test.go:"}, "panic:", ""},
 }
 
 func waits(ctx *orchestration.Context, _ int) (string, error) {
@@ -139,6 +219,13 @@ var hangs = activity.Define("hangs", func(ctx context.Context, _ int) (int, erro
 
 func callsHangs(ctx *orchestration.Context, _ int) (int, error) {
 	return orchestration.CallActivity(ctx, hangs, 1)
+}
+
+func ticks(ctx *orchestration.Context, n int) (int, error) {
+	if err := ctx.Sleep(time.Second); err != nil {
+		return 0, err
+	}
+	return 0, orchestration.ContinueAsNew(ctx, n+1)
 }
 
 func panics(*orchestration.Context, int) (int, error) { panic("no such luck") }
@@ -161,7 +248,7 @@ func TestHazard142_FailsAtOnce(t *testing.T) {
 	for name, want := range fails {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailing$", "-test.timeout=60s")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailing$", "-test.timeout="+cmp.Or(want.limit, "60s"))
 			cmd.Env = append(os.Environ(), "ORCHESTRATIONTEST_FAILS="+name)
 			out, err := cmd.CombinedOutput()
 			text := string(out)

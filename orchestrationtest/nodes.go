@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/bubble"
-	"github.com/perdure/perdure/operate"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -27,22 +28,21 @@ const (
 type nodes struct {
 	store    *store
 	registry *runtime.Registry
-	client   *client.Client // by which it drains nodes
 	options  runtime.Options
 	changing chan struct{} // has one place; a mutex would stop the clock of the bubble
 
 	mu       sync.Mutex // guards the fields below, for moments only
 	settings bubble.Settings
 	running  []*runtime.Runtime
-	known    map[provider.Capability]bool
+	known    map[provider.Capability]uintptr // the code of each
 	served   map[bubble.Name]bool
 }
 
 // newNodes returns the nodes of a store, none of which has started. With timers they wait as in production.
-func newNodes(s *store, reg *runtime.Registry, c *client.Client, logger *slog.Logger, timers bool) *nodes {
+func newNodes(s *store, reg *runtime.Registry, logger *slog.Logger, timers bool) *nodes {
 	n := &nodes{
-		store: s, registry: reg, client: c, changing: make(chan struct{}, 1),
-		known: make(map[provider.Capability]bool), served: make(map[bubble.Name]bool),
+		store: s, registry: reg, changing: make(chan struct{}, 1),
+		known: make(map[provider.Capability]uintptr), served: make(map[bubble.Name]bool),
 		options: runtime.Options{
 			Name: "test", Logger: logger,
 			DeadlockLimit: runtime.Off, // the clock stands still while code runs
@@ -63,16 +63,15 @@ func (n *nodes) current() *bubble.Settings {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.settings
-	s.Registered = n.register
 	return &s
 }
 
 // register notes what a node can run.
-func (n *nodes) register(orchestrations []provider.Capability, activities []bubble.Name) {
+func (n *nodes) register(orchestrations []bubble.Orchestration, activities []bubble.Name) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, o := range orchestrations {
-		n.known[o] = true
+	for i := range orchestrations {
+		n.known[orchestrations[i].Capability] = orchestrations[i].Code
 	}
 	for _, a := range activities {
 		n.served[a] = true
@@ -83,7 +82,24 @@ func (n *nodes) register(orchestrations []provider.Capability, activities []bubb
 func (n *nodes) runs(of provider.Capability) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.known[of]
+	_, ok := n.known[of]
+	return ok
+}
+
+// check refuses code that a node knows as another function, unless a substitute runs in its place.
+func (n *nodes) check(of provider.Capability, code uintptr) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.settings.Orchestrations {
+		o := &n.settings.Orchestrations[i]
+		if !o.Absent && o.Name == of.Name && (o.Every || o.CodeVersion == of.CodeVersion) {
+			return nil
+		}
+	}
+	if known, ok := n.known[of]; ok && known != code {
+		return fmt.Errorf("%s is another function already: give one of them another name with Define", check.Quote(of.Name))
+	}
+	return nil
 }
 
 // serves reports whether a node can run an activity.
@@ -121,7 +137,9 @@ func (n *nodes) begin(ctx context.Context) error {
 
 // start starts a node. Only one goroutine at a time may call it.
 func (n *nodes) start(ctx context.Context) error {
-	rt, err := runtime.Start(bubble.With(ctx, n.current()), n.store, n.registry, n.options)
+	settings := n.current()
+	settings.Registered = n.register
+	rt, err := runtime.Start(bubble.With(ctx, settings), n.store, n.registry, n.options)
 	if err != nil {
 		return fmt.Errorf("starting a node: %w", err)
 	}
@@ -145,9 +163,32 @@ func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error
 		if err := n.start(ctx); err != nil {
 			return err
 		}
-		_, err := operate.New(n.client).DrainNode(ctx, before[len(before)-1].Owner(), "another node has what was registered since")
-		return err
+		return n.drain(ctx, before[len(before)-1].Owner())
 	})
+}
+
+// drain lets a node take no more work, and returns when it obeys. No virtual time passes, as would with the timer of operate.DrainNode.
+func (n *nodes) drain(ctx context.Context, owner string) error {
+	by := control.Order{Reason: "another node has what was registered since"}
+	orders, err := control.Change(ctx, n.store, func(o *control.Orders) {
+		o.Drain(owner, by, func(of string) bool { return n.names()[of] })
+	})
+	for err == nil {
+		changed := n.store.changes.Next()
+		var all []upgrade.Node
+		if all, _, err = upgrade.Nodes(ctx, n.store); err != nil {
+			break
+		}
+		if !slices.ContainsFunc(all, func(o upgrade.Node) bool { return o.Owner == owner && o.Seen < orders.Version }) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	return fmt.Errorf("draining a node: %w", err)
 }
 
 // restart shuts all nodes down and starts one.

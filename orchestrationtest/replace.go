@@ -46,7 +46,7 @@ func FailFirst(n int, err error) ReplaceOption {
 		if o.fails, o.err = n, err; err == nil {
 			return errors.New("FailFirst has no error: give one")
 		}
-		return nil
+		return notNegative("FailFirst", n)
 	})
 }
 
@@ -54,7 +54,7 @@ func FailFirst(n int, err error) ReplaceOption {
 func PanicFirst(n int, value any) ReplaceOption {
 	return replaceFunc(func(o *replaceOptions) error {
 		o.panics, o.value = n, value
-		return nil
+		return notNegative("PanicFirst", n)
 	})
 }
 
@@ -63,18 +63,23 @@ func PanicFirst(n int, value any) ReplaceOption {
 func Delay(d time.Duration) ReplaceOption {
 	return replaceFunc(func(o *replaceOptions) error {
 		o.delay = d
-		return nil
+		return notNegative("Delay", d)
 	})
 }
 
 // Times fails the test at its end unless there were n calls, attempts of activities counted each.
 func Times(n int) ReplaceOption {
 	return replaceFunc(func(o *replaceOptions) error {
-		if o.times = n; n < 0 {
-			return fmt.Errorf("Times is %d: give 0 or more", n)
-		}
-		return nil
+		o.times = n
+		return notNegative("Times", n)
 	})
+}
+
+func notNegative[N int | time.Duration](option string, n N) error {
+	if n < 0 {
+		return fmt.Errorf("%s is %v: give 0 or more", option, n)
+	}
+	return nil
 }
 
 // OnQueue replaces an activity on that queue only. Without it, [Replace] replaces the function on all queues that it is registered for. An
@@ -182,6 +187,9 @@ func (r *replacement[In, Out]) activity(name string, pointer, code uintptr, with
 	if err := r.named(name, "activity name"); err != nil {
 		return err
 	}
+	if r.options.one {
+		return errors.New("OfVersion is for orchestrations, and this is an activity")
+	}
 	a := bubble.Activity{
 		Name: bubble.Name{Queue: r.options.queue, Name: name}, Fn: bind.Activity(r.attempt(with)), Pointer: pointer, Code: code,
 	}
@@ -192,6 +200,9 @@ func (r *replacement[In, Out]) activity(name string, pointer, code uintptr, with
 func (r *replacement[In, Out]) orchestration(name string, pointer, code uintptr, with func(*orchestration.Context, In) (Out, error)) error {
 	if err := r.named(name, "orchestration name"); err != nil {
 		return err
+	}
+	if r.options.queue != "" {
+		return errors.New("OnQueue is for activities, and this is an orchestration")
 	}
 	o := bubble.Orchestration{
 		Capability: provider.Capability{Name: name, CodeVersion: r.options.version}, Body: bind.Orchestration(r.execution(with)),
@@ -234,7 +245,10 @@ func (r *replacement[In, Out]) execution(with func(*orchestration.Context, In) (
 	return func(ctx *orchestration.Context, in In) (out Out, err error) {
 		info := ctx.Info()
 		n := r.calls.beginOnce(fmt.Sprintf("%s/%d", info.Key, info.Execution), Call[In, Out]{In: in, At: info.Started, Attempt: 1})
-		if err = ctx.Sleep(r.options.delay); err == nil {
+		if r.options.delay > 0 {
+			err = ctx.Sleep(r.options.delay)
+		}
+		if err == nil {
 			if err = r.options.fault(n); err == nil && with != nil {
 				out, err = with(ctx, in)
 			}

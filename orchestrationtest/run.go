@@ -27,8 +27,15 @@ func runWith(t *testing.T, s settings, limit time.Duration, test func(e *Env)) {
 	_ = t.Context().Done() // its channel must not belong to the bubble
 	r := &oneRun{t: t, settings: s, test: test, done: make(chan struct{})}
 	go r.run()
-	if report, stuck := r.watch.wait(r.done, limit); stuck {
-		t.Fatal(report)
+	deadline, _ := t.Deadline()
+	if report, stuck := r.watch.wait(r.done, limit, deadline); stuck {
+		t.Error(report)
+		r.watch.alarm.abandon()
+		select { // code that was only slow ends with its test
+		case <-r.done:
+		case <-time.After(limit / 2):
+		}
+		t.FailNow()
 	}
 	switch {
 	case r.deadlock != "":
@@ -60,7 +67,7 @@ func (r *oneRun) run() {
 	defer close(r.done)
 	defer func() {
 		failure := recover()
-		if failure == nil {
+		if failure == nil || r.watch.alarm.abandoned() {
 			return
 		}
 		err, ok := failure.(error)
@@ -80,7 +87,7 @@ const ending = time.Minute
 // main is the first goroutine of the bubble.
 func (r *oneRun) main(t *testing.T) {
 	r.watch.enter()
-	e, err := newEnv(t, &r.watch.calls, r.settings)
+	e, err := newEnv(t, &r.watch.alarm, r.settings)
 	if err != nil {
 		t.Error(err)
 		return
@@ -108,7 +115,7 @@ func (r *oneRun) main(t *testing.T) {
 		}
 	}
 	e.close(returned)
-	if panicked != "" {
+	if panicked != "" && !r.watch.alarm.abandoned() {
 		panic(panicked)
 	}
 	r.returned = returned

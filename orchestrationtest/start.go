@@ -51,7 +51,7 @@ type Handle[Out any] struct {
 func Start[In, Out any](e *Env, fn func(*orchestration.Context, In) (Out, error), in In, opts ...client.StartOption) Handle[Out] {
 	e.t.Helper()
 	e.touch()
-	if err := register(e, fn); err != nil {
+	if err := begin(e, fn); err != nil {
 		e.fatal(err.Error())
 	}
 	h, err := client.Start(e.ctx, e.client, fn, in, opts...)
@@ -59,6 +59,24 @@ func Start[In, Out any](e *Env, fn func(*orchestration.Context, In) (Out, error)
 		e.fatal(err.Error())
 	}
 	return Handle[Out]{h, e}
+}
+
+// begin registers a function and starts the first node. The first instance is created at the engine level of those that follow.
+func begin[In, Out any](e *Env, fn func(*orchestration.Context, In) (Out, error)) error {
+	if err := register(e, fn); err != nil {
+		return err
+	}
+	if err := e.nodes.begin(e.ctx); err != nil {
+		return err
+	}
+	ref, err := bind.OrchestrationOf(fn)
+	if err == nil {
+		err = e.nodes.check(provider.Capability{Name: ref.Name, CodeVersion: ref.Version}, bind.OrchestrationCode(fn))
+	}
+	if err != nil {
+		return fmt.Errorf("starting an orchestration: %w", err)
+	}
+	return nil
 }
 
 // register adds a function to the code of the node, unless it is there.
@@ -101,13 +119,13 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...client.WaitOption) (Out, 
 	waiting, cancel := context.WithCancelCause(bubble.With(ctx, bubble.Of(e.ctx))) //nolint:contextcheck // it is read only
 	defer cancel(nil)
 	defer context.AfterFunc(e.ctx, func() { cancel(context.Cause(e.ctx)) })() //nolint:contextcheck // ctx may be another one
-	out, err := h.Handle.Wait(waiting, append(opts, client.OrBlocked())...)
+	out, err := h.Handle.Wait(waiting, append(slices.Clone(opts), client.OrBlocked())...)
 	e.touch()
 	if errors.Is(err, client.ErrBlocked) && !e.checks.allowBlocked.Load() {
 		<-e.outcome.failed
 	}
 	if e.outcome.hasFailed() {
-		e.t.FailNow()
+		e.outcome.failNow()
 	}
 	return out, err
 }

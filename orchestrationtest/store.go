@@ -2,7 +2,6 @@ package orchestrationtest
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
@@ -21,6 +20,11 @@ type observer interface {
 	// committed is called when a turn is stored. The execution has that many events then.
 	committed(ctx context.Context, key provider.UUID, execution, length int64, over bool)
 	blocked(key provider.UUID, failure *provider.TurnFailure)
+	// retried is called when an attempt of an activity is to be repeated.
+	retried(report *provider.TaskReport)
+	// late is called when the test has little time left, and abandoned when the outer test has ended without it.
+	late()
+	abandoned()
 	// owners returns the names of the nodes that run.
 	owners() map[string]bool
 }
@@ -31,19 +35,30 @@ type store struct {
 
 	observer observer
 	changes  *bubble.Changes // of records
-	calls    *atomic.Int64   // that have begun or ended
+	alarm    *alarm
 }
 
 // newStore returns an empty store. The caller sets its observer.
-func newStore(calls *atomic.Int64) *store {
+func newStore(a *alarm) *store {
 	return &store{
-		Provider: memory.New(memory.Options{Unbounded: bubble.Unbounded}), changes: &bubble.Changes{}, calls: calls,
+		Provider: memory.New(memory.Options{Unbounded: bubble.Unbounded}), changes: &bubble.Changes{}, alarm: a,
+	}
+}
+
+// step counts the begin or the end of a call.
+func (s *store) step() {
+	s.alarm.step()
+	if s.alarm.told() {
+		s.observer.late()
+	}
+	if s.alarm.abandoned() {
+		s.observer.abandoned()
 	}
 }
 
 // Create implements provider.Provider.
 func (s *store) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	s.calls.Add(1)
+	s.step()
 	if err := s.observer.beforeCreate(); err != nil {
 		return provider.CreateResult{}, err
 	}
@@ -61,7 +76,7 @@ func (s *store) Create(ctx context.Context, req provider.CreateRequest) (provide
 
 // CommitTurn implements provider.Provider.
 func (s *store) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	s.calls.Add(1)
+	s.step()
 	res, err := s.Provider.CommitTurn(ctx, req)
 	if err == nil {
 		s.observer.changed()
@@ -85,7 +100,7 @@ func (s *store) turn(ctx context.Context, key provider.UUID, execution int64, re
 
 // ReleaseTurns implements provider.Provider.
 func (s *store) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
-	s.calls.Add(1)
+	s.step()
 	res, err := s.Provider.ReleaseTurns(ctx, req)
 	if err != nil {
 		return res, err
@@ -100,29 +115,35 @@ func (s *store) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsReque
 
 // FetchTurns implements provider.Provider.
 func (s *store) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	defer s.calls.Add(1)
+	defer s.step()
 	return s.Provider.FetchTurns(ctx, req)
 }
 
 // ReportTasks implements provider.Provider.
 func (s *store) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
-	s.calls.Add(1)
+	s.step()
 	res, err := s.Provider.ReportTasks(ctx, req)
-	if err == nil {
-		s.observer.changed()
+	if err != nil {
+		return res, err
+	}
+	s.observer.changed()
+	for i := range req.Items {
+		if req.Items[i].Outcome == provider.TaskRetry && res.Items[i].Err == nil {
+			s.observer.retried(&req.Items[i])
+		}
 	}
 	return res, err
 }
 
 // RenewTasks implements provider.Provider.
 func (s *store) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
-	s.calls.Add(1)
+	s.step()
 	return s.Provider.RenewTasks(ctx, req)
 }
 
 // Send implements provider.Provider.
 func (s *store) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
-	s.calls.Add(1)
+	s.step()
 	res, err := s.Provider.Send(ctx, req)
 	if err == nil {
 		s.observer.changed()
@@ -132,7 +153,7 @@ func (s *store) Send(ctx context.Context, req provider.SendRequest) (provider.Se
 
 // Steer implements provider.Provider.
 func (s *store) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
-	s.calls.Add(1)
+	s.step()
 	res, err := s.Provider.Steer(ctx, req)
 	if err == nil {
 		s.observer.changed()
@@ -142,7 +163,7 @@ func (s *store) Steer(ctx context.Context, req provider.SteerRequest) (provider.
 
 // Record implements provider.Keeper. No node renews its record while it has nothing to do, so those of running nodes are always young.
 func (s *store) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
-	s.calls.Add(1)
+	s.step()
 	res, err := s.Provider.Record(ctx, req)
 	if err != nil {
 		return res, err

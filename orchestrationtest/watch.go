@@ -16,7 +16,7 @@ const noProgress = 10 * time.Second
 // watch looks from outside of a bubble whether the run in it makes progress. Its clock is the real one.
 type watch struct {
 	bubble atomic.Pointer[string] // the mark of its goroutines in stacks; nil: it has none yet
-	calls  atomic.Int64           // of the store
+	alarm  alarm
 }
 
 // enter notes the bubble of the calling goroutine.
@@ -32,17 +32,31 @@ func bubbleMark(head string) string {
 	return regexp.MustCompile(`synctest bubble \d+`).FindString(head)
 }
 
-// wait returns when done is closed, or when nothing has happened for the limit. It then reports where goroutines of the bubble are.
-func (w *watch) wait(done <-chan struct{}, limit time.Duration) (report string, stuck bool) {
+// margin returns how long before the end of the binary a test fails that has that much time.
+func margin(left time.Duration) time.Duration { return min(10*time.Second, left/4) }
+
+// wait returns when done is closed, or when nothing has happened for the limit. It then reports where goroutines of the bubble are. A test
+// that is near its deadline, if it has one, is told to end.
+func (w *watch) wait(done <-chan struct{}, limit time.Duration, deadline time.Time) (report string, stuck bool) {
+	var near <-chan time.Time // nil: there is no deadline
+	if !deadline.IsZero() {
+		left := time.Until(deadline)
+		timer := time.NewTimer(left - margin(left))
+		defer timer.Stop()
+		near = timer.C
+	}
 	tick := time.NewTicker(limit / 10)
 	defer tick.Stop()
 	for last, idle := int64(-1), 0; idle <= 10; {
 		select {
 		case <-done:
 			return "", false
+		case <-near:
+			w.alarm.late()
+			continue
 		case <-tick.C:
 		}
-		if now := w.calls.Load(); now != last {
+		if now := w.alarm.calls.Load(); now != last {
 			last, idle = now, 0
 		} else {
 			idle++

@@ -57,7 +57,7 @@ func TestAdviceOnAnotherFunctionOfAName(t *testing.T) {
 					e.T.Fatalf("it is %v", i.Status)
 				}
 				for _, part := range []string{
-					"is registered with another function: give one of them another name with Define", "or replace it in a test with orchestrationtest.Replace",
+					"is registered with another function: give one of them another name with Define", "or, in a test, replace it with orchestrationtest.Replace", "(CallActivityNamed, CallOrchestrationNamed)",
 				} {
 					if !strings.Contains(i.Blocked.Message, part) {
 						e.T.Errorf("%q does not say %q", i.Blocked.Message, part)

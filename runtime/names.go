@@ -34,8 +34,8 @@ func (n names) Check(name string, pointer uintptr) error {
 	case !ok:
 		return fmt.Errorf("%s %q is not registered on this node: add it to the registry, or call it by name if it runs elsewhere", n.what, name)
 	case !slices.Contains(registered, pointer):
-		return fmt.Errorf("%s %q is registered with another function: give one of them another name with Define, or replace it "+
-			"in a test with orchestrationtest.Replace", n.what, name)
+		return fmt.Errorf("%s %q is registered with another function: give one of them another name with Define, or, in "+
+			"a test, replace it with orchestrationtest.Replace or call it by its name (CallActivityNamed, CallOrchestrationNamed)", n.what, name)
 	case len(n.methods[pointer]) > 1:
 		return fmt.Errorf("%s method %q is registered under the names %q, and a method value does not show its receiver: "+
 			"call what Define answered, or call it by name", n.what, name, n.methods[pointer])

@@ -93,8 +93,10 @@ func (r *Registry) replaceActivity(a *bubble.Activity) error {
 }
 
 // names returns what is registered.
-func (r *Registry) names() (orchestrations []provider.Capability, activities []bubble.Name) {
-	orchestrations = slices.Collect(maps.Keys(r.orchestrations))
+func (r *Registry) names() (orchestrations []bubble.Orchestration, activities []bubble.Name) {
+	for of, entry := range r.orchestrations {
+		orchestrations = append(orchestrations, bubble.Orchestration{Capability: of, Code: entry.code})
+	}
 	for key := range r.activities {
 		activities = append(activities, bubble.Name{Queue: key.queue, Name: key.name})
 	}

@@ -16,8 +16,8 @@ type Settings struct {
 	Orchestrations []Orchestration // beside those of the registry
 	Activities     []Activity      // beside those of the registry
 
-	// Registered gets to know what a node can run, when it starts; nil: nobody wants to know.
-	Registered func(orchestrations []provider.Capability, activities []Name)
+	// Registered gets to know what a node can run, when it starts; nil: nobody wants to know. Orchestrations have no more than their Code.
+	Registered func(orchestrations []Orchestration, activities []Name)
 	// Replayed gets each execution that was replayed without a fault, before its code is unwound; nil: nobody wants to see it.
 	Replayed func(x *replay.Execution)
 	// Changes tell that records of the store have changed. With them no timer of a node runs while the node has nothing to do; nil: its
@@ -72,13 +72,19 @@ func ChangesOf(ctx context.Context) *Changes {
 	return nil
 }
 
-// Unbounded reports whether a call waits until there is work, its context ends or the store closes.
-func Unbounded(ctx context.Context) bool { return ChangesOf(ctx) != nil }
+// Untimed reports whether the timers of a node and of waiting calls do not run.
+func Untimed(ctx context.Context) bool { return ChangesOf(ctx) != nil }
 
-// Timeout is context.WithTimeout for a call that waits for work. If it waits unbounded, no timer runs.
+type unboundedKey struct{}
+
+// Unbounded reports whether a call of a store waits until there is work, its context ends or the store closes. Only contexts that Timeout
+// has made for it do: a call with a time limit of another kind needs its answer within that.
+func Unbounded(ctx context.Context) bool { return ctx.Value(unboundedKey{}) != nil }
+
+// Timeout is context.WithTimeout for a call that waits for work. If no timers run, that call is unbounded.
 func Timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if Unbounded(ctx) {
-		return context.WithCancel(ctx)
+	if Untimed(ctx) {
+		return context.WithCancel(context.WithValue(ctx, unboundedKey{}, true))
 	}
 	return context.WithTimeout(ctx, d)
 }

@@ -188,7 +188,7 @@ func (m *Membership) Report(ctx context.Context, change func(n *Node)) (stored b
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
 // It reads the level of the store once a minute while that is lower than the level of the node.
 func (m *Membership) Run(ctx context.Context) {
-	if bubble.Unbounded(ctx) { // the store of a test keeps the records of running nodes young
+	if bubble.Untimed(ctx) { // the store of a test keeps the records of running nodes young
 		<-ctx.Done()
 		m.leave(ctx)
 		return

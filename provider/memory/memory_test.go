@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,22 @@ func TestVirtualClock(t *testing.T) {
 		res, err := p.FetchTurns(t.Context(), fetch(0))
 		if err != nil || len(res.Turns) != 1 {
 			t.Errorf("after the hour: %v, %+v", err, res)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A call that waits for nothing returns at once on each clock, also at the instant that is stored as 0.
+func TestNoWaitAtTheEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := memory.New(memory.Options{Clock: memory.NewClock(time.Unix(0, 0))})
+		create(t, p, time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if res, err := p.FetchTurns(ctx, fetch(0)); err != nil || len(res.Turns) != 0 {
+			t.Errorf("%v, %d turns, want none at once", err, len(res.Turns))
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)

@@ -31,7 +31,8 @@ func (s *store) waitFor(ctx context.Context, req request, d time.Duration, own <
 	}
 	s.calls.Add(1)
 	defer s.calls.Done()
-	until := s.end(ctx, d, own)
+	endless := own == nil && s.unbounded != nil && d >= provider.MaxWait/2 && s.unbounded(ctx)
+	until := s.now().Add(min(d, provider.MaxWait))
 	for !s.closed {
 		now := s.now()
 		done, again, err := try(now)
@@ -40,24 +41,19 @@ func (s *store) waitFor(ctx context.Context, req request, d time.Duration, own <
 			changed = s.changed // read under the lock, so that no change is missed
 		}
 		s.unlock()
-		if done || err != nil || until != 0 && now >= until {
+		if done || err != nil || !endless && now >= until {
 			return err
 		}
-		if err := s.sleep(ctx, changed, now, sooner(again, until)); err != nil {
+		if !endless {
+			again = sooner(again, until)
+		}
+		if err := s.sleep(ctx, changed, now, again); err != nil {
 			return err
 		}
 		s.mu.Lock()
 	}
 	s.mu.Unlock()
 	return provider.ErrClosed
-}
-
-// end returns when a wait ends in vain, 0 for never; the caller holds the lock.
-func (s *store) end(ctx context.Context, d time.Duration, own <-chan struct{}) provider.Time {
-	if own == nil && s.unbounded != nil && d >= provider.MaxWait/2 && s.unbounded(ctx) {
-		return 0
-	}
-	return s.now().Add(min(d, provider.MaxWait))
 }
 
 // sleep returns at the given instant, 0 for never, or when changed is closed.

@@ -1,0 +1,53 @@
+package orchestrationtest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestrationtest"
+	"github.com/perdure/perdure/runtime"
+)
+
+// Calls that wait within a time limit of their own return then.
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h := orchestrationtest.Start(e, sleepsAYear, 1)
+		_, mark, err := h.Follow(e.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the first turn may come between
+			began := time.Now()
+			if _, mark, err = h.Follow(e.Context(), mark, client.FollowFor(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("it took %v, want a minute at most", took)
+			}
+		}
+	})
+}
+
+// What is registered after the first instance is there at once, also if the registry had it before any node did.
+func TestLateStartsTakeNoTime(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		began := time.Now()
+		orchestrationtest.AddActivity(e, Hello)
+		first := orchestrationtest.Start(e, Greet, "Ann")
+		if err := runtime.AddOrchestration(e.Registry(), sleepsAYear); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Wait(e.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := orchestrationtest.Start(e, sleepsAYear, 1).Wait(e.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != year {
+			t.Errorf("it took %v, want %v", took, year)
+		}
+	})
+}
