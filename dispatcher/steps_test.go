@@ -109,7 +109,7 @@ func TestHazard92_NodeIsLostBetweenAnyTwoSteps(t *testing.T) {
 }
 
 // Time passes for code around a local activity: each result has the time at which it came, and none is earlier than what came before.
-func TestHazard92_TimePassesAroundLocalActivities(t *testing.T) {
+func TestTimePassesAroundLocalActivities(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		const most = 100

@@ -49,7 +49,7 @@ func imported(t *testing.T, folders ...string) map[string][]string {
 
 // The memory store is what random calls compare the SQL stores with (provider/validations/model). So neither has code of the other: they share
 // the contract, which has no rules of a store.
-func TestHazard102_NoCodeIsSharedWithOtherStores(t *testing.T) {
+func TestNoCodeIsSharedWithOtherStores(t *testing.T) {
 	for name, paths := range imported(t, ".") {
 		for _, path := range paths {
 			if path != "/provider" {

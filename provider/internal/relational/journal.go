@@ -26,14 +26,18 @@ func (j *journal) begin(touched int) {
 	j.begun, j.touched, j.was = true, touched, j.was[:0]
 }
 
-// note records a head before the member changes it.
+// note records a head before the member changes it: nil for one that the member creates.
 func (j *journal) note(key provider.UUID, was *Head) {
 	if !j.begun {
 		return
 	}
 	if _, known := j.at[key]; !known {
 		j.at[key] = len(j.was)
-		j.was = append(j.was, headBefore{*was, was})
+		before := headBefore{place: was}
+		if was != nil {
+			before.Head = *was
+		}
+		j.was = append(j.was, before)
 	}
 }
 
@@ -41,7 +45,7 @@ func (j *journal) note(key provider.UUID, was *Head) {
 func (j *journal) undo(heads map[provider.UUID]*Head) {
 	for key, at := range j.at {
 		was := &j.was[at]
-		if was.Key.IsZero() {
+		if was.place == nil {
 			delete(heads, key)
 			continue
 		}
