@@ -53,10 +53,16 @@ func newCompiler(t *testing.T) *compiler {
 	return c
 }
 
-// check returns why a package does not compile with its broken files. Its other files are as they are.
+// check returns why a package does not compile with its broken and added files. Its other files are as they are.
 func (c *compiler) check(folder string, broken map[string]string) error {
 	var parsed []*ast.File
-	for _, base := range c.packages[folder] {
+	names := slices.Clone(c.packages[folder])
+	for name := range broken {
+		if dir, base := path.Split(name); path.Clean(dir) == folder && !slices.Contains(names, base) {
+			names = append(names, base)
+		}
+	}
+	for _, base := range names {
 		name := path.Join(folder, base)
 		var source any // nil: the parser reads the file
 		if text, ok := broken[name]; ok {
@@ -68,7 +74,7 @@ func (c *compiler) check(folder string, broken map[string]string) error {
 		}
 		parsed = append(parsed, file)
 	}
-	if len(parsed) == 0 {
+	if len(c.packages[folder]) == 0 {
 		return errors.New(folder + " is no package that is built here")
 	}
 	_, err := (&types.Config{Importer: c.imports}).Check(folder, c.files, parsed, nil)
@@ -95,13 +101,24 @@ func TestMutantsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	c, module := newCompiler(t), &Module{Root: root}
-	for _, m := range all(t) {
+	c, module, mutants := newCompiler(t), &Module{Root: root}, all(t)
+	sources, left, err := module.Switched(mutants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing := make(map[string]bool) // folders with a mutant that does not compile
+	for _, folder := range foldersOf(sources) {
+		failing[folder] = c.check(folder, sources) != nil
+	}
+	for i, m := range mutants {
 		broken, err := module.Broken(m.Changes)
 		if err != nil {
 			continue // TestMutantsFitTheCode tells
 		}
 		folders := foldersOf(broken)
+		if left[i+1] == nil && !slices.ContainsFunc(folders, func(folder string) bool { return failing[folder] }) {
+			continue
+		}
 		if len(folders) == 1 {
 			err = c.check(folders[0], broken)
 		} else {
@@ -109,6 +126,11 @@ func TestMutantsCompile(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+	for folder, fails := range failing {
+		if fails && !t.Failed() {
+			t.Errorf("%s: each mutant compiles, but not all in one file: %v", folder, c.check(folder, sources))
 		}
 	}
 	const folder = "internal/test/mutation"

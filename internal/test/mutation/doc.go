@@ -3,7 +3,7 @@
 //
 // Each file testdata/<package>/<Test>.mutant names a test and replaces text in packages of this module; the folder is that of the
 // first package it breaks. A change names the function, not the file, so that it stays when code moves. The files of the checkout
-// are never touched: the toolchain gets them by an overlay. `make mutants` runs
+// are never touched: the toolchain gets them by an overlay, in which a variable of the environment turns each mutant on. `make mutants` runs
 // all of them. `go test` runs a random sample and logs its seed. It checks that every mutant still fits the code, and that every
 // test of a hazard or weakness has one.
 //

@@ -4,23 +4,27 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 var (
-	run     = flag.Bool("mutants", false, "build and test every mutant: minutes")
-	pattern = flag.String("mutants.match", "", "run only the mutants whose folder and name match this regular expression")
-	sample  = flag.Int("mutants.sample", 3, "how many mutants, drawn at random, a run without -mutants tests")
-	seed    = flag.Int64("mutants.seed", 0, "draw the sample by this number; 0: by the time")
+	run      = flag.Bool("mutants", false, "build and test every mutant: minutes")
+	pattern  = flag.String("mutants.match", "", "run only the mutants whose folder and name match this regular expression")
+	sample   = flag.Int("mutants.sample", 3, "how many mutants, drawn at random, a run without -mutants tests")
+	parallel = flag.Int("mutants.parallel", 1, "how many tests run at once")
+	seed     = flag.Int64("mutants.seed", 0, "draw the sample by this number; 0: by the time")
 )
 
 const root = "../../.."
@@ -112,16 +116,30 @@ func TestEveryRuleHasAMutant(t *testing.T) {
 	}
 }
 
-// TestMutantsAreCaught runs each mutant's test on the broken code.
+// TestMutantsAreCaught runs each mutant's test on the broken code, after all of these tests on the whole code: a test that fails there,
+// for example because it counts what the switch costs, gets a build of its own for each of its mutants.
 func TestMutantsAreCaught(t *testing.T) {
 	if !*run {
 		t.Skip("slow: run it by `make mutants`")
 	}
 	match := regexp.MustCompile(*pattern)
-	for _, m := range all(t) {
-		if match.MatchString(m.Name) {
-			demandCaught(t, m, 1, t.Errorf)
+	mutants := slices.DeleteFunc(all(t), func(m Mutant) bool { return !match.MatchString(m.Name) })
+	p := newPlayer(t, mutants)
+	byPackage := make(map[string][]int)
+	for i, m := range mutants {
+		byPackage[m.Package] = append(byPackage[m.Package], i)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(byPackage)) {
+		p.control(pkg)
+		var group errgroup.Group
+		group.SetLimit(*parallel)
+		for _, i := range byPackage[pkg] {
+			group.Go(func() error {
+				demandCaught(t, mutants[i], 1, t.Errorf, func() (string, error) { return p.play(i) })
+				return nil
+			})
 		}
+		_ = group.Wait() // its functions return no errors
 	}
 }
 
@@ -140,9 +158,10 @@ func TestSampleOfMutantsIsCaught(t *testing.T) {
 	mutants := all(t)
 	random := rand.New(rand.NewPCG(uint64(drawn), 0))
 	random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
-	ended := 0
-	for _, m := range mutants[:min(2**sample, len(mutants))] {
-		if ended < *sample && demandCaught(t, m, 3, t.Logf) {
+	mutants = mutants[:min(2**sample, len(mutants))]
+	p, ended := newPlayer(t, mutants), 0
+	for i, m := range mutants {
+		if ended < *sample && demandCaught(t, m, 3, t.Logf, func() (string, error) { return p.play(i) }) {
 			ended++
 		}
 	}
@@ -153,11 +172,11 @@ func TestSampleOfMutantsIsCaught(t *testing.T) {
 
 // demandCaught fails t unless one of the runs of the mutant's test fails. If a run does not end in time, demandCaught says so by late and
 // returns false.
-func demandCaught(t *testing.T, m Mutant, runs int, late func(format string, args ...any)) (ended bool) {
+func demandCaught(t *testing.T, m Mutant, runs int, late func(format string, args ...any), play func() (string, error)) (ended bool) {
 	t.Helper()
 	began := time.Now()
 	for try := 1; ; try++ {
-		output, err := test(t, m)
+		output, err := play()
 		switch {
 		case err == nil && try < runs:
 			t.Logf("%s survived run %d of %d", m.Name, try, runs)
@@ -170,7 +189,7 @@ func demandCaught(t *testing.T, m Mutant, runs int, late func(format string, arg
 		case !failedBy(m.Test, output):
 			t.Errorf("UNCLEAR %s: the test did not fail by itself: %v\n%s", m.Name, err, tail(output))
 		default:
-			t.Logf("caught %s in %.0fs: %s", m.Name, time.Since(began).Seconds(), m.Broken)
+			t.Logf("caught %s in %.1fs: %s", m.Name, time.Since(began).Seconds(), m.Broken)
 		}
 		return true
 	}
@@ -181,51 +200,6 @@ func failedBy(test, output string) bool {
 	crashed := strings.Contains("\n"+output, "\npanic: ") || strings.Contains(output, "fatal error: ")
 	return strings.Contains(output, "--- FAIL: "+test) ||
 		crashed && strings.Contains(output, test) && !strings.Contains(output, "panic: test timed out")
-}
-
-// test runs the mutant's test and returns what it printed. An error means that it failed.
-func test(t *testing.T, m Mutant) (string, error) {
-	t.Helper()
-	overlay := overlay(t, m)
-	// With -v a subtest shows its failure at once, even if another one hangs until the timeout.
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=4m", "-run", "^"+m.Test+"$", m.Package)
-	cmd.Dir = root
-	// The environment also reaches tests that build a binary of their own, so that they build the broken one.
-	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
-	output, err := cmd.CombinedOutput()
-	return string(output), err
-}
-
-// overlay writes the broken files and returns the path of the list that the toolchain reads.
-func overlay(t *testing.T, m Mutant) string {
-	t.Helper()
-	broken, err := (&Module{Root: root}).Broken(m.Changes)
-	if err != nil {
-		t.Fatalf("%s: %v", m.Name, err)
-	}
-	return writeOverlay(t, t.TempDir(), broken)
-}
-
-func writeOverlay(t *testing.T, dir string, broken map[string]string) string {
-	t.Helper()
-	var entries []string
-	for path, source := range broken {
-		replaced, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		copied := filepath.Join(dir, fmt.Sprintf("%d.go", len(entries)))
-		if err := os.WriteFile(copied, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		entries = append(entries, fmt.Sprintf("%q: %q", replaced, copied))
-	}
-	list := filepath.Join(dir, "overlay.json")
-	text := `{"Replace": {` + strings.Join(entries, ", ") + `}}`
-	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 // tail returns the end of a command's output.

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,22 +53,23 @@ func (m *Module) Broken(changes []Change) (map[string]string, error) {
 	}
 	broken := make(map[string]string)
 	for path, list := range edits {
-		slices.SortFunc(list, func(a, b edit) int { return b.begin - a.begin }) // from the end: the places before it stay
-		text, last := sources[path], len(sources[path])
-		for _, e := range list {
-			if e.end > last {
-				return nil, fmt.Errorf("%s: two changes touch the same text", path)
-			}
-			text, last = text[:e.begin]+e.text+text[e.end:], e.begin
+		text, err := apply(sources[path], list)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		for name := range imports[path] {
-			if quoted := strconv.Quote(name); !strings.Contains(text, quoted) {
-				text = packageClause.ReplaceAllString(text, "$0; import "+quoted)
-			}
-		}
-		broken[path] = text
+		broken[path] = withImports(text, imports[path])
 	}
 	return broken, nil
+}
+
+// withImports returns a source that imports the packages, too.
+func withImports(text string, names map[string]bool) string {
+	for name := range names {
+		if quoted := strconv.Quote(name); !strings.Contains(text, quoted) {
+			text = packageClause.ReplaceAllString(text, "$0; import "+quoted)
+		}
+	}
+	return text
 }
 
 var packageClause = regexp.MustCompile(`(?m)^package \w+`)
