@@ -76,7 +76,7 @@ func (r *repeats) look(ctx context.Context, key provider.UUID) (v view, err erro
 	}
 	settings := *r.settings()
 	settings.Replayed = func(x *replay.Execution) {
-		v = view{stacks: x.Stacks(), waiting: x.Waiting(), unread: x.Unread()}
+		v = view{stacks: x.View().Stacks(), waiting: x.View().Waiting(), unread: x.View().Unread()}
 	}
 	return v, runtime.Replay(bubble.With(ctx, &settings), r.registry, f)
 }

@@ -190,10 +190,10 @@ func (r *replaying) run(events []history.Event) {
 		if panicked := recover(); panicked != nil {
 			r.err = fmt.Errorf("the engine panicked: %v\n%s", panicked, debug.Stack())
 		} else if !returned {
-			r.err = cmp.Or(r.x.Fault(), errors.New("the code called runtime.Goexit"))
+			r.err = cmp.Or(r.x.View().Fault(), errors.New("the code called runtime.Goexit"))
 		}
 		if r.err != nil {
-			r.stacks = r.x.Stacks()
+			r.stacks = r.x.View().Stacks()
 		}
 		close(r.done)
 		defer close(r.closed)
@@ -215,7 +215,7 @@ func (r *replaying) judge(differs *ReplayError, events []history.Event) error {
 	case errors.Is(r.err, history.ErrCorrupt), errors.Is(r.err, history.ErrNewer):
 		return fmt.Errorf("replaying %s: %w: %w", differs.what(), client.ErrHistoryFile, r.err)
 	}
-	differs.EventID, differs.Expected, differs.Got = r.x.Length(), "a history that goes on", r.err.Error()
+	differs.EventID, differs.Expected, differs.Got = r.x.View().Length(), "a history that goes on", r.err.Error()
 	differs.Hint = "mend the code: the turn would fail"
 	if int(differs.EventID) >= len(events) {
 		differs.Expected = "code that waits or ends at the last event"

@@ -11,7 +11,7 @@ const originTag = 16
 
 // added is what translation adds to what an execution sends. Its code knows nothing of it, and the events have none of it.
 type added struct {
-	x       *replay.Execution
+	view    replay.View
 	on      bool // the store allows messages that older nodes cannot read
 	headers int  // bytes of headers so far
 	origins int  // bytes of origins without a header so far
@@ -20,7 +20,7 @@ type added struct {
 
 // header returns the header for a message, or none if those of the commit are too large together.
 func (d *added) header() []byte {
-	header := d.x.Header()
+	header := d.view.Header()
 	if !d.on || len(header) == 0 {
 		return nil
 	}
@@ -44,9 +44,9 @@ func (d *added) origin() []byte {
 	if !d.on {
 		return nil
 	}
-	origin, header := d.x.EncodedCaller(), d.x.Header()
+	origin, header := d.view.EncodedCaller(), d.view.Header()
 	if len(header) > 0 && d.header() == nil {
-		info := d.x.Info()
+		info := d.view.Info()
 		origin, header = history.EncodeCaller(history.Caller{Name: info.Name, CodeVersion: info.CodeVersion}), nil
 	}
 	plain := len(origin) - len(header)
@@ -63,7 +63,7 @@ func (d *added) root() history.Root {
 	if !d.on {
 		return history.Root{}
 	}
-	return d.x.Root()
+	return d.view.Root()
 }
 
 // began returns when the first execution began, if the start event of the next one says so; 0: it does not.
@@ -71,5 +71,5 @@ func (d *added) began() int64 {
 	if !d.on {
 		return 0
 	}
-	return d.x.Began()
+	return d.view.Began()
 }

@@ -40,7 +40,7 @@ type Call struct {
 type decider struct {
 	*Decision
 
-	x      *replay.Execution
+	view   replay.View
 	info   replay.Info
 	policy Policy
 	given  map[int64]bool // see givenUp
@@ -49,13 +49,13 @@ type decider struct {
 
 // Decide makes the decision about what an execution has done since its last commit.
 func Decide(d *Decision, x *replay.Execution, p Policy) {
-	turn := x.Turn()
+	turn, view := x.Turn(), x.View()
 	of := decider{
-		Decision: d, x: x, info: x.Info(), policy: p, given: givenUp(turn.Events), added: added{x: x, on: p.Level >= replay.LevelOfHandlers},
+		Decision: d, view: view, info: view.Info(), policy: p, given: givenUp(turn.Events), added: added{view: view, on: p.Level >= replay.LevelOfHandlers},
 	}
 	d.Turn, d.Calls = turn, d.one[:0]
 	d.Request = provider.CommitTurnRequest{
-		Key: of.info.Key, Execution: of.info.Execution, Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning,
+		Key: of.info.Key, Execution: of.info.Execution, Length: view.Length() - int64(len(turn.Events)), Status: provider.StatusRunning,
 		EngineLevel: replay.LowestLevel, Events: make([][]byte, 0, len(turn.Events)),
 	}
 	for _, e := range turn.Events {
@@ -173,7 +173,7 @@ func (d *decider) startChild(event int64, b *history.ChildStarted) provider.Star
 
 // cancelOwn asks a child to stop that is not one of the origin of a fork.
 func (d *decider) cancelOwn(event int64, key provider.UUID) {
-	if !d.x.OfOtherInstance(event) {
+	if !d.view.OfOtherInstance(event) {
 		d.Request.Sends = append(d.Request.Sends, d.cancelChild(event, key))
 	}
 }
@@ -227,7 +227,7 @@ func (d *Decision) Start(x *replay.Execution, p Policy) *history.ExecutionStarte
 	if p.Settings.Flags > started.Settings.Flags { // later behaviours have higher bits
 		started.Settings.Flags = p.Settings.Flags
 	}
-	started.Began = (&added{x: x, on: p.Level >= replay.LevelOfHandlers}).began()
+	started.Began = (&added{view: x.View(), on: p.Level >= replay.LevelOfHandlers}).began()
 	return started
 }
 

@@ -73,10 +73,10 @@ func IsUpdate(m provider.Message) bool { return history.Kind(m.Kind) == history.
 func (in *Intake) Take(x *replay.Execution, fetched Fetched) error {
 	in.Fetched, in.x = fetched, x
 	in.seen, in.Handled = len(in.Messages), make([]int64, 0, len(in.Messages))
-	in.held, in.collects = x.Held(), in.Retries.Rounds > 0
+	in.held, in.collects = x.View().Held(), in.Retries.Rounds > 0
 	x.PanickedUpdates(in.Retries.Panicked)
 	for i := range in.Messages {
-		if x.TurnFull() {
+		if x.View().TurnFull() {
 			in.seen = i
 			return nil
 		}
@@ -120,7 +120,7 @@ func (in *Intake) take(i int) (over bool, err error) {
 		if err := in.runBefore(e.At); err != nil {
 			return false, err
 		}
-		if in.x.Ended() {
+		if in.x.View().Ended() {
 			in.seen = i
 			return true, nil
 		}
@@ -130,7 +130,7 @@ func (in *Intake) take(i int) (over bool, err error) {
 	if err := in.absorb(m, e); err != nil {
 		return false, err
 	}
-	if in.x.Ended() {
+	if in.x.View().Ended() {
 		in.seen = i + 1
 		return true, nil
 	}
@@ -146,7 +146,7 @@ func (in *Intake) drop(m *provider.Message, reason int) {
 // runBefore runs the code on the messages before an update, so that its validator sees what they have changed. A turn that must
 // bring all messages to a code that is about to end does not.
 func (in *Intake) runBefore(at int64) error {
-	if in.collects || !in.x.Held() {
+	if in.collects || !in.x.View().Held() {
 		return nil
 	}
 	if err := in.x.Continue(at); err != nil {
@@ -163,7 +163,7 @@ func (in *Intake) absorb(m *provider.Message, e history.Event) error {
 	switch {
 	case !applied:
 		in.Dropped[DroppedUnwanted]++
-	case in.x.Together() && !in.Retries.OneByOne:
+	case in.x.View().Together() && !in.Retries.OneByOne:
 		in.last, in.together = m, in.together+1
 	default:
 		in.last, in.together = m, 1
@@ -179,7 +179,7 @@ func (in *Intake) absorb(m *provider.Message, e history.Event) error {
 // Run runs the code on the messages that were taken. If it would end before others that wait, as a refused commit has shown, the turn only
 // stores its messages, and a later one runs the code. Run reports whether it held the code back for that.
 func (in *Intake) Run(now provider.Time) (held bool, err error) {
-	if in.together > 0 && (in.More || in.seen < len(in.Messages)) && in.x.Together() && in.Retries.MayHold() {
+	if in.together > 0 && (in.More || in.seen < len(in.Messages)) && in.x.View().Together() && in.Retries.MayHold() {
 		in.x.Hold()
 		return true, nil
 	}
@@ -207,7 +207,7 @@ func (in *Intake) named(err error) error {
 // handled. Unread events are left to the dead letters, and to the next execution what is not a reply to this one. A kind that is
 // not named here stays.
 func (in *Intake) BehindEnd(now provider.Time) {
-	end := in.x.End()
+	end := in.x.View().End()
 	if end == nil {
 		return
 	}
@@ -237,7 +237,7 @@ func (in *Intake) refuse(m *provider.Message, now provider.Time) (done bool) {
 	if err != nil || !ok {
 		return false // a newer release wrote it: it stays
 	}
-	if in.x.End().Next == nil && in.Outcomes.Has(update.ID) {
+	if in.x.View().End().Next == nil && in.Outcomes.Has(update.ID) {
 		return true
 	}
 	return in.x.RefuseUpdate(update, int64(max(now, m.VisibleAt)))

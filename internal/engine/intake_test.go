@@ -102,7 +102,7 @@ func TestIntake(t *testing.T) {
 				t.Fatal(held, err)
 			}
 			in.BehindEnd(100)
-			if got := fmt.Sprintf("handled %v, dropped %v, ended %v, all %v", in.Handled, in.Dropped, x.Ended(), in.All()); got != c.want {
+			if got := fmt.Sprintf("handled %v, dropped %v, ended %v, all %v", in.Handled, in.Dropped, x.View().Ended(), in.All()); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -148,7 +148,7 @@ func TestRefusedEndsHoldTheCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		held, err := in.Run(100)
-		if !held || err != nil || !x.Held() {
+		if !held || err != nil || !x.View().Held() {
 			t.Fatalf("held %v, %v", held, err)
 		}
 		c = in.Retries.Hold()

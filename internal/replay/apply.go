@@ -54,7 +54,7 @@ func (x *Execution) Absorb(message history.Event) (applied bool, err error) {
 		return false, x.sched.fault
 	}
 	x.receive(message)
-	if !x.Together() {
+	if !x.View().Together() {
 		x.held = false
 		x.run()
 	}
@@ -111,10 +111,10 @@ func (x *Execution) Hold() {
 }
 
 // Held reports whether messages were applied after which the code has not run.
-func (x *Execution) Held() bool { return x.held }
+func (v View) Held() bool { return v.x.held }
 
 // Together reports whether code continues only after all messages of a turn.
-func (x *Execution) Together() bool { return x.settings.Flags&flagTogether != 0 }
+func (v View) Together() bool { return v.x.settings.Flags&flagTogether != 0 }
 
 // awaits reports whether a message means anything to the execution in its present state.
 func (x *Execution) awaits(message history.Event) bool {

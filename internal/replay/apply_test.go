@@ -25,19 +25,19 @@ func TestDroppedMessages(t *testing.T) {
 		return nil
 	}
 	x := live(t, code, at(1, completed(2)), at(1, received("box", "", "r1")), at(1, &history.CancelRequested{RequestID: "r2"}))
-	before := x.Length()
+	before := x.View().Length()
 	for _, late := range []history.Body{
 		completed(2), completed(99), &history.ActivityFailed{Scheduled: 2}, &history.TimerFired{Timer: 3}, &history.TimerFired{Timer: 99},
 		&history.ChildCompleted{Started: 2}, &history.ChildFailed{Started: 99}, received("box", "", "r1"), received("box", "", "r2"),
 		&history.CancelRequested{RequestID: "r1"}, &history.CancelRequested{RequestID: "r3"}, &history.ExecutionOpened{}, started().Body,
 	} {
 		deliver(t, x, at(2, late))
-		if x.Length() != before {
+		if x.View().Length() != before {
 			t.Fatalf("%+v became an event", late)
 		}
 	}
 	deliver(t, x, at(3, received("box", "", "")), at(3, received("box", "", "")))
-	if x.Length() != before+2 {
+	if x.View().Length() != before+2 {
 		t.Error("events without a request ID are no repeats")
 	}
 }
@@ -47,7 +47,7 @@ func TestEndedExecutionTakesNothing(t *testing.T) {
 	t.Parallel()
 	x := live(t, func(*replay.Scope) error { return nil })
 	deliver(t, x, at(1, received("box", "", "")), at(1, &history.CancelRequested{}))
-	if got := kinds(x.Turn().Events); got != "ExecutionStarted ExecutionCompleted" || !x.Ended() {
+	if got := kinds(x.Turn().Events); got != "ExecutionStarted ExecutionCompleted" || !x.View().Ended() {
 		t.Errorf("got %s", got)
 	}
 }

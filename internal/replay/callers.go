@@ -11,7 +11,7 @@ import (
 func (x *Execution) NoteCallers() { x.sched.callers = make(map[*coroutine][]uintptr) }
 
 // Stacks says where the coroutines wait, one paragraph for each, after NoteCallers. It must not be called while code runs.
-func (x *Execution) Stacks() string { return x.sched.stacks() }
+func (v View) Stacks() string { return v.x.sched.stacks() }
 
 // maxFrames bounds the callers that are kept of a coroutine.
 const maxFrames = 64

@@ -135,8 +135,8 @@ func TestHarmlessChangesReplay(t *testing.T) {
 		_ = await(s, s.Child(&history.ChildStarted{Name: "c", Input: []byte("2"), CodeVersion: "v2"}))
 		return await(s, f)
 	}, was.Turn().Events)
-	if err != nil || x.Length() != 3 {
-		t.Errorf("%v, length %d", err, x.Length())
+	if err != nil || x.View().Length() != 3 {
+		t.Errorf("%v, length %d", err, x.View().Length())
 	}
 }
 

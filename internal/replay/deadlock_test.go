@@ -38,8 +38,8 @@ func TestHazard53_CoroutinesThatWaitForEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := x.Continue(3); err != nil || !x.Ended() || !errors.Is(newEnv().Errors.Decode(*x.Turn().End.Failure), failure.ErrCancelled) {
-		t.Errorf("cancelled: ended %v, %v", x.Ended(), err)
+	if err := x.Continue(3); err != nil || !x.View().Ended() || !errors.Is(newEnv().Errors.Decode(*x.Turn().End.Failure), failure.ErrCancelled) {
+		t.Errorf("cancelled: ended %v, %v", x.View().Ended(), err)
 	}
 }
 

@@ -6,7 +6,8 @@
 // did. Executions that older releases started run their code after each message. On replay the same commands are matched
 // against the stored events, and the first difference is a [NonDeterminismError].
 //
-// Only one goroutine at a time may use an [Execution]; any may use its [Probe]. Every call that can resume code (Replay,
+// An [Execution] runs code, its [View] tells what it has become, and its [Probe] watches running code. Only one goroutine at a time may use
+// an Execution and its View; any may use its Probe. Every call that can resume code (Replay,
 // Deliver, Continue, Close, and Absorb in executions of older releases) may end its goroutine. Parked code is unwound
 // with runtime.Goexit, which also ends the goroutine that resumed it. User code may call Goexit itself. A panic would
 // not do, as user code may recover it.

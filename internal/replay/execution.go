@@ -46,45 +46,45 @@ func New(env *Env, info Info, body Body) *Execution {
 }
 
 // Info returns what identifies the execution.
-func (x *Execution) Info() Info { return x.info }
+func (v View) Info() Info { return v.x.info }
 
 // Length returns how many events the execution has, those of an unconfirmed turn included.
-func (x *Execution) Length() int64 { return x.events.length }
+func (v View) Length() int64 { return v.x.events.length }
 
 // Size estimates the memory that the execution holds between turns, in bytes. It counts input, unread events and
 // results, request IDs, pending operations and coroutines. It does not depend on the length of the history, and does
 // not count variables of the code.
-func (x *Execution) Size() int {
-	return x.retained + x.events.headers.bytes + x.state.size() + x.boxes.size() + x.requests.size() + x.handlers.size() +
-		x.job.size() + x.updates.size() + namedBytes*len(x.events.patches) +
-		coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
+func (v View) Size() int {
+	return v.x.retained + v.x.events.headers.bytes + v.x.state.size() + v.x.boxes.size() + v.x.requests.size() + v.x.handlers.size() +
+		v.x.job.size() + v.x.updates.size() + namedBytes*len(v.x.events.patches) +
+		coroutineBytes*(len(v.x.sched.coroutines)+1) + pendingBytes*(len(v.x.pending.futures)+len(v.x.locals.open))
 }
 
 // Activities returns how many activities the execution waits for.
-func (x *Execution) Activities() int { return x.pending.activities }
+func (v View) Activities() int { return v.x.pending.activities }
 
 // Awaits reports whether the execution has not ended and waits for the outcome of the event.
-func (x *Execution) Awaits(id int64) bool { return x.end == nil && x.pending.futures[id] != nil }
+func (v View) Awaits(id int64) bool { return v.x.end == nil && v.x.pending.futures[id] != nil }
 
 // TurnFull reports whether the turn has so much to store already that further messages should wait for the next one.
-func (x *Execution) TurnFull() bool {
-	return x.events.turnFull() || x.state.turnFull() || x.updates.turnFull()
+func (v View) TurnFull() bool {
+	return v.x.events.turnFull() || v.x.state.turnFull() || v.x.updates.turnFull()
 }
 
 // Ended reports whether the execution has ended.
-func (x *Execution) Ended() bool { return x.end != nil }
+func (v View) Ended() bool { return v.x.end != nil }
 
 // End returns how the execution ended, nil if it has not.
-func (x *Execution) End() *End { return x.end }
+func (v View) End() *End { return v.x.end }
 
 // Stored returns how many of the events are stored.
-func (x *Execution) Stored() int64 { return x.events.length - int64(len(x.events.fresh)) }
+func (v View) Stored() int64 { return v.x.events.length - int64(len(v.x.events.fresh)) }
 
 // Fault returns why the execution can no longer be used, or nil.
-func (x *Execution) Fault() error { return x.sched.fault }
+func (v View) Fault() error { return v.x.sched.fault }
 
 // Parked reports whether there is code to unwind.
-func (x *Execution) Parked() bool { return x.sched.parked() }
+func (v View) Parked() bool { return v.x.sched.parked() }
 
 // Close unwinds all parked code; deferred functions run. Later calls from its coroutines end their goroutines. Close
 // blocks as long as deferred functions of user code do. The goroutine that used the execution last may call it once.

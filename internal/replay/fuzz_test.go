@@ -102,7 +102,7 @@ func FuzzDeliver(f *testing.F) {
 		for _, message := range unpack(data) {
 			var err error
 			if lose(func() { _, err = x.Deliver(message) }) {
-				t.Fatalf("%+v took the goroutine along: %v", message.Body, x.Fault())
+				t.Fatalf("%+v took the goroutine along: %v", message.Body, x.View().Fault())
 			}
 			if err != nil {
 				if panicked := new(replay.PanicError); errors.As(err, &panicked) || !isTyped(err) {
@@ -118,9 +118,9 @@ func FuzzDeliver(f *testing.F) {
 			}
 		}
 		again, err := replayed(t, waitsForAll, events)
-		if err != nil || again.Length() != x.Length() || again.Ended() != x.Ended() {
+		if err != nil || again.View().Length() != x.View().Length() || again.View().Ended() != x.View().Ended() {
 			t.Fatalf("replay of %s: length %d for %d, ended %v for %v: %v",
-				kinds(events), again.Length(), x.Length(), again.Ended(), x.Ended(), err)
+				kinds(events), again.View().Length(), x.View().Length(), again.View().Ended(), x.View().Ended(), err)
 		}
 	})
 }

@@ -25,8 +25,8 @@ func always(t *testing.T, x *replay.Execution, code program) []history.Event {
 		if err != nil {
 			t.Fatalf("replaying %s: %v", kinds(events[:n]), err)
 		}
-		if n == len(events) && again.Ended() != x.Ended() {
-			t.Fatalf("replaying %s: ended %v", kinds(events), again.Ended())
+		if n == len(events) && again.View().Ended() != x.View().Ended() {
+			t.Fatalf("replaying %s: ended %v", kinds(events), again.View().Ended())
 		}
 	}
 	return events
@@ -91,7 +91,7 @@ func TestEventsThatWaitedGoFirst(t *testing.T) {
 			return nil
 		}
 		x := live(t, code, at(1, received("add", "1", "")), at(2, received("stop", "", "")), at(3, &history.TimerFired{Timer: 2}))
-		if got := strings.TrimSuffix(strings.Join(seen, " "), " next"); got != "set 1" || !x.Ended() {
+		if got := strings.TrimSuffix(strings.Join(seen, " "), " next"); got != "set 1" || !x.View().Ended() {
 			t.Errorf("%s: %s", name, got)
 		}
 		const want = "ExecutionStarted TimerCreated EventReceived EventReceived TimerFired ExecutionCompleted"
@@ -136,7 +136,7 @@ func TestHazard52_TheOutcomeIsRecordedWhileHandlersGoOn(t *testing.T) {
 		return outcome
 	}
 	x := live(t, code, at(1, received("add", "1", "")), at(2, received("stop", "", "")))
-	if x.Ended() {
+	if x.View().Ended() {
 		t.Fatal("it ended before its handler")
 	}
 	stored := x.Turn().Events
@@ -187,10 +187,10 @@ func TestHazard52_OnlyHandlersGoOn(t *testing.T) {
 	if got := kinds(x.Turn().Events); got != want {
 		t.Errorf("events %s", got)
 	}
-	if n := len(x.Locals()); n != 0 {
+	if n := len(x.View().Locals()); n != 0 {
 		t.Errorf("%d local activities are open", n)
 	}
-	if n := x.Activities(); n != 0 {
+	if n := x.View().Activities(); n != 0 {
 		t.Errorf("%d activities are awaited", n)
 	}
 	deliver(t, x, at(62, &history.TimerFired{Timer: 5}), at(63, completed(3)))
@@ -251,7 +251,7 @@ func TestHazard52_LateEventsAreCarriedOnce(t *testing.T) {
 	t.Cleanup(x.Close)
 	deliver(t, x, started(), at(1, received("add", "1", "a")), at(2, received("early", "1", "b")), at(3, received("stop", "", "c")),
 		at(4, received("add", "2", "d")), at(5, received("late", "3", "e")), at(5, received("late", "3", "e")))
-	if x.Ended() {
+	if x.View().Ended() {
 		t.Fatal("it ended before its handler")
 	}
 	deliver(t, x, at(3600, &history.TimerFired{Timer: 3}))
@@ -292,8 +292,8 @@ func TestHazard53_HandlersThatWaitForNothingEndAtOnce(t *testing.T) {
 		return err
 	}
 	x := live(t, code, at(1, received("add", "", "")), at(2, received("add", "cleans up", "")), at(3, received("stop", "", "")))
-	if x.Ended() || len(ended) != 2 || !errors.Is(ended[0], failure.ErrCancelled) {
-		t.Fatalf("ended %v, after %v", x.Ended(), ended)
+	if x.View().Ended() || len(ended) != 2 || !errors.Is(ended[0], failure.ErrCancelled) {
+		t.Fatalf("ended %v, after %v", x.View().Ended(), ended)
 	}
 	deliver(t, x, at(4, completed(6)))
 	const want = "ExecutionStarted EventReceived EventReceived EventReceived MainReturned ActivityScheduled TimerCreated ActivityCompleted ExecutionCompleted"
@@ -325,11 +325,11 @@ func TestHazard53_TheGraceEndsTheClosing(t *testing.T) {
 		return got
 	}
 	deliver(t, x, at(3602, &history.TimerFired{Timer: 6}))
-	if x.Ended() {
+	if x.View().Ended() {
 		t.Fatal("it ended with the grace")
 	}
 	deliver(t, x, at(3662, &history.TimerFired{Timer: 8}))
-	if !x.Ended() {
+	if !x.View().Ended() {
 		t.Errorf("it goes on after %s", kinds(x.Turn().Events))
 	}
 	if got := durations(); !slices.Equal(got, []time.Duration{24 * time.Hour, time.Hour, time.Minute}) {
@@ -357,10 +357,10 @@ func TestHazard53_NothingNewIsAccepted(t *testing.T) {
 	}
 	x := live(t, code, at(1, received("add", "1", "")), at(2, received("stop", "", "")), at(3, received("add", "2", "")),
 		at(4, received("more", "3", "")), at(61, &history.TimerFired{Timer: 3}))
-	if got := strings.Join(seen, " "); !x.Ended() || got != "1 1" {
-		t.Errorf("ended %v, saw %s", x.Ended(), got)
+	if got := strings.Join(seen, " "); !x.View().Ended() || got != "1 1" {
+		t.Errorf("ended %v, saw %s", x.View().Ended(), got)
 	}
-	left := x.Leftovers()
+	left := x.View().Leftovers()
 	if left == nil || strings.Join(left.Unread, " ") != "stop add more" {
 		t.Errorf("left %+v", left)
 	}
@@ -378,15 +378,15 @@ func TestHazard53_AFloodEndsTheClosing(t *testing.T) {
 	t.Cleanup(x.Close)
 	deliver(t, x, started(), at(1, received("add", "1", "")), at(2, received("stop", "", "")))
 	for n := range replay.MaxUnread {
-		if x.Ended() {
+		if x.View().Ended() {
 			t.Fatalf("it ended after %d events", n)
 		}
 		if _, err := x.Absorb(at(3, received("late", "", ""))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := x.Continue(4); err != nil || !x.Ended() {
-		t.Errorf("ended %v: %v", x.Ended(), err)
+	if err := x.Continue(4); err != nil || !x.View().Ended() {
+		t.Errorf("ended %v: %v", x.View().Ended(), err)
 	}
 }
 
@@ -410,8 +410,8 @@ func TestCancellationReachesHandlers(t *testing.T) {
 		"after its end":  {at(1, received("add", "1", "")), at(1, received("add", "2", "")), at(2, received("stop", "", "")), cancel},
 	} {
 		x := live(t, code, messages...)
-		if got := strings.Join(ended, " "); !x.Ended() || got != "1true 2true" {
-			t.Errorf("%s: ended %v, handlers %s", name, x.Ended(), got)
+		if got := strings.Join(ended, " "); !x.View().Ended() || got != "1true 2true" {
+			t.Errorf("%s: ended %v, handlers %s", name, x.View().Ended(), got)
 		}
 		always(t, x, code)
 	}

@@ -38,14 +38,14 @@ func (r *recorder) admitAnchor(anchor string) string {
 }
 
 // Header returns the header of the start, as it is stored. Messages, starts and tasks of the execution take it along.
-func (x *Execution) Header() []byte {
-	if x.startEvent == nil {
+func (v View) Header() []byte {
+	if v.x.startEvent == nil {
 		return nil
 	}
-	if x.header != nil {
-		return x.header
+	if v.x.header != nil {
+		return v.x.header
 	}
-	return x.startEvent.Header
+	return v.x.startEvent.Header
 }
 
 // noteTrace takes over the first anchor, from the header of the start.
@@ -69,40 +69,42 @@ func (x *Execution) takeAnchor(trace string, at int64) {
 }
 
 // Trace returns the context of the anchor, and when that began, microseconds UTC; "" for none.
-func (x *core) Trace() (context string, at int64) { return x.trace, x.traceAt }
+func (v View) Trace() (context string, at int64) { return v.x.trace, v.x.traceAt }
 
 // StartedAt returns when the execution began, microseconds UTC.
-func (x *core) StartedAt() int64 { return x.startedAt }
+func (v View) StartedAt() int64 { return v.x.startedAt }
 
 // EncodedCaller returns what the tasks of the execution say of it, as it is stored.
-func (x *Execution) EncodedCaller() []byte {
-	if x.caller == nil {
-		x.caller = history.EncodeCaller(history.Caller{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()})
+func (v View) EncodedCaller() []byte {
+	if v.x.caller == nil {
+		v.x.caller = history.EncodeCaller(history.Caller{Name: v.x.info.Name, CodeVersion: v.x.info.CodeVersion, Header: v.Header()})
 	}
-	return x.caller
+	return v.x.caller
 }
 
 // Caller returns what EncodedCaller encodes. Nobody changes it.
-func (x *Execution) Caller() *history.Caller {
-	if x.from == nil {
-		x.from = &history.Caller{Name: x.info.Name, CodeVersion: x.info.CodeVersion, Header: x.Header()}
+func (v View) Caller() *history.Caller {
+	if v.x.from == nil {
+		v.x.from = &history.Caller{Name: v.x.info.Name, CodeVersion: v.x.info.CodeVersion, Header: v.Header()}
 	}
-	return x.from
+	return v.x.from
 }
 
 // Root returns the topmost ancestor of a child that the execution starts, if that is not the execution's own instance.
-func (x *Execution) Root() history.Root {
-	if x.info.Parent.Key == [16]byte{} {
+func (v View) Root() history.Root {
+	if v.x.info.Parent.Key == [16]byte{} {
 		return history.Root{}
 	}
-	if root := x.startEvent.Root; root.ID != "" {
+	if root := v.x.startEvent.Root; root.ID != "" {
 		return root
 	}
-	return history.Root{Key: x.info.Parent.Key, ID: x.info.Parent.ID}
+	return history.Root{Key: v.x.info.Parent.Key, ID: v.x.info.Parent.ID}
 }
 
 // Began returns when the first execution of the instance began, microseconds UTC; 0: not known.
-func (x *core) Began() int64 {
+func (v View) Began() int64 { return v.x.began() }
+
+func (x *core) began() int64 {
 	if x.startEvent.Continued {
 		return x.startEvent.Began
 	}
@@ -136,6 +138,6 @@ func (s *Scope) Facts() Facts {
 		root = history.Root{Key: as.Key, ID: as.ID}
 	}
 	return Facts{
-		Started: x.startedAt, Began: x.Began(), Root: root, Request: x.startEvent.RequestID, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
+		Started: x.startedAt, Began: x.began(), Root: root, Request: x.startEvent.RequestID, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
 	}
 }

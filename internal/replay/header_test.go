@@ -159,7 +159,7 @@ func TestSizeCountsHeaders(t *testing.T) {
 		start := started()
 		start.Body.(*history.ExecutionStarted).Header = header
 		deliver(t, x, start)
-		sizes = append(sizes, x.Size())
+		sizes = append(sizes, x.View().Size())
 	}
 	if sizes[1]-sizes[0] != 4_000 {
 		t.Errorf("sizes %v", sizes)
@@ -206,8 +206,8 @@ func TestFacts(t *testing.T) {
 			}
 			deliver(t, x, messages...)
 			want := replay.Facts{Started: 1000, Began: c.began, Root: c.root, Length: int64(len(messages)), Size: got.Size}
-			if got != want || got.Size < 32 || x.Root() != c.rootOfChild || x.Began() != c.began {
-				t.Errorf("facts %+v, want %+v; root of a child %+v", got, want, x.Root())
+			if got != want || got.Size < 32 || x.View().Root() != c.rootOfChild || x.View().Began() != c.began {
+				t.Errorf("facts %+v, want %+v; root of a child %+v", got, want, x.View().Root())
 			}
 		})
 	}
@@ -275,7 +275,7 @@ func TestHazard63_AnchorsObeyTheLimitOfHeaders(t *testing.T) {
 			kept += len(turn.Events[i].Anchor)
 			level = max(level, replay.LevelOfEvent(&turn.Events[i]))
 		}
-		trace, _ := x.Trace()
+		trace, _ := x.View().Trace()
 		switch {
 		case !anchors && (kept != 0 || turn.Headers != 0 || level >= replay.LevelOfAnchors || trace != ""):
 			t.Errorf("without anchors: %d bytes, %d left out, level %d, trace %q", kept, turn.Headers, level, trace)
@@ -293,7 +293,7 @@ func TestHazard63_AnchorsObeyTheLimitOfHeaders(t *testing.T) {
 		if !reflect.DeepEqual(facts, live) || live[len(live)-1].Size != live[0].Size+int64(len(live)-1)*(live[1].Size-live[0].Size) {
 			t.Error("code sees other facts on the replay, or anchors count")
 		}
-		if of, _ := again.Trace(); of != trace {
+		if of, _ := again.View().Trace(); of != trace {
 			t.Errorf("the replay has the anchor %q, want %q", of, trace)
 		}
 	}

@@ -90,7 +90,7 @@ func replayed(t testing.TB, code program, events []history.Event) (*replay.Execu
 	t.Cleanup(x.Close)
 	var err error
 	if lose(func() { err = x.Replay(events) }) {
-		err = x.Fault()
+		err = x.View().Fault()
 	}
 	return x, err
 }

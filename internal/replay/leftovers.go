@@ -45,22 +45,22 @@ func (l *lostErrors) keep(errs *failure.Set, f *Future) {
 }
 
 // Leftovers returns what the code of an ended execution left behind, nil if that is nothing.
-func (x *Execution) Leftovers() *Leftovers {
-	if x.end == nil || x.end.Terminated {
+func (v View) Leftovers() *Leftovers {
+	if v.x.end == nil || v.x.end.Terminated {
 		return nil
 	}
-	leftovers := Leftovers{Coroutines: len(x.sched.coroutines)}
-	if x.end.Next == nil {
-		for _, e := range x.unread() {
+	leftovers := Leftovers{Coroutines: len(v.x.sched.coroutines)}
+	if v.x.end.Next == nil {
+		for _, e := range v.x.unread() {
 			leftovers.Unread = append(leftovers.Unread, e.Body.(*history.EventReceived).Name)
 		}
 	}
-	for _, e := range x.lost.all {
+	for _, e := range v.x.lost.all {
 		if !e.of.read {
 			leftovers.Errors = append(leftovers.Errors, e.text)
 		}
 	}
-	leftovers.Lost = len(leftovers.Errors) + x.lost.more
+	leftovers.Lost = len(leftovers.Errors) + v.x.lost.more
 	if leftovers.Coroutines == 0 && len(leftovers.Unread) == 0 && len(leftovers.Errors) == 0 {
 		return nil
 	}

@@ -247,8 +247,8 @@ func quietOnReplay(t *testing.T, events []history.Event) {
 	t.Helper()
 	var out bytes.Buffer
 	again := warned(t, &out)
-	if lose(func() { _ = again.Replay(events) }) || again.Fault() != nil {
-		t.Fatal(again.Fault())
+	if lose(func() { _ = again.Replay(events) }) || again.View().Fault() != nil {
+		t.Fatal(again.View().Fault())
 	}
 	deliver(t, again, at(3, received("box", "", "")))
 	again.Confirm()

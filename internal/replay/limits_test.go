@@ -167,7 +167,7 @@ func TestATurnFitsIntoOneCommit(t *testing.T) {
 				if turn == 1 {
 					deliver(t, x, at(2, &history.CancelRequested{}))
 				}
-				for !x.TurnFull() && !x.Ended() {
+				for !x.View().TurnFull() && !x.View().Ended() {
 					deliver(t, x, at(1, received("box", "", "")))
 					if len(x.Turn().Events) == 0 {
 						break

@@ -74,11 +74,11 @@ func (f *Future) cancellingLocal(local *LocalCall) {
 
 // Locals returns the local activities that code waits for, in the order in which it asked. The list
 // is valid until the next message.
-func (x *Execution) Locals() []*LocalCall {
-	if x.end != nil {
+func (v View) Locals() []*LocalCall {
+	if v.x.end != nil {
 		return nil
 	}
-	return x.locals.open
+	return v.x.locals.open
 }
 
 // settleLocal takes the call that a message is about off the list. It is a fault if the code made another call than the

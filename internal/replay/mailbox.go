@@ -32,9 +32,9 @@ func (x *core) unread() (events []history.Event) {
 }
 
 // Waiting returns the names of the events that code waits for in their mailboxes, sorted.
-func (x *Execution) Waiting() []string {
+func (v View) Waiting() []string {
 	var names []string
-	for name, m := range x.boxes.byName {
+	for name, m := range v.x.boxes.byName {
 		if !m.waiting.empty() {
 			names = append(names, name)
 		}
@@ -44,9 +44,9 @@ func (x *Execution) Waiting() []string {
 }
 
 // Unread returns how many events of each name were received and not taken.
-func (x *Execution) Unread() map[string]int {
+func (v View) Unread() map[string]int {
 	counts := make(map[string]int)
-	for _, e := range x.unread() {
+	for _, e := range v.x.unread() {
 		counts[e.Body.(*history.EventReceived).Name]++
 	}
 	return counts

@@ -78,12 +78,12 @@ func TestOldClosingsReplayAsTheyDid(t *testing.T) {
 				t.Errorf("replaying %s: %v", kinds(old[:n]), err)
 			}
 		}) {
-			t.Fatalf("replaying %s: %v", kinds(old[:n]), again.Fault())
+			t.Fatalf("replaying %s: %v", kinds(old[:n]), again.View().Fault())
 		}
 		turn := again.Turn()
-		if again.Ended() != (n == len(old)) || len(turn.Events)+len(turn.Updates)+turn.Late+log.Len() > 0 {
+		if again.View().Ended() != (n == len(old)) || len(turn.Events)+len(turn.Updates)+turn.Late+log.Len() > 0 {
 			t.Errorf("after %s: ended %v, %s, %d outcomes, %d late, log %q",
-				kinds(old[:n]), again.Ended(), kinds(turn.Events), len(turn.Updates), turn.Late, &log)
+				kinds(old[:n]), again.View().Ended(), kinds(turn.Events), len(turn.Updates), turn.Late, &log)
 		}
 	}
 }

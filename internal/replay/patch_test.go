@@ -48,8 +48,8 @@ func TestHazard60_NewGroundIsMarked(t *testing.T) {
 		t.Errorf("history %s, answers %v", got, answers)
 	}
 	y, err := replayed(t, asks(&again, 3), x.Turn().Events)
-	if err != nil || !slices.Equal(again, answers) || y.Length() != x.Length() {
-		t.Errorf("on replay %v, %v, length %d for %d", again, err, y.Length(), x.Length())
+	if err != nil || !slices.Equal(again, answers) || y.View().Length() != x.View().Length() {
+		t.Errorf("on replay %v, %v, length %d for %d", again, err, y.View().Length(), x.View().Length())
 	}
 }
 
@@ -90,8 +90,8 @@ func TestHazard60_PlaceOfTheMarker(t *testing.T) {
 			t.Parallel()
 			var answers []bool
 			x, err := replayed(t, asks(&answers, 1), c.events)
-			if err != nil || !slices.Equal(answers, []bool{c.want}) || x.Length() != int64(len(c.events)) {
-				t.Errorf("answers %v, want %v; %v; length %d", answers, c.want, err, x.Length())
+			if err != nil || !slices.Equal(answers, []bool{c.want}) || x.View().Length() != int64(len(c.events)) {
+				t.Errorf("answers %v, want %v; %v; length %d", answers, c.want, err, x.View().Length())
 			}
 		})
 	}
@@ -117,8 +117,8 @@ func TestHazard60_CoroutinesMaySwap(t *testing.T) {
 	x := live(t, ask(map[string]bool{}, "a", "b"))
 	got := map[string]bool{}
 	y, err := replayed(t, ask(got, "b", "a"), x.Turn().Events)
-	if err != nil || !got["a"] || !got["b"] || y.Length() != x.Length() {
-		t.Errorf("%v, %v, length %d", got, err, y.Length())
+	if err != nil || !got["a"] || !got["b"] || y.View().Length() != x.View().Length() {
+		t.Errorf("%v, %v, length %d", got, err, y.View().Length())
 	}
 }
 
@@ -143,11 +143,11 @@ func TestHazard60_UnaskedMarkersAreSkipped(t *testing.T) {
 	}, at(1, completed(3)))
 	events := x.Turn().Events
 	y, err := replayed(t, work, events)
-	if err != nil || y.Length() != x.Length() {
-		t.Fatalf("length %d, want %d: %v", y.Length(), x.Length(), err)
+	if err != nil || y.View().Length() != x.View().Length() {
+		t.Fatalf("length %d, want %d: %v", y.View().Length(), x.View().Length(), err)
 	}
 	deliver(t, y, at(2, completed(5)))
-	if !y.Ended() || len(answers) != 2 {
+	if !y.View().Ended() || len(answers) != 2 {
 		t.Error("it has not ended")
 	}
 	deprecated := func(s *replay.Scope) error { s.DeprecatePatch("p"); return work(s) }
@@ -192,7 +192,7 @@ func TestHazard60_LimitsAreTheSameOnReplay(t *testing.T) {
 		deliver(t, x, start)
 		events := slices.Clone(x.Turn().Events)
 		y, err := replayed(t, code(&again), events)
-		if err != nil || !slices.Equal(saw, again) || x.Length() != y.Length() {
+		if err != nil || !slices.Equal(saw, again) || x.View().Length() != y.View().Length() {
 			t.Errorf("room for %d: live %v, on replay %v, %v", room, saw, again, err)
 		}
 		if (saw[0] == "ptrue") != (room > 0) {
@@ -255,7 +255,7 @@ func TestPropertyBothSidesOfAPatchReplay(t *testing.T) {
 				messages = append(messages, at(n, received("box"+fmt.Sprint(n%4), fmt.Sprint(n), "")))
 			}
 			for _, message := range messages {
-				if x.Ended() {
+				if x.View().Ended() {
 					break
 				}
 				var err error
@@ -264,8 +264,8 @@ func TestPropertyBothSidesOfAPatchReplay(t *testing.T) {
 					t.Fatal(err)
 				}
 				y := newExecution(patched(before, after))
-				if lose(func() { err = y.Replay(slices.Clone(x.Turn().Events)) }) || err != nil || y.Length() != x.Length() || y.Ended() != x.Ended() {
-					t.Fatalf("new code on %s, fresh %v: %v", kinds(x.Turn().Events), fresh, errors.Join(err, y.Fault()))
+				if lose(func() { err = y.Replay(slices.Clone(x.Turn().Events)) }) || err != nil || y.View().Length() != x.View().Length() || y.View().Ended() != x.View().Ended() {
+					t.Fatalf("new code on %s, fresh %v: %v", kinds(x.Turn().Events), fresh, errors.Join(err, y.View().Fault()))
 				}
 				y.Close()
 			}

@@ -105,8 +105,8 @@ func LastOfOtherInstance(events []history.Event) int64 {
 }
 
 // OfOtherInstance reports whether another instance has made an event of the execution. The instance must leave the child that it started alone.
-func (x *Execution) OfOtherInstance(event int64) bool {
-	return x.fork != nil && event <= x.fork.OtherInstance
+func (v View) OfOtherInstance(event int64) bool {
+	return v.x.fork != nil && event <= v.x.fork.OtherInstance
 }
 
 // identify finds the identity that the code sees up to the next ForkPoint of the stored history that names one.
@@ -155,9 +155,9 @@ type Awaited struct {
 }
 
 // Awaited returns the activities, timers and children that code waits for, by event ID.
-func (x *Execution) Awaited() []Awaited {
-	all := make([]Awaited, 0, len(x.pending.futures))
-	for id, f := range x.pending.futures {
+func (v View) Awaited() []Awaited {
+	all := make([]Awaited, 0, len(v.x.pending.futures))
+	for id, f := range v.x.pending.futures {
 		all = append(all, Awaited{EventID: id, Ending: f.askedToEnd})
 	}
 	slices.SortFunc(all, func(a, b Awaited) int { return int(a.EventID - b.EventID) })
@@ -165,8 +165,8 @@ func (x *Execution) Awaited() []Awaited {
 }
 
 // Opened reports whether the code may run: the start of a continued execution waits for its ExecutionOpened.
-func (x *Execution) Opened() bool { return x.opened }
+func (v View) Opened() bool { return v.x.opened }
 
 // Requests returns the IDs of the requests that the instance has consumed and still remembers, the newest last. They include those of
 // earlier executions.
-func (x *Execution) Requests() []string { return slices.Clone(x.requests.order) }
+func (v View) Requests() []string { return slices.Clone(v.x.requests.order) }

@@ -92,7 +92,7 @@ func TestHazard57_PropertyOpenedAnywhereItEndsAlike(t *testing.T) {
 		first := started()
 		first.More = rapid.IntRange(0, 3).Draw(t, "more") == 0
 		give(x, first)
-		for n := int64(1); n < 20 && !x.Ended(); n++ {
+		for n := int64(1); n < 20 && !x.View().Ended(); n++ {
 			message := nextMessage(t, x, x.Turn().Events, n)
 			message.More = n < 19 && rapid.IntRange(0, 3).Draw(t, "more") == 0
 			give(x, message)
@@ -119,7 +119,7 @@ func TestHazard57_PropertyOpenedAnywhereItEndsAlike(t *testing.T) {
 				}
 			}
 			for _, e := range want[max(at, 2)-1:] {
-				if e.Body.Kind().IsMessage() && !again.Ended() {
+				if e.Body.Kind().IsMessage() && !again.View().Ended() {
 					give(again, moved(e, max(at, 2), by))
 				}
 			}
@@ -129,10 +129,10 @@ func TestHazard57_PropertyOpenedAnywhereItEndsAlike(t *testing.T) {
 			if a, b := unseeded(m.trace), unseeded(seen.trace); a != b {
 				t.Fatalf("opened at event %d of %s, the code saw\n%s\nand not\n%s", at, kinds(want), b, a)
 			}
-			if again.Ended() != x.Ended() {
-				t.Fatalf("opened at event %d: ended %v", at, again.Ended())
+			if again.View().Ended() != x.View().Ended() {
+				t.Fatalf("opened at event %d: ended %v", at, again.View().Ended())
 			}
-			if diff := cmp.Diff(x.State(), again.State()); diff != "" {
+			if diff := cmp.Diff(x.View().State(), again.View().State()); diff != "" {
 				t.Fatalf("opened at event %d, the code shows something else:\n%s", at, diff)
 			}
 			all := append(slices.Clone(prefix), again.Turn().Events...)

@@ -78,9 +78,9 @@ func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int6
 	case "cancel":
 		return at(second, &history.CancelRequested{Reason: "drawn"})
 	case "late":
-		return at(second, completed(rapid.Int64Range(1, max(1, x.Length())).Draw(t, "answered")))
+		return at(second, completed(rapid.Int64Range(1, max(1, x.View().Length())).Draw(t, "answered")))
 	}
-	if locals := x.Locals(); len(locals) > 0 && (len(pending) == 0 || rapid.Bool().Draw(t, "local")) {
+	if locals := x.View().Locals(); len(locals) > 0 && (len(pending) == 0 || rapid.Bool().Draw(t, "local")) {
 		return at(second, localAnswer(what, rapid.SampledFrom(locals).Draw(t, "call").Call, n))
 	}
 	if len(pending) == 0 {
@@ -157,12 +157,12 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 		deployed = deploy == 0
 		feed(x, messages[0])
 		var ends []int // length of the history after each message
-		for n := int64(1); n < 25 && !x.Ended(); n++ {
-			ends = append(ends, int(x.Length()))
+		for n := int64(1); n < 25 && !x.View().Ended(); n++ {
+			ends = append(ends, int(x.View().Length()))
 			deployed = int(n) >= deploy
 			message := nextMessage(t, x, x.Turn().Events, n)
 			message.More = n < 24 && rapid.IntRange(0, 3).Draw(t, "more") == 0
-			for !feed(x, message) && !x.Ended() {
+			for !feed(x, message) && !x.View().Ended() {
 				message = at(n, received("box1", fmt.Sprint(n), ""))
 			}
 			messages = append(messages, message)
@@ -187,17 +187,17 @@ func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 			if a, b := strings.Join(m.trace, "\n"), strings.Join(seen.trace, "\n"); a != b {
 				t.Fatalf("rebuilt after %d messages, the code saw\n%s\nand not\n%s", after+1, b, a)
 			}
-			if diff := cmp.Diff(x.State(), again.State()); diff != "" {
+			if diff := cmp.Diff(x.View().State(), again.View().State()); diff != "" {
 				t.Fatalf("rebuilt after %d messages, the code shows something else:\n%s", after+1, diff)
 			}
 			if q := ask(t, again, "trace"); string(q.Answer.Output) != strings.Join(m.trace, "\n") {
 				t.Fatalf("rebuilt, it answers %+v", q.Answer)
 			}
-			if q := ask(t, again, "spoil"); q.Answer.Outcome != history.AnswerRefused || again.Fault() != nil {
-				t.Fatalf("a handler that does more than read: %+v, fault %v", q.Answer, again.Fault())
+			if q := ask(t, again, "spoil"); q.Answer.Outcome != history.AnswerRefused || again.View().Fault() != nil {
+				t.Fatalf("a handler that does more than read: %+v, fault %v", q.Answer, again.View().Fault())
 			}
-			if again.Ended() != x.Ended() || again.Length() != x.Length() {
-				t.Fatalf("ended %v with %d events, want %v, %d", again.Ended(), again.Length(), x.Ended(), x.Length())
+			if again.View().Ended() != x.View().Ended() || again.View().Length() != x.View().Length() {
+				t.Fatalf("ended %v with %d events, want %v, %d", again.View().Ended(), again.View().Length(), x.View().Ended(), x.View().Length())
 			}
 			again.Close()
 		}

@@ -63,7 +63,7 @@ type Query struct {
 }
 
 // Begun reports whether the main function of the code has begun.
-func (x *Execution) Begun() bool { return x.begun }
+func (v View) Begun() bool { return v.x.begun }
 
 // Ask answers a query between two turns. The answer is set and encoded when Ask returns or ends its goroutine, as code
 // may call Goexit. The execution is as before unless the query is spoiled: no event is added, and no fault is noted. No

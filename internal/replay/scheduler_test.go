@@ -144,7 +144,7 @@ func TestOrderOfCancelling(t *testing.T) {
 		t.Errorf("first timer cancelled is event %d", cancelled.Timer)
 	}
 	again, err := replayed(t, code, events)
-	if err != nil || again.Length() != x.Length() {
+	if err != nil || again.View().Length() != x.View().Length() {
 		t.Errorf("replay: %v", err)
 	}
 }

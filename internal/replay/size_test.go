@@ -38,17 +38,17 @@ func TestSizeDoesNotGrowWithTheHistory(t *testing.T) {
 		}
 	}
 	x := live(t, code)
-	first := x.Size()
+	first := x.View().Size()
 	for range 50 {
-		deliver(t, x, at(1, largeResult(x.Length())), at(2, received("box", strings.Repeat("x", large), "")))
-		deliver(t, x, at(3, &history.ChildCompleted{Started: x.Length(), Output: make([]byte, large)}))
+		deliver(t, x, at(1, largeResult(x.View().Length())), at(2, received("box", strings.Repeat("x", large), "")))
+		deliver(t, x, at(3, &history.ChildCompleted{Started: x.View().Length(), Output: make([]byte, large)}))
 	}
-	if size := x.Size(); size > first+large {
+	if size := x.View().Size(); size > first+large {
 		t.Errorf("the size is %d bytes after 50 rounds, %d before", size, first)
 	}
 	again, err := replayed(t, code, x.Turn().Events)
-	if err != nil || again.Size() != x.Size() {
-		t.Errorf("the replayed execution has %d bytes, the live one %d: %v", again.Size(), x.Size(), err)
+	if err != nil || again.View().Size() != x.View().Size() {
+		t.Errorf("the replayed execution has %d bytes, the live one %d: %v", again.View().Size(), x.View().Size(), err)
 	}
 }
 
@@ -84,12 +84,12 @@ func TestSizeCountsWhatIsHeld(t *testing.T) {
 		{"the results were read", received("go", "1", ""), 1},
 		{"they were read again", received("go", "1", ""), 1},
 	}
-	rest := x.Size()
+	rest := x.View().Size()
 	for _, step := range steps {
 		if step.come != nil {
 			deliver(t, x, at(1, step.come))
 		}
-		if got := x.Size() - rest; got < step.large*large-4<<10 || got > step.large*large+4<<10 {
+		if got := x.View().Size() - rest; got < step.large*large-4<<10 || got > step.large*large+4<<10 {
 			t.Errorf("%s: %d bytes more than at first, want about %d", step.name, got, step.large*large)
 		}
 	}
@@ -108,7 +108,7 @@ func TestSizeCountsTheInput(t *testing.T) {
 		})
 		t.Cleanup(x.Close)
 		deliver(t, x, first)
-		sizes[i] = x.Size()
+		sizes[i] = x.View().Size()
 	}
 	if sizes[1]-sizes[0] != large {
 		t.Errorf("an input of %d bytes counts %d", large, sizes[1]-sizes[0])

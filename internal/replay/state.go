@@ -317,12 +317,12 @@ func (st *state) size() int {
 
 // State returns what code has set last, stored or not. An execution that is opened from this history must store it and
 // nothing else.
-func (x *Execution) State() State {
-	if x.state == nil {
+func (v View) State() State {
+	if v.x.state == nil {
 		return State{}
 	}
-	all := x.state.stored.copy()
-	all.merge(&x.state.fresh)
+	all := v.x.state.stored.copy()
+	all.merge(&v.x.state.fresh)
 	return *all.list()
 }
 

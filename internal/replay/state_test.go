@@ -124,12 +124,12 @@ func TestHazard78_OnlyChangesAreStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, x := range map[string]*replay.Execution{"live": hot, "unconfirmed": cold, "replayed": again} {
-			if diff := cmp.Diff(all[n], x.State()); diff != "" {
+			if diff := cmp.Diff(all[n], x.View().State()); diff != "" {
 				t.Errorf("after turn %d the %s execution has set something else:\n%s", n, name, diff)
 			}
 		}
-		if again.Size() != hot.Size() {
-			t.Errorf("after turn %d the size is %d, replayed %d", n, hot.Size(), again.Size())
+		if again.View().Size() != hot.View().Size() {
+			t.Errorf("after turn %d the size is %d, replayed %d", n, hot.View().Size(), again.View().Size())
 		}
 	}
 }
@@ -200,8 +200,8 @@ func TestHazard55_RefusalsAreToldOnce(t *testing.T) {
 	}
 	log.Reset()
 	again := fresh()
-	if lose(func() { _ = again.Replay(turn.Events) }) || again.Fault() != nil {
-		t.Fatal(again.Fault())
+	if lose(func() { _ = again.Replay(turn.Events) }) || again.View().Fault() != nil {
+		t.Fatal(again.View().Fault())
 	}
 	again.Confirm()
 	if log.Len() > 0 {
@@ -280,11 +280,11 @@ func TestStateBoundsItsRows(t *testing.T) {
 		}
 	}, func(*replay.Scope) {})
 	x := live(t, code)
-	if n := len(x.Turn().State.Values); n > provider.MaxCommitRows/2 || !x.TurnFull() {
-		t.Errorf("%d rows, crowded %v", n, x.TurnFull())
+	if n := len(x.Turn().State.Values); n > provider.MaxCommitRows/2 || !x.View().TurnFull() {
+		t.Errorf("%d rows, crowded %v", n, x.View().TurnFull())
 	}
 	x.Confirm()
-	if x.TurnFull() {
+	if x.View().TurnFull() {
 		t.Error("crowded after the turn was stored")
 	}
 }
@@ -295,7 +295,7 @@ func TestStateBoundsItsRows(t *testing.T) {
 func TestStateCostsNothingUnused(t *testing.T) {
 	x := live(t, stages(func(*replay.Scope) {}))
 	sameState(t, x.Turn().State, nil)
-	if diff := cmp.Diff(replay.State{}, x.State()); diff != "" {
+	if diff := cmp.Diff(replay.State{}, x.View().State()); diff != "" {
 		t.Error(diff)
 	}
 	if n := testing.AllocsPerRun(100, func() { _ = x.Turn(); x.Confirm() }); n > 0 {

@@ -105,7 +105,7 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 	started := &history.ExecutionStarted{
 		Name: next.Name, CodeVersion: next.CodeVersion, Input: next.Input,
 		Settings: x.settings, Parent: x.info.Parent, Continued: true, RequestID: x.startEvent.RequestID,
-		Root: x.startEvent.Root, Header: x.Header(), HasListener: x.startEvent.HasListener,
+		Root: x.startEvent.Root, Header: x.View().Header(), HasListener: x.startEvent.HasListener,
 	}
 	updates, known := x.updates.carried()
 	carried := append(x.unread(), updates...)

@@ -45,30 +45,30 @@ func TestCloseUnwinds(t *testing.T) {
 			note("the loop went on")
 		}
 	})
-	length := x.Length()
+	length := x.View().Length()
 	x.Close()
 	x.Close()
 	want := []string{"recovered nothing", "deferred", "nested", "main", "panicked", "exited"}
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Error(diff)
 	}
-	if x.Length() != length {
-		t.Errorf("unwinding recorded %d events", x.Length()-length)
+	if x.View().Length() != length {
+		t.Errorf("unwinding recorded %d events", x.View().Length()-length)
 	}
 }
 
 // Only parked code has to be unwound, neither ended nor unwound code.
 func TestParked(t *testing.T) {
 	t.Parallel()
-	if x := live(t, func(*replay.Scope) error { return nil }); x.Parked() {
+	if x := live(t, func(*replay.Scope) error { return nil }); x.View().Parked() {
 		t.Error("code that has returned is parked")
 	}
 	x := live(t, func(s *replay.Scope) error { return await(s, s.Timer(time.Hour)) })
-	if !x.Parked() {
+	if !x.View().Parked() {
 		t.Error("code that sleeps is not parked")
 	}
 	x.Close()
-	if x.Parked() {
+	if x.View().Parked() {
 		t.Error("what was unwound is parked")
 	}
 	never := newExecution(func(s *replay.Scope) error {
@@ -76,7 +76,7 @@ func TestParked(t *testing.T) {
 		panic("while another coroutine has not begun")
 	})
 	lose(func() { _, _ = never.Deliver(started()) })
-	if !never.Parked() {
+	if !never.View().Parked() {
 		t.Error("what never began is not parked")
 	}
 	never.Close()
@@ -123,7 +123,7 @@ func TestFaults(t *testing.T) {
 				})
 				t.Cleanup(x.Close)
 				lose(func() { _, _ = x.Deliver(started()) })
-				if err := x.Fault(); err == nil || !strings.Contains(err.Error(), c.want) {
+				if err := x.View().Fault(); err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("fault %v", err)
 				}
 				var err error
@@ -182,9 +182,9 @@ func TestForeignCalls(t *testing.T) {
 		return nil
 	})
 	lose(func() { _, _ = x.Deliver(started()) })
-	foreign, ok := errors.AsType[*replay.WrongGoroutineError](x.Fault())
+	foreign, ok := errors.AsType[*replay.WrongGoroutineError](x.View().Fault())
 	if !ok || !strings.Contains(foreign.Source, "unwind_test.go:") || !strings.Contains(foreign.When, "other code") {
-		t.Errorf("fault %v", x.Fault())
+		t.Errorf("fault %v", x.View().Fault())
 	}
 	if !lose(func() { scope.Now() }) {
 		t.Error("a call on an execution at rest returned")
@@ -218,7 +218,7 @@ func TestCallsFromADeepStackAreNotForeign(t *testing.T) {
 		}
 		return nil
 	}, at(1, &history.TimerFired{Timer: 2}), at(2, &history.TimerFired{Timer: 4}))
-	if x.Fault() != nil {
-		t.Error(x.Fault())
+	if x.View().Fault() != nil {
+		t.Error(x.View().Fault())
 	}
 }

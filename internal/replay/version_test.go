@@ -77,7 +77,7 @@ func TestHazard59_NextVersion(t *testing.T) {
 			if next.CodeVersion != c.want || last.CodeVersion != c.want {
 				t.Errorf("it continues as %q, and says %q, want %q", next.CodeVersion, last.CodeVersion, c.want)
 			}
-			if info := x.Info(); info.CodeVersion != "0" || info.Runs != c.runs {
+			if info := x.View().Info(); info.CodeVersion != "0" || info.Runs != c.runs {
 				t.Errorf("info has %q and %q", info.CodeVersion, info.Runs)
 			}
 		})

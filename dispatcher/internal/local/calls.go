@@ -74,7 +74,7 @@ func (c *Current) Cancel(cause error) {
 // Run runs the local activities of a turn until the code waits for none or the turn's time for them is over. It returns the attempts that
 // the turn's commit makes tasks, by number of their call.
 func (w *Worker) Run(working context.Context, x *replay.Execution, current *Current) (promoted map[int64]*Attempt, err error) {
-	if len(x.Locals()) == 0 {
+	if len(x.View().Locals()) == 0 {
 		return promoted, nil
 	}
 	l := &calls{
@@ -99,7 +99,7 @@ func (w *Worker) Run(working context.Context, x *replay.Execution, current *Curr
 // runAll runs the calls until they end or the turn's time is over.
 func (l *calls) runAll() error {
 	x := l.x
-	for len(x.Locals()) > 0 && !x.TurnFull() {
+	for len(x.View().Locals()) > 0 && !x.View().TurnFull() {
 		l.startAndCancel()
 		body, err := l.next()
 		if err != nil {
@@ -113,8 +113,8 @@ func (l *calls) runAll() error {
 		}
 	}
 	l.until = time.Now()
-	for len(x.Locals()) > 0 {
-		if err := l.deliver(l.conclude(x.Locals()[0])); err != nil {
+	for len(x.View().Locals()) > 0 {
+		if err := l.deliver(l.conclude(x.View().Locals()[0])); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (l *calls) deliver(body history.Body) error {
 // startAndCancel starts the calls that the code has made and cancels those that it has cancelled.
 func (l *calls) startAndCancel() {
 	wanted := make(map[int64]bool)
-	for _, c := range l.x.Locals() {
+	for _, c := range l.x.View().Locals() {
 		n := c.Call.Local
 		wanted[n] = true
 		call := l.calls[n]
@@ -169,11 +169,11 @@ func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
 }
 
 func (l *calls) begin(call *localCall) {
-	info := l.x.Info()
+	info := l.x.View().Info()
 	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.scheduled)}
-	a.Caller = l.x.EncodedCaller()
+	a.Caller = l.x.View().EncodedCaller()
 	if l.w.Watch.On() {
-		a.Of = l.x.Caller()
+		a.Of = l.x.View().Caller()
 	}
 	if call.previous != nil {
 		a.Follows(call.previous.Attempt)
@@ -368,9 +368,9 @@ func (l *calls) await(a *Attempt) {
 func (l *calls) giveUp(call *localCall) {
 	switch a := call.running; {
 	case a == nil:
-	case l.x.Ended():
+	case l.x.View().Ended():
 		l.w.Detach(a, activity.ErrOrchestrationEnded)
-	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
+	case call.call.Cancellation == history.CancelAbandon && l.x.View().Fault() == nil:
 		a.setReceiver(func(ending) { l.w.free(a) })
 	default:
 		l.w.Detach(a, activity.ErrCancelled)
@@ -380,7 +380,7 @@ func (l *calls) giveUp(call *localCall) {
 // stop detaches what the turn leaves behind. It runs however the turn ends.
 func (l *calls) stop() {
 	wanted := make(map[int64]bool)
-	for _, c := range l.x.Locals() {
+	for _, c := range l.x.View().Locals() {
 		wanted[c.Call.Local] = true
 	}
 	for n, call := range l.calls {

@@ -16,7 +16,7 @@ type Getter func(ctx context.Context, key provider.UUID) (*provider.Instance, er
 
 // Outcomes returns what the awaited children have come to, by event ID. The others run, and their links move. A child that is
 // not there may wait for its start to be told as refused, unless lost says that it does not.
-func (p *Plan) Outcomes(ctx context.Context, x *replay.Execution, get Getter, lost bool) (map[int64]history.Event, error) {
+func (p *Plan) Outcomes(ctx context.Context, x replay.View, get Getter, lost bool) (map[int64]history.Event, error) {
 	all := make(map[int64]history.Event)
 	if p.Fork() {
 		for _, a := range x.Awaited() {
@@ -50,7 +50,7 @@ func (p *Plan) Outcomes(ctx context.Context, x *replay.Execution, get Getter, lo
 }
 
 // outcome looks for the outcome of an awaited child or command that the history does not have. It returns nil if that is still to come.
-func (p *Plan) outcome(ctx context.Context, x *replay.Execution, event int64, get Getter, lost bool) (*history.Event, error) {
+func (p *Plan) outcome(ctx context.Context, x replay.View, event int64, get Getter, lost bool) (*history.Event, error) {
 	switch b := p.opened[event-1].Body.(type) {
 	case *history.ChildStarted:
 		if !x.OfOtherInstance(event) {

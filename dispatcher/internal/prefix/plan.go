@@ -59,7 +59,7 @@ func (p *Plan) Open() []history.Event {
 }
 
 // Fill takes from the replayed execution all that is pending, and from the origin what is carried along.
-func (p *Plan) Fill(x *replay.Execution, outcomes map[int64]history.Event) {
+func (p *Plan) Fill(x replay.View, outcomes map[int64]history.Event) {
 	p.level = replay.LowestLevel
 	for _, e := range p.opened {
 		p.out.Events = append(p.out.Events, history.Encode(nil, e))
@@ -81,7 +81,7 @@ func (p *Plan) Fill(x *replay.Execution, outcomes map[int64]history.Event) {
 
 // await writes the task or timer of an operation that the code waits for. The outcome of a child is known, or comes to its link. The
 // reply to a command is known, or waits in the inbox.
-func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Event, x *replay.Execution) {
+func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Event, x replay.View) {
 	e := p.opened[a.EventID-1]
 	switch b := e.Body.(type) {
 	case *history.ActivityScheduled:
@@ -110,7 +110,7 @@ func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Ev
 }
 
 // payload returns that of a task: the scheduled activity, and what it says of its execution. Bounds are those of a commit.
-func (p *Plan) payload(scheduled []byte, x *replay.Execution) []byte {
+func (p *Plan) payload(scheduled []byte, x replay.View) []byte {
 	origin, header := x.EncodedCaller(), len(x.Header())
 	if p.added.headers+header > replay.MaxHeaders {
 		p.LeftOut++

@@ -55,7 +55,7 @@ func (c *call) run() {
 		}
 		if !replayed && c.err == nil {
 			c.err = errors.New("the replay ended by runtime.Goexit")
-			if fault := c.x.Fault(); fault != nil {
+			if fault := c.x.View().Fault(); fault != nil {
 				c.err = fault
 			}
 		}
@@ -143,7 +143,7 @@ func (c *call) olderCode() bool {
 // discard unwinds an execution that nothing uses any more, in the background, because its deferred functions are user code. If they do not
 // return in time, they are leaks of a query, and not of the node.
 func (qs *Queries) discard(inst *provider.Instance, query string, x *replay.Execution) {
-	if !x.Parked() {
+	if !x.View().Parked() {
 		x.Close()
 		return
 	}

@@ -165,18 +165,18 @@ func (o *opening) fill(ctx context.Context, p *prefix.Plan) (bad *history.Answer
 		return bad, nil
 	}
 	defer o.discard(o.inst, openQuery, x)
-	outcomes, err := p.Outcomes(ctx, x, o.row, o.lost)
+	outcomes, err := p.Outcomes(ctx, x.View(), o.row, o.lost)
 	if err != nil {
 		return nil, err
 	}
-	p.Fill(x, outcomes)
-	p.Show(x.State(), func() *replay.State {
+	p.Fill(x.View(), outcomes)
+	p.Show(x.View().State(), func() *replay.State {
 		whole, bad := o.replay(ctx, p.Branch.Origin, p.Events)
 		if bad != nil {
 			return nil
 		}
 		defer o.discard(o.inst, openQuery, whole)
-		return new(whole.State())
+		return new(whole.View().State())
 	})
 	return nil, nil //nolint:nilnil // nothing is bad
 }

@@ -217,7 +217,7 @@ func (qs *Queries) cached(ctx context.Context, inst *provider.Instance, q *histo
 		if l == nil {
 			return answer, false
 		}
-		if l.Version == inst.Version && l.X.Info().Execution == inst.Execution {
+		if l.Version == inst.Version && l.X.View().Info().Execution == inst.Execution {
 			return qs.askCached(ctx, l, inst, q), true
 		}
 		qs.turns.Return(l)

@@ -173,7 +173,7 @@ func (as *actors) rest(a *actor) (evict []*replay.Execution) {
 		a.gone = true
 		return nil
 	}
-	a.size = a.x.Size()
+	a.size = a.x.View().Size()
 	as.bytes += a.size
 	a.idle, a.idleSince = as.lru.PushFront(a), time.Now()
 	select {

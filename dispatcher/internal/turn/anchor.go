@@ -41,11 +41,11 @@ func (an anchorer) message(r *run, x *replay.Execution, e *history.Event) {
 	if !an.Watch.Traces() {
 		return
 	}
-	before, at := x.Trace()
+	before, at := x.View().Trace()
 	if before == "" || time.Duration(e.At-at)*time.Microsecond < rollover {
 		return
 	}
-	info := x.Info()
+	info := x.View().Info()
 	a := observe.Anchoring{Before: before}
 	of := &history.ExecutionStarted{Name: info.Name, CodeVersion: info.CodeVersion}
 	var h *[]byte
@@ -75,7 +75,7 @@ func (an anchorer) keep(r *run, x *replay.Execution) {
 	if n == 0 {
 		return
 	}
-	if last, _ := x.Trace(); r.anchors[n-1].Context != last {
+	if last, _ := x.View().Trace(); r.anchors[n-1].Context != last {
 		r.anchors = r.anchors[:n-1]
 	}
 }
@@ -124,7 +124,7 @@ type anchors struct {
 
 // Start implements [engine.Anchors].
 func (an anchors) Start(x *replay.Execution, b *history.ExecutionStarted) {
-	an.start(an.r, x.Info(), b)
+	an.start(an.r, x.View().Info(), b)
 }
 
 // Message implements [engine.Anchors].

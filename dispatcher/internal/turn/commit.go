@@ -51,7 +51,7 @@ func (c *committer) committed(
 	if a.outcomesOf == x {
 		a.outcomes.Keep(t.Kept)
 	}
-	c.reporter.stored(r, x, *turn)
+	c.reporter.stored(r, x.View(), *turn)
 	if turn.State != nil {
 		c.Count.StateRefused.Add(int64(turn.State.Refused))
 	}
@@ -59,7 +59,7 @@ func (c *committer) committed(
 	c.Count.HandlersLate.Add(int64(turn.Late))
 	if n := turn.Headers + t.LeftOut; n > 0 {
 		c.Count.HeadersLeftOut.Add(int64(n))
-		c.Config.Logger.Warn("headers left out: the execution or the turn has too many", "instance", x.Info().ID, "count", n)
+		c.Config.Logger.Warn("headers left out: the execution or the turn has too many", "instance", x.View().Info().ID, "count", n)
 	}
 	a.version, a.readyAt = t.Request.Commit, res.ReadyAt
 	if t.Request.Sticky > 0 {
@@ -76,7 +76,7 @@ func (c *committer) committed(
 	}
 	c.Manage.CancelCompleted(a.key, t.Request.Execution, turn.Events)
 	if turn.End != nil {
-		c.reportLeftovers(x, t.deadLetters)
+		c.reportLeftovers(x.View(), t.deadLetters)
 		c.actors.setRetries(a.key, engine.Retries{})
 		if turn.Pending > 0 {
 			c.Manage.CancelExecution(a.key, t.Request.Execution, activity.ErrOrchestrationEnded)

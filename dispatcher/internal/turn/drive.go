@@ -112,7 +112,7 @@ func (ts *Turns) ofExecution(working context.Context, a *actor, jobs []job) []*t
 		if timer := j.result.Timeout.Load(); timer != nil {
 			timer.Stop()
 		}
-		if a.x != nil && j.result.Attempt.Ref.Execution != a.x.Info().Execution {
+		if a.x != nil && j.result.Attempt.Ref.Execution != a.x.View().Info().Execution {
 			ts.router.giveBack(working, []*task.Result{j.result})
 			continue
 		}
@@ -145,8 +145,8 @@ func (ts *Turns) finish(working context.Context, r *run, panicked any, back bool
 		r.of.failed(working, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
 	case going:
 		err := errors.New("turn ended by runtime.Goexit")
-		if r.a.x != nil && r.a.x.Fault() != nil {
-			err = r.a.x.Fault()
+		if r.a.x != nil && r.a.x.View().Fault() != nil {
+			err = r.a.x.View().Fault()
 		}
 		r.of.failed(working, err)
 	}

@@ -35,7 +35,7 @@ func (ev *evictor) close(x *replay.Execution) {
 	if x == nil {
 		return
 	}
-	if !x.Parked() { // the usual case at the end
+	if !x.View().Parked() { // the usual case at the end
 		x.Close()
 		return
 	}
@@ -62,7 +62,7 @@ func (ev *evictor) close(x *replay.Execution) {
 
 // abandon stops waiting for an eviction and logs that.
 func (ev *evictor) abandon(x *replay.Execution, code *leak.Code) {
-	info := x.Info()
+	info := x.View().Info()
 	ev.watchCode(code, leak.Eviction, x, info, "its execution was thrown away")
 	ev.Count.EvictionsStuck.Add(1)
 	ev.Config.Logger.Error("eviction is stuck: a deferred function of orchestration code does not return", "instance", info.ID,
@@ -121,7 +121,7 @@ func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left
 			break
 		}
 		e = e.Prev()
-		if a.x.Activities() == 0 {
+		if a.x.View().Activities() == 0 {
 			evicted = append(evicted, as.remove(a))
 		}
 	}

@@ -61,7 +61,7 @@ func (f *fetched) play(working context.Context) (running map[int64]*local.Attemp
 		running, err = f.ts.locals.Run(working, x, &f.locals)
 	}
 	if err == nil {
-		err = f.ts.router.endUnstarted(working, x, &f.fetch.Instance, f.in.Unstarted)
+		err = f.ts.router.endUnstarted(working, x.View(), &f.fetch.Instance, f.in.Unstarted)
 	}
 	if err == nil {
 		f.in.BehindEnd(f.ts.Clock.Now())
@@ -102,16 +102,16 @@ func (f *fetched) complete(working context.Context, t *prepared) bool {
 	t.Request.Lease, t.Request.Ahead, t.Request.Consumed = f.token, f.ahead, f.in.Handled
 	switch {
 	case turn.End == nil, turn.End.Next != nil:
-	case f.in.Retries.Repeated(), f.in.Unread() && !x.Together():
+	case f.in.Retries.Repeated(), f.in.Unread() && !x.View().Together():
 		t.Request.CloseInbox = "the instance ended before it read the message"
 		t.deadLetters = deadLetterNames(f.in.Messages, t.Request.Consumed)
 	case f.in.Unread(): // the store would refuse the end
 		f.again(working)
 		return false
 	}
-	if x.Held() { // what still waits may be gone by then, and code that was held must run
+	if x.View().Held() { // what still waits may be gone by then, and code that was held must run
 		t.Request.Timers = append(t.Request.Timers, provider.Timer{
-			EventID: x.Length(), Kind: provider.MessageKind(history.KindExecutionOpened), Due: f.ts.Clock.Now(),
+			EventID: x.View().Length(), Kind: provider.MessageKind(history.KindExecutionOpened), Due: f.ts.Clock.Now(),
 			Payload: history.Encode(nil, history.Event{Body: &history.ExecutionOpened{}}),
 		})
 	}
@@ -125,7 +125,7 @@ func (f *fetched) store(working context.Context, t *prepared) (res provider.Comm
 func (f *fetched) confirmed(t *prepared) {
 	f.a.fast = 0
 	f.dropped = f.in.Dropped
-	if t.Turn.End == nil && !f.a.x.Held() {
+	if t.Turn.End == nil && !f.a.x.View().Held() {
 		f.ts.actors.setRetries(f.a.key, f.in.Retries.AfterTurn(f.in.All()))
 	}
 }

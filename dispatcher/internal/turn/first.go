@@ -165,7 +165,7 @@ func (f *first) deliver() error {
 		return err
 	}
 	for i := range req.Messages {
-		if x.TurnFull() {
+		if x.View().TurnFull() {
 			return errNoFirstTurn
 		}
 		if err := absorb(x, &req.Messages[i], now, nil); err != nil {
@@ -173,7 +173,7 @@ func (f *first) deliver() error {
 		}
 	}
 	err := x.Continue(now)
-	if err == nil && (x.Ended() || len(x.Locals()) > 0) {
+	if err == nil && (x.View().Ended() || len(x.View().Locals()) > 0) {
 		err = errNoFirstTurn
 	}
 	return err

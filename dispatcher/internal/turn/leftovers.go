@@ -13,7 +13,7 @@ import (
 
 // reportLeftovers logs and counts what an ended execution has left behind. The dead letters are the events that its last commit
 // moved to the dead letters and that this node has seen.
-func (c *committer) reportLeftovers(x *replay.Execution, deadLetters []string) {
+func (c *committer) reportLeftovers(x replay.View, deadLetters []string) {
 	left := x.Leftovers()
 	if left == nil && len(deadLetters) == 0 {
 		return

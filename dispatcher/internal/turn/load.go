@@ -19,8 +19,8 @@ func (f *fetched) load(working context.Context) (*replay.Execution, error) {
 	a, inst := f.a, &f.fetch.Instance
 	// A longer cached execution is ahead of the fetch, because a fast turn has committed since. If it is on another branch, the fence fails
 	// the commit.
-	if a.x != nil && a.x.Info().Execution == inst.Execution && a.x.Info().Runs == inst.CodeVersion && // it was moved otherwise
-		(a.version == inst.Version || a.x.Length() > inst.HistoryLength) {
+	if a.x != nil && a.x.View().Info().Execution == inst.Execution && a.x.View().Info().Runs == inst.CodeVersion && // it was moved otherwise
+		(a.version == inst.Version || a.x.View().Length() > inst.HistoryLength) {
 		f.ts.begin(&f.run, a.x)
 		return a.x, nil
 	}
@@ -43,7 +43,7 @@ func (f *fetched) load(working context.Context) (*replay.Execution, error) {
 		if err := x.Replay(events); err != nil {
 			return nil, err
 		}
-		f.ts.reporter.replayed(x, began)
+		f.ts.reporter.replayed(x.View(), began)
 	}
 	return x, nil
 }
@@ -54,7 +54,7 @@ func (f *fetched) readOutcomes(working context.Context, x *replay.Execution) err
 		return nil
 	}
 	var stored provider.GetResult
-	if info := x.Info(); info.Execution > 1 || x.Stored() > 0 {
+	if info := x.View().Info(); info.Execution > 1 || x.View().Stored() > 0 {
 		ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 		defer cancel()
 		var err error

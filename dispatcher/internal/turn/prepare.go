@@ -51,14 +51,14 @@ func (pr *preparer) prepare(t *prepared, a *actor, r *run, x *replay.Execution) 
 		t.Request.Starts[i].Create.Commit = storage.NewToken()
 	}
 	for _, call := range t.Calls {
-		pr.lease(t, x, call)
+		pr.lease(t, x.View(), call)
 	}
 	if t.Turn.End != nil && t.Turn.End.Next != nil {
-		before, _ := x.Trace()
-		pr.anchorer.next(r, x.Info(), before, t.Start(x, policy))
+		before, _ := x.View().Trace()
+		pr.anchorer.next(r, x.View().Info(), before, t.Start(x, policy))
 		t.Next()
 	}
-	pr.pin(t, a, x)
+	pr.pin(t, a, x.View())
 }
 
 // handOff reports whether the turn's own commit leases a task to this node, and takes the slot. One commit takes at most half of the free
@@ -74,7 +74,7 @@ func (pr *preparer) handOff(t *prepared, call *history.ActivityScheduled) bool {
 }
 
 // lease leases the task of a call to this node if possible.
-func (pr *preparer) lease(t *prepared, x *replay.Execution, c engine.Call) {
+func (pr *preparer) lease(t *prepared, x replay.View, c engine.Call) {
 	local := t.runningLocals[c.Call.Local]
 	if c.Task < 0 {
 		if local != nil {

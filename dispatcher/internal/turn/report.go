@@ -67,7 +67,7 @@ func (re reporter) failed(r *run, outcome observe.Outcome) {
 }
 
 // replayed tells that an execution was rebuilt.
-func (re reporter) replayed(x *replay.Execution, began time.Time) {
+func (re reporter) replayed(x replay.View, began time.Time) {
 	if !re.Watch.On() {
 		return
 	}
@@ -78,7 +78,7 @@ func (re reporter) replayed(x *replay.Execution, began time.Time) {
 }
 
 // stored tells what a confirmed commit has stored.
-func (re reporter) stored(r *run, x *replay.Execution, turn replay.Turn) {
+func (re reporter) stored(r *run, x replay.View, turn replay.Turn) {
 	if !re.Watch.On() {
 		return
 	}
@@ -178,7 +178,7 @@ func updateOutcome(outcome int64) observe.Outcome {
 }
 
 // ended tells that an execution ended.
-func (re reporter) ended(x *replay.Execution, info *replay.Info, trace string, now time.Time, end *replay.End) {
+func (re reporter) ended(x replay.View, info *replay.Info, trace string, now time.Time, end *replay.End) {
 	e := re.event(observe.Ended, info, trace, now)
 	e.Count, e.Outcome = x.Length(), observe.Completed
 	from := x.Began()

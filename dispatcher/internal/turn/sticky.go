@@ -16,7 +16,7 @@ const stickyTime = 5 * time.Second
 func (pr *preparer) pinTime() time.Duration { return min(stickyTime, pr.Config.Lease) }
 
 // pin pins the instance to this node if the commit leaves a cached execution, unless turns wait here for a slot.
-func (pr *preparer) pin(t *prepared, a *actor, x *replay.Execution) {
+func (pr *preparer) pin(t *prepared, a *actor, x replay.View) {
 	if pr.Config.Off.Has(fastpath.Sticky) {
 		return
 	}

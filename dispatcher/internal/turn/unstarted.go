@@ -17,7 +17,7 @@ import (
 
 // endUnstarted ends the calls of the turn's reminders whose tasks are gone. If the activity did return a result, that is already in the inbox
 // and comes first. It runs before the turn's commit consumes the reminders, so at least once.
-func (rr *resultRouter) endUnstarted(working context.Context, x *replay.Execution, inst *provider.Instance, unstarted []int64) error {
+func (rr *resultRouter) endUnstarted(working context.Context, x replay.View, inst *provider.Instance, unstarted []int64) error {
 	unstarted = slices.DeleteFunc(unstarted, func(event int64) bool { return !x.Awaits(event) })
 	if len(unstarted) == 0 {
 		return nil

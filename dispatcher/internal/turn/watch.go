@@ -153,7 +153,7 @@ func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	if stack == "" || !ts.abandon(working, r, why, counted) {
 		return
 	}
-	info := x.Info()
+	info := x.View().Info()
 	ts.Config.Logger.Error(why.log, "instance", info.ID,
 		"orchestration", info.Name, "reason", why.reason, "limit", ts.Config.DeadlockLimit, "stack", stack)
 }
@@ -192,7 +192,7 @@ func (ts *Turns) abandon(working context.Context, r *run, why *stuckTurn, count 
 
 // begin registers code that is about to run with the watch.
 func (ts *Turns) begin(r *run, x *replay.Execution) {
-	r.info = x.Info()
+	r.info = x.View().Info()
 	r.x.Store(x)
 	ts.watch.add(r)
 	ts.Count.TurnsRunning.Add(1)

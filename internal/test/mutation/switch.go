@@ -122,11 +122,13 @@ func declarationAt(source string, at span) (span, error) {
 	return span{}, errors.New("it does not stand in a function")
 }
 
-// parse parses a file, or declarations without a package clause.
 func parse(source string) (*ast.File, *token.FileSet, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, "", source, parser.SkipObjectResolution)
-	return parsed, set, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("parsing: %w", err)
+	}
+	return parsed, set, nil
 }
 
 const clause = "package p;"

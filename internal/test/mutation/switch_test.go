@@ -70,7 +70,10 @@ func main() { fmt.Print(plain(1, 2), list[int]{}.first(0, 5, 6), both(outside, "
 	if err != nil || len(left) != 3 || left[6] == nil || left[7] == nil || left[8] == nil {
 		t.Fatalf("left out %v, %v", left, err)
 	}
-	before := func(text string) int { return strings.Count(text[:strings.Index(text, "func main")], "\n") }
+	before := func(text string) int {
+		text, _, _ = strings.Cut(text, "func main")
+		return strings.Count(text, "\n")
+	}
 	if got, want := before(sources["p/p.go"]), before(source); got != want {
 		t.Errorf("main stands in line %d, want %d", got, want)
 	}
