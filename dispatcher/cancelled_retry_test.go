@@ -37,9 +37,12 @@ func TestCancelledAttemptIsNotRetried(t *testing.T) {
 			}
 			return ctx.Now().Sub(began).Round(time.Second).String(), nil
 		})
-		e.Start(reg)
+		rt := e.Start(reg)
 		if took := enginetest.Output[string](e, e.Create("one", "main", 0)); took != "3s" {
 			t.Errorf("the call ended %s after it was cancelled, the activity was back after 3s", took)
+		}
+		if n := rt.Stats().AttemptsRetried; n != 0 {
+			t.Errorf("%d attempts were given back for another one", n)
 		}
 	})
 }

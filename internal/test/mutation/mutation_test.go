@@ -135,7 +135,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		group.SetLimit(*parallel)
 		for _, i := range byPackage[pkg] {
 			group.Go(func() error {
-				demandCaught(t, mutants[i], 1, t.Errorf, func() (string, error) { return p.play(i) })
+				demandCaught(t, mutants[i], 3, t.Errorf, func() (string, error) { return p.play(i) })
 				return nil
 			})
 		}

@@ -87,7 +87,8 @@ func (p *player) run(overlay, pkg, pattern string, number int) (string, error) {
 	if number > 0 || overlay != p.shared {
 		args = []string{"-test.v", "-test.paniconexit0", "-test.run=" + pattern, "-test.timeout=4m", "-test.failfast"}
 	}
-	cmd := exec.CommandContext(p.t.Context(), binary, args...)
+	// Broken code may allocate without end. It must fail by itself before the machine stops it.
+	cmd := exec.CommandContext(p.t.Context(), "sh", append([]string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, binary}, args...)...)
 	cmd.Dir = filepath.Join(root, pkg)
 	// The environment also reaches tests that build a binary of their own, so that they build the broken one.
 	cmd.Env = append(os.Environ(), "GOFLAGS="+flags(overlay), Variable+"="+strconv.Itoa(number))
