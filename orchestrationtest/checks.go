@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
 )
 
 // mostAttempts is how often a test may try one activity, or one turn.
@@ -66,8 +67,13 @@ func (c *checks) committed(ctx context.Context, key provider.UUID, execution, le
 		return
 	}
 	err := c.repeats.repeat(context.WithoutCancel(ctx), executionKey{key, execution}, length, over)
-	if err != nil {
+	_, differs := errors.AsType[*runtime.ReplayError](err)
+	switch {
+	case err == nil, errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrMoved): // the test has removed it since
+	case differs:
 		c.outcome.fail(fmt.Sprintf("a turn was run twice, and the second run differs: the code of an orchestration must do the same each time: %v", err))
+	default:
+		c.outcome.fail(fmt.Sprintf("a history cannot be replayed: %v", err))
 	}
 }
 

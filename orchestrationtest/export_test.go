@@ -22,3 +22,8 @@ func RunImpatiently(t *testing.T, limit time.Duration, test func(e *Env)) {
 	t.Helper()
 	runWith(t, settings{}, limit, test)
 }
+
+// RepeatTurn is what happens in a run when a turn is stored.
+func RepeatTurn(e *Env, of Instance, events int64) {
+	e.checks.committed(e.ctx, of.Key(), 1, events, true)
+}

@@ -51,3 +51,19 @@ func TestLateStartsTakeNoTime(t *testing.T) {
 		}
 	})
 }
+
+// An instance that is deleted before its last turn has run again is no failure.
+func TestDeletedBeforeItsSecondRun(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Replace(e, Hello, nil)
+		h := orchestrationtest.Start(e, Greet, "Ann")
+		if _, err := h.Wait(e.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Delete(e.Context()); err != nil {
+			t.Fatal(err)
+		}
+		orchestrationtest.RepeatTurn(e, h, 4)
+	})
+}
