@@ -27,3 +27,6 @@ func RunImpatiently(t *testing.T, limit time.Duration, test func(e *Env)) {
 func RepeatTurn(e *Env, of Instance, events int64) {
 	e.checks.committed(e.ctx, of.Key(), 1, events, true)
 }
+
+// StoreCalls returns how many calls of the store have begun or ended.
+func StoreCalls(e *Env) int64 { return e.store.alarm.calls.Load() }

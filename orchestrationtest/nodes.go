@@ -33,9 +33,15 @@ type nodes struct {
 
 	mu       sync.Mutex // guards the fields below, for moments only
 	settings bubble.Settings
-	running  []*runtime.Runtime
+	running  []*node
 	known    map[provider.Capability]uintptr // the code of each
 	served   map[bubble.Name]bool
+}
+
+// node is a node of a run.
+type node struct {
+	rt      *runtime.Runtime
+	leaving bool // another one has taken its place: it ends when nothing runs on it
 }
 
 // newNodes returns the nodes of a store, none of which has started. With timers they wait as in production.
@@ -116,7 +122,7 @@ func (n *nodes) alone(do func() error) error {
 	return do()
 }
 
-func (n *nodes) started() []*runtime.Runtime {
+func (n *nodes) started() []*node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.running)
@@ -139,13 +145,17 @@ func (n *nodes) begin(ctx context.Context) error {
 func (n *nodes) start(ctx context.Context) error {
 	settings := n.current()
 	settings.Registered = n.register
-	rt, err := runtime.Start(bubble.With(ctx, settings), n.store, n.registry, n.options)
+	one := &node{}
+	options := n.options
+	options.OnDrained = func() { n.drained(one) }
+	rt, err := runtime.Start(bubble.With(ctx, settings), n.store, n.registry, options)
 	if err != nil {
 		return fmt.Errorf("starting a node: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.running = append(n.running, rt)
+	one.rt = rt
+	n.running = append(n.running, one)
 	return nil
 }
 
@@ -163,12 +173,16 @@ func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error
 		if err := n.start(ctx); err != nil {
 			return err
 		}
-		return n.drain(ctx, before[len(before)-1].Owner())
+		return n.drain(ctx, before[len(before)-1])
 	})
 }
 
 // drain lets a node take no more work, and returns when it obeys. No virtual time passes, as would with the timer of operate.DrainNode.
-func (n *nodes) drain(ctx context.Context, owner string) error {
+func (n *nodes) drain(ctx context.Context, one *node) error {
+	n.mu.Lock()
+	one.leaving = true
+	n.mu.Unlock()
+	owner := one.rt.Owner()
 	by := control.Order{Reason: "another node has what was registered since"}
 	orders, err := control.Change(ctx, n.store, func(o *control.Orders) {
 		o.Drain(owner, by, func(of string) bool { return n.names()[of] })
@@ -191,6 +205,23 @@ func (n *nodes) drain(ctx context.Context, owner string) error {
 	return fmt.Errorf("draining a node: %w", err)
 }
 
+// drained ends a node whose place another one has taken. A node that the test has drained stays, and says so in its record.
+func (n *nodes) drained(one *node) {
+	n.mu.Lock()
+	leaving := one.leaving
+	n.mu.Unlock()
+	if !leaving {
+		n.store.changes.Notify()
+		return
+	}
+	if err := one.rt.Shutdown(context.Background()); err != nil { //nolint:forbidigo // the node ends however the run does
+		return // the end of the run returns it
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.running = slices.DeleteFunc(n.running, func(other *node) bool { return other == one })
+}
+
 // restart shuts all nodes down and starts one.
 func (n *nodes) restart(ctx context.Context) error {
 	return n.alone(func() error {
@@ -211,8 +242,8 @@ func (n *nodes) stop(ctx context.Context) error {
 func (n *nodes) shutDown(ctx context.Context) error {
 	running := n.started()
 	all := make([]error, 0, len(running))
-	for _, rt := range running {
-		all = append(all, rt.Shutdown(ctx))
+	for _, one := range running {
+		all = append(all, one.rt.Shutdown(ctx))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -223,8 +254,8 @@ func (n *nodes) shutDown(ctx context.Context) error {
 // names returns the names of the nodes that run.
 func (n *nodes) names() map[string]bool {
 	all := make(map[string]bool)
-	for _, rt := range n.started() {
-		all[rt.Owner()] = true
+	for _, one := range n.started() {
+		all[one.rt.Owner()] = true
 	}
 	return all
 }

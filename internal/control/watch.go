@@ -124,21 +124,16 @@ func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membersh
 	}
 }
 
-// follow is Run in a test whose store tells of changes of records. Only the end of a drain changes no record.
+// follow is Run in a test whose store tells of changes of records. The end of a drain changes none, so the test tells of that, too.
 func (w *Watch) follow(ctx context.Context, node Controls, changes *bubble.Changes) {
 	for !w.absent {
 		changed := changes.Next()
 		w.applyOrders(ctx, node)
 		w.report(ctx, node)
-		var again <-chan time.Time
-		if node.State() == upgrade.Draining {
-			again = time.After(ReadInterval)
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-		case <-again:
 		}
 	}
 }
