@@ -34,6 +34,7 @@ type checks struct {
 
 	mu          sync.Mutex
 	failedTurns map[provider.UUID]int
+	covered     map[provider.Capability]bool // by a substitute of all versions, since code has called them
 }
 
 func (c *checks) beforeCreate() error { return c.nodes.begin(c.ctx) }
@@ -46,12 +47,32 @@ func (c *checks) needs(of provider.Capability) {
 	if reserved.Name(of.Name) || c.nodes.runs(of) {
 		return
 	}
+	if o, ok := c.nodes.substitute(of.Name); ok {
+		c.mu.Lock()
+		known := c.covered[of]
+		c.covered[of] = true
+		c.mu.Unlock()
+		if !known {
+			c.working.Go(func() { c.cover(o, of.CodeVersion) })
+		}
+		return
+	}
 	version := ""
 	if of.CodeVersion != "" {
 		version = fmt.Sprintf(" in version %q", of.CodeVersion)
 	}
 	c.outcome.fail(fmt.Sprintf("orchestration %s%s is neither registered nor replaced: add it with AddOrchestration or to Env.Registry, or replace it "+
 		"with Replace", check.Quote(of.Name), version))
+}
+
+// cover lets a substitute of all versions run one that is known only since code has called it. The call of the store that tells of it must not
+// wait for another node.
+func (c *checks) cover(o bubble.Orchestration, version string) {
+	o.CodeVersion, o.Every = version, false
+	err := c.nodes.change(c.ctx, func(s *bubble.Settings) { s.Orchestrations = append(s.Orchestrations, o) })
+	if err != nil {
+		c.outcome.fail(fmt.Sprintf("replacing version %q of %s: %v", version, check.Quote(o.Name), err))
+	}
 }
 
 func (c *checks) needsActivity(name bubble.Name) {

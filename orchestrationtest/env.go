@@ -68,7 +68,7 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	again := &repeats{client: e.client, registry: e.registry, settings: e.nodes.current}
 	e.checks = &checks{
 		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
-		failedTurns: make(map[provider.UUID]int),
+		failedTurns: make(map[provider.UUID]int), covered: make(map[provider.Capability]bool),
 	}
 	e.store.observer = e.checks
 	e.checks.changed()

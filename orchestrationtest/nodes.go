@@ -92,6 +92,18 @@ func (n *nodes) runs(of provider.Capability) bool {
 	return ok
 }
 
+// substitute returns what replaces all versions of an orchestration, and false if nothing does.
+func (n *nodes) substitute(name string) (bubble.Orchestration, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, o := range slices.Backward(n.settings.Orchestrations) {
+		if !o.Absent && o.Every && o.Name == name {
+			return o, true
+		}
+	}
+	return bubble.Orchestration{}, false
+}
+
 // check refuses code that a node knows as another function, unless a substitute runs in its place.
 func (n *nodes) check(of provider.Capability, code uintptr) error {
 	n.mu.Lock()

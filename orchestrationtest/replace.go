@@ -91,8 +91,8 @@ func OnQueue(queue string) ReplaceOption {
 	})
 }
 
-// OfVersion replaces only that version of an orchestration. Without it, all versions that are registered under the name are replaced, unless
-// the function that is given has a version by orchestration.Version: then only that one is.
+// OfVersion replaces only that version of an orchestration. Without it, all versions that are registered or called under the name are
+// replaced, unless the function that is given has a version by orchestration.Version: then only that one is.
 func OfVersion(version string) ReplaceOption {
 	return replaceFunc(func(o *replaceOptions) error {
 		o.version, o.one = version, true

@@ -186,6 +186,30 @@ func TestHazard141_EveryVersion(t *testing.T) {
 	}
 }
 
+// A version that is neither registered nor named is replaced, too, as soon as code calls it.
+func TestHazard141_CalledVersion(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		began := time.Now()
+		child := orchestration.Define("child", func(*orchestration.Context, int) (string, error) { return "real", nil })
+		fakes := orchestrationtest.Replace(e, child, func(*orchestration.Context, int) (string, error) { return "fake", nil })
+		parent := orchestration.Define("parent", func(ctx *orchestration.Context, _ int) (string, error) {
+			first, err := orchestration.CallOrchestration(ctx, child, 1)
+			if err != nil {
+				return "", err
+			}
+			second, err := orchestration.CallOrchestration(ctx, child, 1, orchestration.Version("2"))
+			return first + " " + second, err
+		})
+		if got, err := orchestrationtest.Start(e, parent, 1).Wait(e.Context()); got != "fake fake" || err != nil || time.Since(began) != 0 {
+			t.Errorf("%q, %v after %v", got, err, time.Since(began))
+		}
+		if n := len(fakes.Calls()); n != 2 {
+			t.Errorf("%d calls, want 2", n)
+		}
+	})
+}
+
 // A run goes on after a restart, and the activity that it has cancelled is tried again.
 func TestRestart(t *testing.T) {
 	t.Parallel()
