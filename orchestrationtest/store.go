@@ -41,7 +41,7 @@ type store struct {
 // newStore returns an empty store. The caller sets its observer.
 func newStore(a *alarm) *store {
 	return &store{
-		Provider: memory.New(memory.Options{Unbounded: bubble.Unbounded}), changes: &bubble.Changes{}, alarm: a,
+		Provider: memory.New(memory.Options{Clock: bubbleClock{}}), changes: &bubble.Changes{}, alarm: a,
 	}
 }
 
