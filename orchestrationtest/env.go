@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -34,7 +35,8 @@ type Env struct {
 	nodes    *nodes
 	checks   *checks
 	outcome  *outcome
-	sentinel *time.Timer // fires when nothing can happen
+	sentinel *time.Timer   // fires when nothing can happen
+	resting  chan struct{} // has one place: only one goroutine of a bubble at a time may call synctest.Wait
 
 	mu       sync.Mutex // for moments only: a mutex stops the clock
 	over     bool
@@ -52,7 +54,7 @@ type settings struct {
 // newEnv makes the engine of a test. Its node has not started.
 func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	t.Helper()
-	e := &Env{t: t, registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{})}
+	e := &Env{t: t, registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{}), resting: make(chan struct{}, 1)}
 	e.store = newStore(a)
 	e.ctx, e.cancel = context.WithCancelCause(t.Context())
 	if !s.timers {
@@ -94,7 +96,10 @@ func (e *Env) Registry() *runtime.Registry { return e.registry }
 // AllowBlocked lets instances be blocked. Without it the first one that is fails the test. Wait still returns a [client.BlockedError].
 func (e *Env) AllowBlocked() { e.checks.allowBlocked.Store(true) }
 
-// After calls fn on a goroutine of its own when d of virtual time has passed, unless the test is over by then.
+// After calls fn on a goroutine of its own when d of virtual time has passed and all else that is due at that moment has come to rest, unless
+// the test is over by then. So fn sees what activities have written into variables of the test before.
+//
+// Functions of one moment begin one after the other. Do not call synctest.Wait in a test that uses After: a bubble allows one call at a time.
 func (e *Env) After(d time.Duration, fn func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,10 +117,18 @@ func (e *Env) After(d time.Duration, fn func()) {
 		e.mu.Unlock()
 		if pending {
 			defer e.running.Done()
+			e.rest()
 			e.step(fn)
 		}
 	})
 	e.timers[timer] = struct{}{}
+}
+
+// rest returns when all goroutines wait: what is due at this moment has been done. The caller sees what they have written.
+func (e *Env) rest() {
+	e.resting <- struct{}{}
+	defer func() { <-e.resting }()
+	synctest.Wait()
 }
 
 // step runs a function of the test.

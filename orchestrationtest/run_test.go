@@ -210,6 +210,40 @@ func TestHazard141_CalledVersion(t *testing.T) {
 	})
 }
 
+// A function given to After runs when all else that is due at its moment has been done, and sees what activities have written. A run of the
+// race detector sees no race.
+func TestAfterComesLast(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		const hour, hours = time.Hour, 20
+		done := 0
+		for n := range hours {
+			for range 2 {
+				e.After(time.Duration(n+1)*hour, func() {
+					if done != n+1 {
+						t.Errorf("%d activities have ended after %d hours", done, n+1)
+					}
+				})
+			}
+		}
+		orchestrationtest.ReplaceNamed(e, "work", func(context.Context, int) (int, error) {
+			done++
+			return done, nil
+		}, orchestrationtest.Delay(hour))
+		code := orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+			for range hours - 1 {
+				if _, err := orchestration.CallActivityNamed[int](ctx, "work", 1); err != nil {
+					return 0, err
+				}
+			}
+			return orchestration.CallActivityNamed[int](ctx, "work", 1)
+		})
+		if n, err := orchestrationtest.Start(e, code, 1).Wait(e.Context()); n != hours || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
 // A run goes on after a restart, and the activity that it has cancelled is tried again.
 func TestRestart(t *testing.T) {
 	t.Parallel()
