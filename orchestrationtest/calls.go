@@ -9,11 +9,12 @@ import (
 
 // Call is one call of a substitute: an attempt of an activity, or an execution of an orchestration.
 type Call[In, Out any] struct {
-	In      In
-	Out     Out       // zero while it runs, and after an error
-	Err     error     // that it returned; [ErrPanicked] after a panic of an activity
-	At      time.Time // virtual, when it began
-	Attempt int       // of the activity, from 1; 1 for an orchestration
+	In         In
+	Out        Out       // zero while it runs, and after an error
+	Err        error     // that it returned; [ErrPanicked] after a panic of an activity
+	At         time.Time // virtual, when it began
+	Attempt    int       // of the activity, from 1; 1 for an orchestration
+	InstanceID string    // of the instance that called; "": a client has started the orchestration
 }
 
 // ErrPanicked is the error of a Call whose function has panicked.

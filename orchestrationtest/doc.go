@@ -4,7 +4,7 @@
 //		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 //			charges := orchestrationtest.Replace(e, Charge, func(_ context.Context, o Order) (Receipt, error) { return Receipt{Order: o.ID}, nil })
 //			h := orchestrationtest.Start(e, Checkout, Order{ID: "17"})
-//			e.After(25*time.Hour, func() { _ = h.Raise(e.Context(), "approval", "ann") })
+//			e.After(25*time.Hour, func() error { return h.Raise(e.Context(), "approval", "ann") })
 //			if _, err := h.Wait(e.Context()); err != nil || len(charges.Calls()) != 1 {
 //				t.Error(err, charges.Calls())
 //			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -45,10 +46,12 @@ type Env struct {
 	running  sync.WaitGroup // functions given to After
 }
 
-// settings are what tests of this package change in a run.
+// settings are what a run is made of. Only tests of this package change the first two.
 type settings struct {
 	timers bool // those of production
 	once   bool // no turn is run twice
+
+	options runOptions
 }
 
 // newEnv makes the engine of a test. Its node has not started.
@@ -62,11 +65,16 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	}
 	e.outcome = &outcome{t: t, cancel: e.cancel, failed: make(chan struct{}), alarm: a}
 	logger := slog.New(slog.NewTextHandler(log{e.outcome}, nil))
+	e.nodes = newNodes(e.store, e.registry, logger, s.timers)
+	for _, change := range s.options.nodes {
+		change(&e.nodes.options)
+	}
 	var err error
-	if e.client, err = client.New(e.store, client.Options{Logger: logger, Errors: e.registry.Errors()}); err != nil {
+	if e.client, err = client.New(e.store, client.Options{
+		Logger: logger, Errors: e.registry.Errors(), Propagators: e.nodes.options.Propagators, Observer: e.nodes.options.Observer,
+	}); err != nil {
 		return nil, err
 	}
-	e.nodes = newNodes(e.store, e.registry, logger, s.timers)
 	again := &repeats{client: e.client, registry: e.registry, settings: e.nodes.current}
 	e.checks = &checks{
 		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
@@ -97,10 +105,10 @@ func (e *Env) Registry() *runtime.Registry { return e.registry }
 func (e *Env) AllowBlocked() { e.checks.allowBlocked.Store(true) }
 
 // After calls fn on a goroutine of its own when d of virtual time has passed and all else that is due at that moment has come to rest, unless
-// the test is over by then. So fn sees what activities have written into variables of the test before.
+// the test is over by then. So fn sees what activities have written into variables of the test before. An error that it returns fails the test.
 //
-// Functions of one moment begin one after the other. Do not call synctest.Wait in a test that uses After: a bubble allows one call at a time.
-func (e *Env) After(d time.Duration, fn func()) {
+// Functions of one moment begin one after the other. Use [Env.Sleep] in place of synctest.Wait: a bubble allows one call at a time.
+func (e *Env) After(d time.Duration, fn func() error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -118,7 +126,7 @@ func (e *Env) After(d time.Duration, fn func()) {
 		if pending {
 			defer e.running.Done()
 			e.rest()
-			e.step(fn)
+			e.step(d, fn)
 		}
 	})
 	e.timers[timer] = struct{}{}
@@ -131,17 +139,37 @@ func (e *Env) rest() {
 	synctest.Wait()
 }
 
-// step runs a function of the test.
-func (e *Env) step(fn func()) {
+// step runs a function that was given to After.
+func (e *Env) step(d time.Duration, fn func() error) {
 	e.touch()
-	returned := false
+	err := errors.New("it has ended without a return")
 	defer func() {
-		if !returned {
-			e.outcome.fail("a function given to After has ended without a return")
+		if failure := recover(); failure != nil {
+			err = fmt.Errorf("it panicked: %v\n\n%s", failure, debug.Stack())
+		}
+		if err != nil {
+			e.outcome.fail(fmt.Sprintf("the function given to After for %v has failed: %v", d, err))
 		}
 	}()
-	fn()
-	returned = true
+	err = fn()
+}
+
+// Sleep returns when d of virtual time has passed and all else that is due at that moment has come to rest. With 0 no time passes. If the test
+// fails meanwhile, it ends the calling goroutine as [testing.T.FailNow] does.
+func (e *Env) Sleep(d time.Duration) {
+	e.t.Helper()
+	e.touch()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		e.rest()
+	case <-e.outcome.failed:
+	}
+	if e.outcome.hasFailed() {
+		e.outcome.failNow()
+	}
+	e.touch()
 }
 
 // Restart shuts the node down and starts another one, as a deploy does: an activity has 10 s of virtual time before it is cancelled with

@@ -32,7 +32,7 @@ var fails = map[string]wants{
 	"event that never comes": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, waits, 1)
-			e.After(time.Hour, func() { _ = h.Raise(e.Context(), "approvel", "ann") })
+			e.After(time.Hour, func() error { return h.Raise(e.Context(), "approvel", "ann") })
 			_, err := h.Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
@@ -144,14 +144,32 @@ var fails = map[string]wants{
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, waits, 1)
 			begun := make(chan struct{})
-			e.After(time.Hour, func() {
+			e.After(time.Hour, func() error {
 				close(begun)
 				_, err := h.Wait(e.Context())
 				t.Errorf("it goes on: %v", err)
+				return nil
 			})
 			<-begun
 		})
 	}, []string{"Nothing can happen any more", `waits for event "approval"`}, "has not ended", ""},
+	"error of a function of After": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.After(time.Hour, func() error { return errors.New("enough") })
+			e.Sleep(2 * time.Hour)
+			t.Error("it goes on")
+		})
+	}, []string{"the function given to After for 1h0m0s has failed: enough"}, "it goes on", ""},
+	"panic of a function of After": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.After(time.Hour, func() error { panic("enough") })
+			e.Sleep(2 * time.Hour)
+			t.Error("it goes on")
+		})
+	}, []string{"the function given to After for 1h0m0s has failed: it panicked: enough", "fails_test.go:"}, "panic:", ""},
+	"option without a function": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(*orchestrationtest.Env) { t.Error("it goes on") }, orchestrationtest.WithRuntime(nil))
+	}, []string{"running a test of orchestrations: WithRuntime has no function"}, "it goes on", ""},
 	"code that goes on after its test": {func(t *testing.T) {
 		blocker, ended := make(chan struct{}), make(chan struct{}) // outside of the bubble
 		t.Run("inner", func(t *testing.T) {

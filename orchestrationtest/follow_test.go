@@ -2,7 +2,6 @@ package orchestrationtest_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -77,7 +76,7 @@ func TestNodesEnd(t *testing.T) {
 		const week = 7 * 24 * time.Hour
 		orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Delay(week))
 		h := orchestrationtest.Start(e, Greet, "Ann")
-		time.Sleep(time.Hour)                   //nolint:forbidigo // virtual time
+		e.Sleep(time.Hour)
 		orchestrationtest.AddActivity(e, hangs) // another node takes the place of the first one
 		before := orchestrationtest.StoreCalls(e)
 		if _, err := h.Wait(e.Context()); err != nil {
@@ -86,7 +85,7 @@ func TestNodesEnd(t *testing.T) {
 		if n := orchestrationtest.StoreCalls(e) - before; n > 500 {
 			t.Errorf("%d calls of the store in a week of waiting", n)
 		}
-		synctest.Wait()
+		e.Sleep(0)
 		o := operate.New(e.Client())
 		nodes, err := o.Nodes(e.Context())
 		if err != nil || len(nodes) != 1 {
@@ -95,7 +94,7 @@ func TestNodesEnd(t *testing.T) {
 		if _, err := o.DrainNode(e.Context(), nodes[0].Owner, "test"); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
+		e.Sleep(0)
 		if nodes, err = o.Nodes(e.Context()); err != nil || len(nodes) != 1 || nodes[0].State != operate.NodeDrained {
 			t.Errorf("%+v, %v, want a drained node", nodes, err)
 		}

@@ -222,7 +222,8 @@ func (r *replacement[In, Out]) named(name, what string) error {
 // attempt returns the activity that runs in place of another one.
 func (r *replacement[In, Out]) attempt(with func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (out Out, err error) {
-		n := r.calls.begin(Call[In, Out]{In: in, At: time.Now(), Attempt: activity.GetInfo(ctx).Attempt})
+		info := activity.GetInfo(ctx)
+		n := r.calls.begin(Call[In, Out]{In: in, At: time.Now(), Attempt: info.Attempt, InstanceID: info.InstanceID})
 		returned := false
 		defer func() {
 			if !returned {
@@ -244,7 +245,9 @@ func (r *replacement[In, Out]) attempt(with func(context.Context, In) (Out, erro
 func (r *replacement[In, Out]) execution(with func(*orchestration.Context, In) (Out, error)) func(*orchestration.Context, In) (Out, error) {
 	return func(ctx *orchestration.Context, in In) (out Out, err error) {
 		info := ctx.Info()
-		n := r.calls.beginOnce(fmt.Sprintf("%s/%d", info.Key, info.Execution), Call[In, Out]{In: in, At: info.Started, Attempt: 1})
+		n := r.calls.beginOnce(fmt.Sprintf("%s/%d", info.Key, info.Execution), Call[In, Out]{
+			In: in, At: info.Started, Attempt: 1, InstanceID: info.ParentID,
+		})
 		if r.options.delay > 0 {
 			err = ctx.Sleep(r.options.delay)
 		}

@@ -7,18 +7,24 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/perdure/perdure/internal/bind"
 )
 
 // Run runs a test of orchestrations: the function test, in a bubble of testing/synctest. It returns when test has returned, the node has shut
 // down and all goroutines of the bubble have ended. A bubble has its own clock, which begins at midnight UTC on 1 January 2000.
 //
 // The function may use t of the outer test for all but T.Run, T.Parallel and T.Cleanup of what belongs to the bubble. Give calls
-// [Env.Context], and not the context of t. T.FailNow and T.Fatal of t end the test function.
+// [Env.Context], and not the context of t. T.FailNow and T.Fatal of t end the test function. An option that is refused fails the test.
 //
 // An activity that does not return although its context has ended fails the test. Run must not be called in a bubble.
-func Run(t *testing.T, test func(e *Env)) {
+func Run(t *testing.T, test func(e *Env), opts ...Option) {
 	t.Helper()
-	runWith(t, settings{}, noProgress, test)
+	var s settings
+	if err := bind.Apply(opts, func(o Option) error { return o.applyRun(&s.options) }); err != nil {
+		t.Fatalf("running a test of orchestrations: %v", err)
+	}
+	runWith(t, s, noProgress, test)
 }
 
 // runWith is Run with settings, and a limit for the watch.

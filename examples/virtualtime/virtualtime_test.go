@@ -37,11 +37,7 @@ func TestPaidAfterADayAndAHalf(t *testing.T) {
 	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 		orchestrationtest.Replace(e, mailer.Send, nil, orchestrationtest.Times(1))
 		h := orchestrationtest.Start(e, virtualtime.Invoice, "17")
-		e.After(36*time.Hour, func() {
-			if err := h.Raise(e.Context(), "payment", 4200); err != nil {
-				t.Error(err)
-			}
-		})
+		e.After(36*time.Hour, func() error { return h.Raise(e.Context(), "payment", 4200) })
 		if out, err := h.Wait(e.Context()); out != "paid" || err != nil {
 			t.Errorf("%q, %v", out, err)
 		}
@@ -53,7 +49,7 @@ func TestReminderIsTriedAgain(t *testing.T) {
 		strike := errors.New("the post is on strike")
 		letters := orchestrationtest.Replace(e, mailer.Send, nil, orchestrationtest.FailFirst(100, strike), orchestrationtest.Times(103))
 		h := orchestrationtest.Start(e, virtualtime.Invoice, "17")
-		e.After(50*time.Hour, e.Restart)
+		e.After(50*time.Hour, func() error { e.Restart(); return nil })
 		if out, err := h.Wait(e.Context()); out != "to the lawyer" || err != nil {
 			t.Errorf("%q, %v", out, err)
 		}
