@@ -83,11 +83,11 @@ func (c *checks) needsActivity(name bubble.Name) {
 		"it with Replace; OnQueue names the queue", check.Quote(name.Name), check.Quote(name.Queue)))
 }
 
-func (c *checks) committed(ctx context.Context, key provider.UUID, execution, length int64, over bool) {
-	if c.once {
+func (c *checks) committed(ctx context.Context, by *node, key provider.UUID, execution, length int64, over bool) {
+	if c.once || by == nil {
 		return
 	}
-	err := c.repeats.repeat(context.WithoutCancel(ctx), executionKey{key, execution}, length, over)
+	err := c.repeats.repeat(context.WithoutCancel(ctx), by.code, executionKey{key, execution}, length, over)
 	_, differs := errors.AsType[*runtime.ReplayError](err)
 	switch {
 	case err == nil, errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrMoved): // the test has removed it since

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -58,7 +59,7 @@ type settings struct {
 func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	t.Helper()
 	e := &Env{t: t, registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{}), resting: make(chan struct{}, 1)}
-	e.store = newStore(a)
+	e.store = newStore(memory.New(memory.Options{Clock: bubbleClock{}}), a)
 	e.ctx, e.cancel = context.WithCancelCause(t.Context())
 	if !s.timers {
 		e.ctx = bubble.With(e.ctx, &bubble.Settings{Changes: e.store.changes})
@@ -75,7 +76,7 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	}); err != nil {
 		return nil, err
 	}
-	again := &repeats{client: e.client, registry: e.registry, settings: e.nodes.current}
+	again := &repeats{client: e.client, codes: e.nodes.codes}
 	e.checks = &checks{
 		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
 		failedTurns: make(map[provider.UUID]int), covered: make(map[provider.Capability]bool),

@@ -25,7 +25,7 @@ func RunImpatiently(t *testing.T, limit time.Duration, test func(e *Env)) {
 
 // RepeatTurn is what happens in a run when a turn is stored.
 func RepeatTurn(e *Env, of Instance, events int64) {
-	e.checks.committed(e.ctx, of.Key(), 1, events, true)
+	e.checks.committed(e.ctx, e.nodes.started()[0], of.Key(), 1, events, true)
 }
 
 // StoreCalls returns how many calls of the store have begun or ended.
