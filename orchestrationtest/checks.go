@@ -25,6 +25,7 @@ type checks struct {
 	outcome  *outcome
 	nodes    *nodes
 	repeats  *repeats
+	queries  *queries
 	timeline *timeline
 	once     bool // turns are not repeated
 
@@ -95,6 +96,19 @@ func (c *checks) committed(ctx context.Context, by *node, key provider.UUID, exe
 		c.outcome.fail(fmt.Sprintf("a turn was run twice, and the second run differs: the code of an orchestration must do the same each time: %v", err))
 	default:
 		c.outcome.fail(fmt.Sprintf("a history cannot be replayed: %v", err))
+	}
+}
+
+// asked implements observer.
+func (c *checks) asked(ask *provider.OpenAsk) { c.queries.take(ask) }
+
+// answered implements observer.
+func (c *checks) answered(ctx context.Context, by *node, answer *provider.AnswerRequest) {
+	if c.once {
+		return
+	}
+	if err := c.queries.compare(context.WithoutCancel(ctx), by.code, answer); err != nil {
+		c.outcome.fail(err.Error())
 	}
 }
 

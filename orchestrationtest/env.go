@@ -78,7 +78,8 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	}
 	again := &repeats{client: e.client, codes: e.nodes.codes}
 	e.checks = &checks{
-		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
+		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, queries: &queries{client: e.client},
+		timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
 		failedTurns: make(map[provider.UUID]int), covered: make(map[provider.Capability]bool),
 	}
 	e.store.observer = e.checks

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
@@ -211,6 +212,24 @@ var fails = map[string]wants{
 			t.Error("it goes on")
 		})
 	}, []string{"Delay is -1s: give 0 or more"}, "it goes on", ""},
+	"query that changes a variable": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			h := orchestrationtest.Start(e, orchestration.Define("counts", func(ctx *orchestration.Context, _ int) (int, error) {
+				asked := 0
+				orchestration.HandleQuery(ctx, "asked", func(int) (int, error) {
+					asked++
+					return asked, nil
+				})
+				return 0, ctx.Sleep(time.Hour)
+			}), 1)
+			for range 2 {
+				e.Sleep(time.Minute)
+				_, _ = client.Query[int](e.Context(), h.Handle, "asked", 1)
+			}
+			_, err := h.Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"a query was answered twice, and the second answer differs", `"asked"`, "answers 2, and its history 1"}, "it goes on", ""},
 	"release that changes code": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, oldRenewal, 1)

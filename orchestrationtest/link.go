@@ -25,3 +25,18 @@ func (l *link) Create(ctx context.Context, req provider.CreateRequest) (provider
 func (l *link) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
 	return l.commitTurn(ctx, l.node, req)
 }
+
+// FetchAsks implements provider.Asker.
+func (l *link) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+	res, err := l.store.FetchAsks(ctx, req)
+	for i := range res.Asks {
+		l.observer.asked(&res.Asks[i])
+	}
+	return res, err
+}
+
+// Answer implements provider.Asker.
+func (l *link) Answer(ctx context.Context, req provider.AnswerRequest) error {
+	l.observer.answered(ctx, l.node, &req)
+	return l.store.Answer(ctx, req)
+}

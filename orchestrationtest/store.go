@@ -19,6 +19,9 @@ type observer interface {
 	// committed is called when a node has stored a turn. The execution has that many events then.
 	committed(ctx context.Context, by *node, key provider.UUID, execution, length int64, over bool)
 	blocked(key provider.UUID, failure *provider.TurnFailure)
+	// asked is called for a question that a node has taken, and answered before its answer is stored.
+	asked(ask *provider.OpenAsk)
+	answered(ctx context.Context, by *node, answer *provider.AnswerRequest)
 	// retried is called when an attempt of an activity is to be repeated.
 	retried(report *provider.TaskReport)
 	// late is called when the test has little time left, and abandoned when the outer test has ended without it.
