@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/perdure/perdure/activity"
@@ -230,6 +231,24 @@ var fails = map[string]wants{
 			t.Errorf("it goes on: %v", err)
 		})
 	}, []string{"a query was answered twice, and the second answer differs", `"asked"`, "answers 2, and its history 1"}, "it goes on", ""},
+	"history that differs": {func(t *testing.T) {
+		orchestrationtest.Replay(t, histories(t, oldRenewal), registryOf(t, orchestration.Define("renewal", waits)))
+	}, []string{"2.history: replaying instance", "event 2: expected TimerCreated"}, "", ""},
+	"prefix that panics": {func(t *testing.T) {
+		h := histories(t, twoSleeps(false))
+		orchestrationtest.Replay(t, h, registryOf(t, twoSleeps(true)))
+		if t.Failed() {
+			t.Fatal("without prefixes it fails, too")
+		}
+		orchestrationtest.Replay(t, h, registryOf(t, twoSleeps(true)), orchestrationtest.EveryPrefix())
+	}, []string{"2.history: instance ", "new code that goes on at event 3 fails", "not yet"}, "fails, too", ""},
+	"no histories": {func(t *testing.T) {
+		orchestrationtest.Replay(t, fstest.MapFS{}, registryOf(t, oldRenewal))
+	}, []string{"replaying histories: there are none"}, "panic:", ""},
+	"file that is no history": {func(t *testing.T) {
+		files := fstest.MapFS{"a/b.history": {Data: []byte("{}")}}
+		orchestrationtest.Replay(t, files, registryOf(t, oldRenewal))
+	}, []string{"replaying histories: a/b.history: ", "not a readable history file"}, "panic:", ""},
 	"release that changes code": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, oldRenewal, 1)
