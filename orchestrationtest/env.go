@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -37,6 +38,8 @@ type Env struct {
 	nodes    *nodes
 	checks   *checks
 	outcome  *outcome
+	real     bool          // the test runs in real time
+	limit    *time.Timer   // fires when little time is left; nil: never
 	sentinel *time.Timer   // fires when nothing can happen
 	resting  chan struct{} // has one place: only one goroutine of a bubble at a time may call synctest.Wait
 
@@ -53,20 +56,40 @@ type settings struct {
 	once   bool // no turn is run twice
 
 	options runOptions
+	store   provider.Provider // in real time; nil: the test has one in memory, and runs in a bubble
+}
+
+// apply applies the options of a run.
+func (s *settings) apply(opts []Option) error {
+	if err := bind.Apply(opts, func(o Option) error { return o.applyRun(&s.options) }); err != nil {
+		return fmt.Errorf("running a test of orchestrations: %w", err)
+	}
+	return nil
+}
+
+// real reports whether the test runs in real time.
+func (s *settings) real() bool { return s.store != nil }
+
+// storage returns the store of the test.
+func (s *settings) storage() provider.Provider {
+	if s.real() {
+		return s.store
+	}
+	return memory.New(memory.Options{Clock: bubbleClock{}})
 }
 
 // newEnv makes the engine of a test. Its node has not started.
 func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	t.Helper()
-	e := &Env{t: t, registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{}), resting: make(chan struct{}, 1)}
-	e.store = newStore(memory.New(memory.Options{Clock: bubbleClock{}}), a)
+	e := &Env{t: t, real: s.real(), registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{}), resting: make(chan struct{}, 1)}
+	e.store = newStore(s.storage(), !s.timers, a)
 	e.ctx, e.cancel = context.WithCancelCause(t.Context())
 	if !s.timers {
 		e.ctx = bubble.With(e.ctx, &bubble.Settings{Changes: e.store.changes})
 	}
 	e.outcome = &outcome{t: t, cancel: e.cancel, failed: make(chan struct{}), alarm: a}
 	logger := slog.New(slog.NewTextHandler(log{e.outcome}, nil))
-	e.nodes = newNodes(e.store, e.registry, logger, s.timers)
+	e.nodes = newNodes(e.store, e.registry, logger, &s)
 	for _, change := range s.options.nodes {
 		change(&e.nodes.options)
 	}
@@ -85,6 +108,12 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	e.store.observer = e.checks
 	e.checks.changed()
 	e.sentinel = time.AfterFunc(longestWait, e.stuck)
+	if e.real { // in a bubble the watch looks
+		if deadline, ok := t.Deadline(); ok {
+			left := time.Until(deadline)
+			e.limit = time.AfterFunc(left-margin(left), e.checks.late)
+		}
+	}
 	return e, nil
 }
 
@@ -136,6 +165,9 @@ func (e *Env) After(d time.Duration, fn func() error) {
 
 // rest returns when all goroutines wait: what is due at this moment has been done. The caller sees what they have written.
 func (e *Env) rest() {
+	if e.real {
+		return
+	}
 	e.resting <- struct{}{}
 	defer func() { <-e.resting }()
 	synctest.Wait()
@@ -250,6 +282,9 @@ func (e *Env) close(returned bool) {
 	e.mu.Unlock()
 	e.running.Wait() // what waits there for nothing is shown
 	e.sentinel.Stop()
+	if e.limit != nil {
+		e.limit.Stop()
+	}
 	e.mu.Lock()
 	expected := slices.Clone(e.expected)
 	e.mu.Unlock()
@@ -262,7 +297,10 @@ func (e *Env) close(returned bool) {
 	e.checks.working.Wait()
 	e.outcome.end()
 	e.cancel(errors.New("orchestrationtest: the test is over"))
-	if err = errors.Join(err, e.store.Close()); err != nil {
+	if !e.real {
+		err = errors.Join(err, e.store.Close())
+	}
+	if err != nil {
 		e.outcome.error(fmt.Sprintf("ending the node: %v", err))
 	}
 }

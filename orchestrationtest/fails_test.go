@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -267,6 +268,18 @@ var fails = map[string]wants{
 			t.Error("it goes on")
 		})
 	}, []string{"deploying a release: registering its code: enough"}, "it goes on", ""},
+	"what never comes in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, waits, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "it goes on", "4s"},
+	"activity in real time that is not registered": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"An instance is blocked", `activity "Hello" is not registered`}, "it goes on", ""},
 	"activity that stays": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			running := make(chan struct{})

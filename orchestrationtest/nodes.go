@@ -54,7 +54,7 @@ type node struct {
 	rt      *runtime.Runtime
 	release *release
 	code    code
-	leaving bool // another one has taken its place: it ends when nothing runs on it
+	leaving bool         // another one has taken its place: it ends when nothing runs on it
 }
 
 // code is what a node runs.
@@ -64,18 +64,18 @@ type code struct {
 }
 
 // newNodes returns the nodes of a store, none of which has started. With timers they wait as in production.
-func newNodes(s *store, reg *runtime.Registry, logger *slog.Logger, timers bool) *nodes {
+func newNodes(store *store, reg *runtime.Registry, logger *slog.Logger, s *settings) *nodes {
 	n := &nodes{
-		store: s, changing: make(chan struct{}, 1), releases: []*release{{registry: reg}},
-		options: runtime.Options{
-			Name: "test", Logger: logger,
-			DeadlockLimit: runtime.Off, // the clock stands still while code runs
-			Leaks:         runtime.LeakOptions{MaxInterruptInterval: runtime.Off, MaxInstances: runtime.Off},
-			Shutdown:      runtime.ShutdownOptions{WatchdogTimeout: patience},
-		},
+		store: store, changing: make(chan struct{}, 1), releases: []*release{{registry: reg}},
+		options: runtime.Options{Name: "test", Logger: logger, Leaks: runtime.LeakOptions{MaxInstances: runtime.Off}},
 	}
-	if !timers {
-		n.settings.Changes = s.changes
+	if !s.real() {
+		n.options.DeadlockLimit = runtime.Off // the clock stands still while code runs
+		n.options.Leaks.MaxInterruptInterval = runtime.Off
+		n.options.Shutdown.WatchdogTimeout = patience
+	}
+	if !s.timers {
+		n.settings.Changes = store.changes
 		n.options.Lease = provider.MaxLease // a third of it passes between renewals
 		n.options.Cache.Idle = runtime.Off
 	}
@@ -202,7 +202,7 @@ func (n *nodes) start(ctx context.Context, r *release) error {
 		n.register(r, orchestrations, activities)
 	}
 	options := n.options
-	options.OnDrained = func() { n.drained(one) }
+	options.OnDrained = func() { n.drained(one) } //nolint:contextcheck // the node ends however the run does
 	rt, err := runtime.Start(bubble.With(ctx, &settings), &link{n.store, one}, r.registry, options)
 	switch {
 	case err != nil && empty:

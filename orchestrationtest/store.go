@@ -37,12 +37,13 @@ type store struct {
 
 	observer observer
 	changes  *bubble.Changes // of records
+	young    bool            // the records of nodes that run do not age
 	alarm    *alarm
 }
 
 // newStore returns a store that is stored in another one. The caller sets its observer.
-func newStore(in provider.Provider, a *alarm) *store {
-	return &store{Full: provider.FullOf(in), changes: &bubble.Changes{}, alarm: a}
+func newStore(in provider.Provider, young bool, a *alarm) *store {
+	return &store{Full: provider.FullOf(in), changes: &bubble.Changes{}, young: young, alarm: a}
 }
 
 // Unwrap returns the decorated store.
@@ -171,7 +172,7 @@ func (s *store) Steer(ctx context.Context, req provider.SteerRequest) (provider.
 	return res, err
 }
 
-// Record implements provider.Keeper. No node renews its record while it has nothing to do, so those of running nodes are always young.
+// Record implements provider.Keeper. Without timers, no node renews its record while it has nothing to do.
 func (s *store) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	s.step()
 	res, err := s.Full.Record(ctx, req)
@@ -182,6 +183,9 @@ func (s *store) Record(ctx context.Context, req provider.RecordRequest) (provide
 	case provider.RecordPut, provider.RecordDelete:
 		s.changes.Notify()
 	default:
+		if !s.young {
+			break
+		}
 		owners := s.observer.owners()
 		for i := range res.Records {
 			if owners[res.Records[i].Key] {
