@@ -268,6 +268,22 @@ var fails = map[string]wants{
 			t.Error("it goes on")
 		})
 	}, []string{"deploying a release: registering its code: enough"}, "it goes on", ""},
+	"activity that outlives its node": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			dead := false
+			orchestrationtest.Replace(e, Hello, func(context.Context, string) (string, error) {
+				if !dead {
+					dead = true
+					e.Kill()
+					<-make(chan int)
+				}
+				return "", nil
+			})
+			if _, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context()); err != nil {
+				t.Error("it fails")
+			}
+		})
+	}, []string{"code in it has not ended", "fails_test.go:"}, "it fails", ""},
 	"what never comes in real time": {func(t *testing.T) {
 		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, waits, 1).Wait(e.Context())

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -37,6 +38,8 @@ type nodes struct {
 	settings bubble.Settings
 	releases []*release // the first one has the registry of the Env
 	running  []*node
+	dead     map[string]bool // owners of nodes that were killed
+	dying    sync.WaitGroup  // what ends nodes that were killed
 }
 
 // release is code, and the node that runs it. If a release gets more code, another node takes the place of that, which finishes what it has
@@ -54,6 +57,7 @@ type node struct {
 	rt      *runtime.Runtime
 	release *release
 	code    code
+	plan    *faulty.Plan // lets it die
 	leaving bool         // another one has taken its place: it ends when nothing runs on it
 }
 
@@ -67,6 +71,7 @@ type code struct {
 func newNodes(store *store, reg *runtime.Registry, logger *slog.Logger, s *settings) *nodes {
 	n := &nodes{
 		store: store, changing: make(chan struct{}, 1), releases: []*release{{registry: reg}},
+		dead:    make(map[string]bool),
 		options: runtime.Options{Name: "test", Logger: logger, Leaks: runtime.LeakOptions{MaxInstances: runtime.Off}},
 	}
 	if !s.real() {
@@ -195,7 +200,7 @@ func (n *nodes) begin(ctx context.Context) error {
 
 // start starts a node of a release. Only one goroutine at a time may call it.
 func (n *nodes) start(ctx context.Context, r *release) error {
-	one := &node{release: r, code: code{r.registry, n.current()}}
+	one := &node{release: r, code: code{r.registry, n.current()}, plan: faulty.NewPlan(0)}
 	settings, empty := *one.code.settings, false
 	settings.Registered = func(orchestrations []bubble.Orchestration, activities []bubble.Name) {
 		empty = len(orchestrations)+len(activities) == 0
@@ -203,7 +208,7 @@ func (n *nodes) start(ctx context.Context, r *release) error {
 	}
 	options := n.options
 	options.OnDrained = func() { n.drained(one) } //nolint:contextcheck // the node ends however the run does
-	rt, err := runtime.Start(bubble.With(ctx, &settings), &link{n.store, one}, r.registry, options)
+	rt, err := runtime.Start(bubble.With(ctx, &settings), faulty.Wrap(&link{n.store, one}, one.plan), r.registry, options)
 	switch {
 	case err != nil && empty:
 		return fmt.Errorf("starting a node: %w: %w", errEmpty, err)
@@ -358,6 +363,7 @@ func (n *nodes) shutDown(ctx context.Context, goes func(one *node) bool) error {
 
 // stop shuts all nodes down.
 func (n *nodes) stop(ctx context.Context) error {
+	defer n.dying.Wait()
 	return n.alone(func() error { return n.end(ctx, func(*node) bool { return true }) })
 }
 

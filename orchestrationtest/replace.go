@@ -229,7 +229,7 @@ func (r *replacement[In, Out]) attempt(with func(context.Context, In) (Out, erro
 			if !returned {
 				err = ErrPanicked
 			}
-			r.calls.end(n, out, err)
+			r.calls.end(n, out, err, r.env.nodes.lost(info.Node))
 		}()
 		if err = pause(ctx, r.options.delay); err == nil {
 			if err = r.options.fault(n); err == nil && with != nil {
@@ -257,7 +257,7 @@ func (r *replacement[In, Out]) execution(with func(*orchestration.Context, In) (
 			}
 		}
 		if !bind.Continues(err) {
-			r.calls.end(n, out, err)
+			r.calls.end(n, out, err, false)
 		}
 		return out, err
 	}
