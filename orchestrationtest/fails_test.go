@@ -129,7 +129,7 @@ var fails = map[string]wants{
 			}), 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"An activity has failed in attempt 10000", "waits for activity Hello, attempt "}, "it goes on", ""},
+	}, []string{"An activity has failed in attempt 10000", "waits for activity Hello, attempt "}, "it goes on", "5m"},
 	"turn that fails for ever": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			e.AllowBlocked()
@@ -137,7 +137,7 @@ var fails = map[string]wants{
 			_, err := orchestrationtest.Start(e, callsPanics, 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"An instance has failed in 10000 turns", "is blocked since", "no such luck"}, "it goes on", ""},
+	}, []string{"An instance has failed in 10000 turns", "is blocked since", "no such luck"}, "it goes on", "5m"},
 	"timers without end": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, ticks, 1).Wait(e.Context())
