@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/internal/access"
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -74,7 +73,7 @@ func (c *Client) updated(ctx context.Context, t access.Target, u *sentUpdate, o 
 	for {
 		var res provider.GetResult
 		_, err := c.store.Repeat(ctx, op, func(ctx context.Context) (err error) {
-			ctx, cancel := bubble.Timeout(ctx, waitSlice+slack)
+			ctx, cancel := blocking(ctx)
 			defer cancel()
 			res, err = c.store.Get(ctx, req)
 			return err

@@ -21,6 +21,11 @@ const waitSlice = 30 * time.Second
 // slack is how much longer the call may take before it is abandoned.
 const slack = 10 * time.Second
 
+// blocking returns a context for a call of the storage that blocks for waitSlice.
+func blocking(ctx context.Context) (context.Context, context.CancelFunc) {
+	return bubble.Timeout(ctx, waitSlice+slack)
+}
+
 // WaitOption is an option of Wait.
 type WaitOption interface {
 	applyWait(o *waitOptions) error
@@ -87,7 +92,7 @@ func (s *storage) ended(ctx context.Context, t access.Target, o waitOptions) (pr
 	for {
 		var i provider.Instance
 		_, err := s.Repeat(ctx, op, func(ctx context.Context) error {
-			ctx, cancel := bubble.Timeout(ctx, waitSlice+slack)
+			ctx, cancel := blocking(ctx)
 			defer cancel()
 			res, err := s.Get(ctx, req)
 			i = res.Instance

@@ -9,11 +9,13 @@ import (
 
 // Call is one call of a substitute: an attempt of an activity, or an execution of an orchestration.
 type Call[In, Out any] struct {
-	In      In
-	Out     Out       // zero while it runs, and after an error
-	Err     error     // that it returned; [ErrPanicked] after a panic of an activity
-	At      time.Time // virtual, when it began
-	Attempt int       // of the activity, from 1; 1 for an orchestration
+	In         In
+	Out        Out       // zero while it runs, and after an error
+	Err        error     // that it returned; [ErrPanicked] after a panic of an activity
+	At         time.Time // virtual, when it began
+	Attempt    int       // of the activity, from 1; 1 for an orchestration
+	InstanceID string    // of the instance that called; "": a client has started the orchestration
+	Lost       bool      // the node of the activity was killed before it ended: see [Env.Kill]
 }
 
 // ErrPanicked is the error of a Call whose function has panicked.
@@ -64,8 +66,8 @@ func (c *Calls[In, Out]) beginOnce(key string, call Call[In, Out]) int {
 }
 
 // end sets how a call has ended.
-func (c *Calls[In, Out]) end(n int, out Out, err error) {
+func (c *Calls[In, Out]) end(n int, out Out, err error, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calls[n].Out, c.calls[n].Err = out, err
+	c.calls[n].Out, c.calls[n].Err, c.calls[n].Lost = out, err, lost
 }

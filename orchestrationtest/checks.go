@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
 )
 
 // mostAttempts is how often a test may try one activity, or one turn.
@@ -24,6 +25,7 @@ type checks struct {
 	outcome  *outcome
 	nodes    *nodes
 	repeats  *repeats
+	queries  *queries
 	timeline *timeline
 	once     bool // turns are not repeated
 
@@ -33,6 +35,7 @@ type checks struct {
 
 	mu          sync.Mutex
 	failedTurns map[provider.UUID]int
+	covered     map[provider.Capability]bool // by a substitute of all versions, since code has called them
 }
 
 func (c *checks) beforeCreate() error { return c.nodes.begin(c.ctx) }
@@ -45,12 +48,32 @@ func (c *checks) needs(of provider.Capability) {
 	if reserved.Name(of.Name) || c.nodes.runs(of) {
 		return
 	}
+	if o, ok := c.nodes.substitute(of.Name); ok {
+		c.mu.Lock()
+		known := c.covered[of]
+		c.covered[of] = true
+		c.mu.Unlock()
+		if !known {
+			c.working.Go(func() { c.cover(o, of.CodeVersion) })
+		}
+		return
+	}
 	version := ""
 	if of.CodeVersion != "" {
 		version = fmt.Sprintf(" in version %q", of.CodeVersion)
 	}
 	c.outcome.fail(fmt.Sprintf("orchestration %s%s is neither registered nor replaced: add it with AddOrchestration or to Env.Registry, or replace it "+
 		"with Replace", check.Quote(of.Name), version))
+}
+
+// cover lets a substitute of all versions run one that is known only since code has called it. The call of the store that tells of it must not
+// wait for another node.
+func (c *checks) cover(o bubble.Orchestration, version string) {
+	o.CodeVersion, o.Every = version, false
+	err := c.nodes.change(c.ctx, func(s *bubble.Settings) { s.Orchestrations = append(s.Orchestrations, o) })
+	if err != nil {
+		c.outcome.fail(fmt.Sprintf("replacing version %q of %s: %v", version, check.Quote(o.Name), err))
+	}
 }
 
 func (c *checks) needsActivity(name bubble.Name) {
@@ -61,13 +84,31 @@ func (c *checks) needsActivity(name bubble.Name) {
 		"it with Replace; OnQueue names the queue", check.Quote(name.Name), check.Quote(name.Queue)))
 }
 
-func (c *checks) committed(ctx context.Context, key provider.UUID, execution, length int64, over bool) {
+func (c *checks) committed(ctx context.Context, by *node, key provider.UUID, execution, length int64, over bool) {
+	if c.once || by == nil {
+		return
+	}
+	err := c.repeats.repeat(context.WithoutCancel(ctx), by.code, executionKey{key, execution}, length, over)
+	_, differs := errors.AsType[*runtime.ReplayError](err)
+	switch {
+	case err == nil, errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrMoved): // the test has removed it since
+	case differs:
+		c.outcome.fail(fmt.Sprintf("a turn was run twice, and the second run differs: the code of an orchestration must do the same each time: %v", err))
+	default:
+		c.outcome.fail(fmt.Sprintf("a history cannot be replayed: %v", err))
+	}
+}
+
+// asked implements observer.
+func (c *checks) asked(ask *provider.OpenAsk) { c.queries.take(ask) }
+
+// answered implements observer.
+func (c *checks) answered(ctx context.Context, by *node, answer *provider.AnswerRequest) {
 	if c.once {
 		return
 	}
-	err := c.repeats.repeat(context.WithoutCancel(ctx), executionKey{key, execution}, length, over)
-	if err != nil {
-		c.outcome.fail(fmt.Sprintf("a turn was run twice, and the second run differs: the code of an orchestration must do the same each time: %v", err))
+	if err := c.queries.compare(context.WithoutCancel(ctx), by.code, answer); err != nil {
+		c.outcome.fail(err.Error())
 	}
 }
 

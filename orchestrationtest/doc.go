@@ -4,7 +4,7 @@
 //		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 //			charges := orchestrationtest.Replace(e, Charge, func(_ context.Context, o Order) (Receipt, error) { return Receipt{Order: o.ID}, nil })
 //			h := orchestrationtest.Start(e, Checkout, Order{ID: "17"})
-//			e.After(25*time.Hour, func() { _ = h.Raise(e.Context(), "approval", "ann") })
+//			e.After(25*time.Hour, func() error { return h.Raise(e.Context(), "approval", "ann") })
 //			if _, err := h.Wait(e.Context()); err != nil || len(charges.Calls()) != 1 {
 //				t.Error(err, charges.Calls())
 //			}
@@ -20,9 +20,15 @@
 //     unread events.
 //   - An instance is blocked, for example by a panic: see [Env.AllowBlocked].
 //   - A turn does not replay: the code of an orchestration is not deterministic.
+//   - A query has another answer from the history than from memory.
+//   - An activity has failed in 10,000 attempts and is tried again, or an instance that may be blocked in 10,000 turns.
+//   - The end of the time that the test binary has is near: see the flag timeout of go test.
 //   - The test hangs at something outside of its bubble, such as a socket or a mutex, for 10 s of real time.
 //
 // Each turn is run twice. The second run is a replay of all that the first has stored, in a new execution, after it was stored. So
 // orchestration code that changes a variable of the test changes it more than once: change it in an activity. A history of more than 256
 // events is replayed when it has grown by a quarter, and at its end.
+//
+// [Env.Deploy] runs several releases of the code side by side, and [Env.Kill] plays a crash. [RunRealTime] is for activities that use sockets, and
+// for any store. [Replay] runs code against exported histories.
 package orchestrationtest

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -34,7 +38,10 @@ type Env struct {
 	nodes    *nodes
 	checks   *checks
 	outcome  *outcome
-	sentinel *time.Timer // fires when nothing can happen
+	real     bool          // the test runs in real time
+	limit    *time.Timer   // fires when little time is left; nil: never
+	sentinel *time.Timer   // fires when nothing can happen
+	resting  chan struct{} // has one place: only one goroutine of a bubble at a time may call synctest.Wait
 
 	mu       sync.Mutex // for moments only: a mutex stops the clock
 	over     bool
@@ -43,36 +50,70 @@ type Env struct {
 	running  sync.WaitGroup // functions given to After
 }
 
-// settings are what tests of this package change in a run.
+// settings are what a run is made of. Only tests of this package change the first two.
 type settings struct {
 	timers bool // those of production
 	once   bool // no turn is run twice
+
+	options runOptions
+	store   provider.Provider // in real time; nil: the test has one in memory, and runs in a bubble
+}
+
+// apply applies the options of a run.
+func (s *settings) apply(opts []Option) error {
+	if err := bind.Apply(opts, func(o Option) error { return o.applyRun(&s.options) }); err != nil {
+		return fmt.Errorf("running a test of orchestrations: %w", err)
+	}
+	return nil
+}
+
+// real reports whether the test runs in real time.
+func (s *settings) real() bool { return s.store != nil }
+
+// storage returns the store of the test.
+func (s *settings) storage() provider.Provider {
+	if s.real() {
+		return s.store
+	}
+	return memory.New(memory.Options{Clock: bubbleClock{}})
 }
 
 // newEnv makes the engine of a test. Its node has not started.
 func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	t.Helper()
-	e := &Env{t: t, registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{})}
-	e.store = newStore(a)
+	e := &Env{t: t, real: s.real(), registry: runtime.NewRegistry(), timers: make(map[*time.Timer]struct{}), resting: make(chan struct{}, 1)}
+	e.store = newStore(s.storage(), !s.timers, a)
 	e.ctx, e.cancel = context.WithCancelCause(t.Context())
 	if !s.timers {
 		e.ctx = bubble.With(e.ctx, &bubble.Settings{Changes: e.store.changes})
 	}
 	e.outcome = &outcome{t: t, cancel: e.cancel, failed: make(chan struct{}), alarm: a}
 	logger := slog.New(slog.NewTextHandler(log{e.outcome}, nil))
+	e.nodes = newNodes(e.store, e.registry, logger, &s)
+	for _, change := range s.options.nodes {
+		change(&e.nodes.options)
+	}
 	var err error
-	if e.client, err = client.New(e.store, client.Options{Logger: logger, Errors: e.registry.Errors()}); err != nil {
+	if e.client, err = client.New(e.store, client.Options{
+		Logger: logger, Errors: e.registry.Errors(), Propagators: e.nodes.options.Propagators, Observer: e.nodes.options.Observer,
+	}); err != nil {
 		return nil, err
 	}
-	e.nodes = newNodes(e.store, e.registry, logger, s.timers)
-	again := &repeats{client: e.client, registry: e.registry, settings: e.nodes.current}
+	again := &repeats{client: e.client, codes: e.nodes.codes}
 	e.checks = &checks{
-		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
-		failedTurns: make(map[provider.UUID]int),
+		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, queries: &queries{client: e.client},
+		timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
+		failedTurns: make(map[provider.UUID]int), covered: make(map[provider.Capability]bool),
 	}
 	e.store.observer = e.checks
 	e.checks.changed()
 	e.sentinel = time.AfterFunc(longestWait, e.stuck)
+	if e.real { // in a bubble the watch looks
+		if deadline, ok := t.Deadline(); ok {
+			left := time.Until(deadline)
+			e.limit = time.AfterFunc(left-margin(left), e.checks.late)
+		}
+	}
 	return e, nil
 }
 
@@ -94,8 +135,11 @@ func (e *Env) Registry() *runtime.Registry { return e.registry }
 // AllowBlocked lets instances be blocked. Without it the first one that is fails the test. Wait still returns a [client.BlockedError].
 func (e *Env) AllowBlocked() { e.checks.allowBlocked.Store(true) }
 
-// After calls fn on a goroutine of its own when d of virtual time has passed, unless the test is over by then.
-func (e *Env) After(d time.Duration, fn func()) {
+// After calls fn on a goroutine of its own when d of virtual time has passed and all else that is due at that moment has come to rest, unless
+// the test is over by then. So fn sees what activities have written into variables of the test before. An error that it returns fails the test.
+//
+// Functions of one moment begin one after the other. Use [Env.Sleep] in place of synctest.Wait: a bubble allows one call at a time.
+func (e *Env) After(d time.Duration, fn func() error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -112,23 +156,54 @@ func (e *Env) After(d time.Duration, fn func()) {
 		e.mu.Unlock()
 		if pending {
 			defer e.running.Done()
-			e.step(fn)
+			e.rest()
+			e.step(d, fn)
 		}
 	})
 	e.timers[timer] = struct{}{}
 }
 
-// step runs a function of the test.
-func (e *Env) step(fn func()) {
+// rest returns when all goroutines wait: what is due at this moment has been done. The caller sees what they have written.
+func (e *Env) rest() {
+	if e.real {
+		return
+	}
+	e.resting <- struct{}{}
+	defer func() { <-e.resting }()
+	synctest.Wait()
+}
+
+// step runs a function that was given to After.
+func (e *Env) step(d time.Duration, fn func() error) {
 	e.touch()
-	returned := false
+	err := errors.New("it has ended without a return")
 	defer func() {
-		if !returned {
-			e.outcome.fail("a function given to After has ended without a return")
+		if failure := recover(); failure != nil {
+			err = fmt.Errorf("it panicked: %v\n\n%s", failure, debug.Stack())
+		}
+		if err != nil {
+			e.outcome.fail(fmt.Sprintf("the function given to After for %v has failed: %v", d, err))
 		}
 	}()
-	fn()
-	returned = true
+	err = fn()
+}
+
+// Sleep returns when d of virtual time has passed and all else that is due at that moment has come to rest. With 0 no time passes. If the test
+// fails meanwhile, it ends the calling goroutine as [testing.T.FailNow] does.
+func (e *Env) Sleep(d time.Duration) {
+	e.t.Helper()
+	e.touch()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		e.rest()
+	case <-e.outcome.failed:
+	}
+	if e.outcome.hasFailed() {
+		e.outcome.failNow()
+	}
+	e.touch()
 }
 
 // Restart shuts the node down and starts another one, as a deploy does: an activity has 10 s of virtual time before it is cancelled with
@@ -207,6 +282,9 @@ func (e *Env) close(returned bool) {
 	e.mu.Unlock()
 	e.running.Wait() // what waits there for nothing is shown
 	e.sentinel.Stop()
+	if e.limit != nil {
+		e.limit.Stop()
+	}
 	e.mu.Lock()
 	expected := slices.Clone(e.expected)
 	e.mu.Unlock()
@@ -219,7 +297,10 @@ func (e *Env) close(returned bool) {
 	e.checks.working.Wait()
 	e.outcome.end()
 	e.cancel(errors.New("orchestrationtest: the test is over"))
-	if err = errors.Join(err, e.store.Close()); err != nil {
+	if !e.real {
+		err = errors.Join(err, e.store.Close())
+	}
+	if err != nil {
 		e.outcome.error(fmt.Sprintf("ending the node: %v", err))
 	}
 }

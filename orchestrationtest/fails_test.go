@@ -9,11 +9,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
+	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/runtime"
 )
 
 // failing is the name of the test of fails that this process runs; "": it runs the others.
@@ -32,7 +36,7 @@ var fails = map[string]wants{
 	"event that never comes": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, waits, 1)
-			e.After(time.Hour, func() { _ = h.Raise(e.Context(), "approvel", "ann") })
+			e.After(time.Hour, func() error { return h.Raise(e.Context(), "approvel", "ann") })
 			_, err := h.Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
@@ -125,7 +129,7 @@ var fails = map[string]wants{
 			}), 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"An activity has failed in attempt 10000", "waits for activity Hello, attempt "}, "it goes on", ""},
+	}, []string{"An activity has failed in attempt 10000", "waits for activity Hello, attempt "}, "it goes on", "5m"},
 	"turn that fails for ever": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			e.AllowBlocked()
@@ -133,7 +137,7 @@ var fails = map[string]wants{
 			_, err := orchestrationtest.Start(e, callsPanics, 1).Wait(e.Context())
 			t.Errorf("it goes on: %v", err)
 		})
-	}, []string{"An instance has failed in 10000 turns", "is blocked since", "no such luck"}, "it goes on", ""},
+	}, []string{"An instance has failed in 10000 turns", "is blocked since", "no such luck"}, "it goes on", "5m"},
 	"timers without end": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, ticks, 1).Wait(e.Context())
@@ -144,14 +148,32 @@ var fails = map[string]wants{
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, waits, 1)
 			begun := make(chan struct{})
-			e.After(time.Hour, func() {
+			e.After(time.Hour, func() error {
 				close(begun)
 				_, err := h.Wait(e.Context())
 				t.Errorf("it goes on: %v", err)
+				return nil
 			})
 			<-begun
 		})
 	}, []string{"Nothing can happen any more", `waits for event "approval"`}, "has not ended", ""},
+	"error of a function of After": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.After(time.Hour, func() error { return errors.New("enough") })
+			e.Sleep(2 * time.Hour)
+			t.Error("it goes on")
+		})
+	}, []string{"the function given to After for 1h0m0s has failed: enough"}, "it goes on", ""},
+	"panic of a function of After": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.After(time.Hour, func() error { panic("enough") })
+			e.Sleep(2 * time.Hour)
+			t.Error("it goes on")
+		})
+	}, []string{"the function given to After for 1h0m0s has failed: it panicked: enough", "fails_test.go:"}, "panic:", ""},
+	"option without a function": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(*orchestrationtest.Env) { t.Error("it goes on") }, orchestrationtest.WithRuntime(nil))
+	}, []string{"running a test of orchestrations: WithRuntime has no function"}, "it goes on", ""},
 	"code that goes on after its test": {func(t *testing.T) {
 		blocker, ended := make(chan struct{}), make(chan struct{}) // outside of the bubble
 		t.Run("inner", func(t *testing.T) {
@@ -192,6 +214,88 @@ var fails = map[string]wants{
 			t.Error("it goes on")
 		})
 	}, []string{"Delay is -1s: give 0 or more"}, "it goes on", ""},
+	"query that changes a variable": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			h := orchestrationtest.Start(e, orchestration.Define("counts", func(ctx *orchestration.Context, _ int) (int, error) {
+				asked := 0
+				orchestration.HandleQuery(ctx, "asked", func(int) (int, error) {
+					asked++
+					return asked, nil
+				})
+				return 0, ctx.Sleep(time.Hour)
+			}), 1)
+			for range 2 {
+				e.Sleep(time.Minute)
+				_, _ = client.Query[int](e.Context(), h.Handle, "asked", 1)
+			}
+			_, err := h.Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"a query was answered twice, and the second answer differs", `"asked"`, "answers 2, and its history 1"}, "it goes on", ""},
+	"history that differs": {func(t *testing.T) {
+		orchestrationtest.Replay(t, histories(t, oldRenewal), registryOf(t, orchestration.Define("renewal", waits)))
+	}, []string{"2.history: replaying instance", "event 2: expected TimerCreated"}, "", ""},
+	"prefix that panics": {func(t *testing.T) {
+		h := histories(t, twoSleeps(false))
+		orchestrationtest.Replay(t, h, registryOf(t, twoSleeps(true)))
+		if t.Failed() {
+			t.Fatal("without prefixes it fails, too")
+		}
+		orchestrationtest.Replay(t, h, registryOf(t, twoSleeps(true)), orchestrationtest.EveryPrefix())
+	}, []string{"2.history: instance ", "new code that goes on at event 3 fails", "not yet"}, "fails, too", ""},
+	"no histories": {func(t *testing.T) {
+		orchestrationtest.Replay(t, fstest.MapFS{}, registryOf(t, oldRenewal))
+	}, []string{"replaying histories: there are none"}, "panic:", ""},
+	"file that is no history": {func(t *testing.T) {
+		files := fstest.MapFS{"a/b.history": {Data: []byte("{}")}}
+		orchestrationtest.Replay(t, files, registryOf(t, oldRenewal))
+	}, []string{"replaying histories: a/b.history: ", "not a readable history file"}, "panic:", ""},
+	"release that changes code": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			h := orchestrationtest.Start(e, oldRenewal, 1)
+			e.Sleep(time.Hour)
+			e.Deploy(func(reg *runtime.Registry) error {
+				return runtime.AddOrchestration(reg, orchestration.Define("renewal", func(*orchestration.Context, int) (string, error) { return "", nil }))
+			})
+			e.Node().Stop()
+			_, err := h.Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"An instance is blocked", "renewal"}, "it goes on", ""},
+	"release that cannot register": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.Deploy(func(*runtime.Registry) error { return errors.New("enough") })
+			t.Error("it goes on")
+		})
+	}, []string{"deploying a release: registering its code: enough"}, "it goes on", ""},
+	"activity that outlives its node": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			dead := false
+			orchestrationtest.Replace(e, Hello, func(context.Context, string) (string, error) {
+				if !dead {
+					dead = true
+					e.Kill()
+					<-make(chan int)
+				}
+				return "", nil
+			})
+			if _, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context()); err != nil {
+				t.Error("it fails")
+			}
+		})
+	}, []string{"code in it has not ended", "fails_test.go:"}, "it fails", ""},
+	"what never comes in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, waits, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "it goes on", "4s"},
+	"activity in real time that is not registered": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"An instance is blocked", `activity "Hello" is not registered`}, "it goes on", ""},
 	"activity that stays": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			running := make(chan struct{})
@@ -263,7 +367,7 @@ func TestHazard142_FailsAtOnce(t *testing.T) {
 				}
 				left = after
 			}
-			if strings.Contains(text, want.lacks) {
+			if want.lacks != "" && strings.Contains(text, want.lacks) {
 				t.Errorf("it says %q:\n%s", want.lacks, text)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
 )
@@ -48,6 +49,54 @@ func TestLateStartsTakeNoTime(t *testing.T) {
 		}
 		if took := time.Since(began); took != year {
 			t.Errorf("it took %v, want %v", took, year)
+		}
+	})
+}
+
+// An instance that is deleted before its last turn has run again is no failure.
+func TestDeletedBeforeItsSecondRun(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Replace(e, Hello, nil)
+		h := orchestrationtest.Start(e, Greet, "Ann")
+		if _, err := h.Wait(e.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Delete(e.Context()); err != nil {
+			t.Fatal(err)
+		}
+		orchestrationtest.RepeatTurn(e, h, 4)
+	})
+}
+
+// A node whose place another one has taken does nothing but what it has begun, and then ends. One that the test has drained stays.
+func TestNodesEnd(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		const week = 7 * 24 * time.Hour
+		orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Delay(week))
+		h := orchestrationtest.Start(e, Greet, "Ann")
+		e.Sleep(time.Hour)
+		orchestrationtest.AddActivity(e, hangs) // another node takes the place of the first one
+		before := orchestrationtest.StoreCalls(e)
+		if _, err := h.Wait(e.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := orchestrationtest.StoreCalls(e) - before; n > 500 {
+			t.Errorf("%d calls of the store in a week of waiting", n)
+		}
+		e.Sleep(0)
+		o := operate.New(e.Client())
+		nodes, err := o.Nodes(e.Context())
+		if err != nil || len(nodes) != 1 {
+			t.Fatalf("%d nodes, %v, want the one that takes work", len(nodes), err)
+		}
+		if _, err := o.DrainNode(e.Context(), nodes[0].Owner, "test"); err != nil {
+			t.Fatal(err)
+		}
+		e.Sleep(0)
+		if nodes, err = o.Nodes(e.Context()); err != nil || len(nodes) != 1 || nodes[0].State != operate.NodeDrained {
+			t.Errorf("%+v, %v, want a drained node", nodes, err)
 		}
 	})
 }

@@ -36,13 +36,12 @@ func TestHazard143_OrdersAreObeyed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.After(time.Hour, func() {
+		e.After(time.Hour, func() error {
 			if n := len(calls.Calls()); n != 0 {
 				t.Errorf("%d calls of a paused queue", n)
 			}
-			if _, err := o.ResumeQueue(e.Context(), orchestration.DefaultQueue, "test"); err != nil {
-				t.Error(err)
-			}
+			_, err := o.ResumeQueue(e.Context(), orchestration.DefaultQueue, "test")
+			return err
 		})
 		if _, err := h.Wait(e.Context()); err != nil {
 			t.Error(err)

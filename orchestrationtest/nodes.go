@@ -14,44 +14,73 @@ import (
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/runtime"
 )
 
 const (
 	// patience is how long, in virtual time, the end of a run waits for code that has not returned.
 	patience = 10 * 365 * 24 * time.Hour
-	// restarting bounds the end of a node that Restart replaces, in virtual time.
+	// restarting bounds the end of a node that Restart replaces.
 	restarting = time.Minute
 )
 
-// nodes are the nodes of a run. The last one takes work; those before it finish theirs.
+// errEmpty means that a release has no code.
+var errEmpty = errors.New("nothing is registered")
+
+// nodes are the nodes of a run.
 type nodes struct {
 	store    *store
-	registry *runtime.Registry
 	options  runtime.Options
 	changing chan struct{} // has one place; a mutex would stop the clock of the bubble
 
-	mu       sync.Mutex // guards the fields below, for moments only
+	mu       sync.Mutex // guards the fields below, those of releases and those of nodes, for moments only
 	settings bubble.Settings
-	running  []*runtime.Runtime
-	known    map[provider.Capability]uintptr // the code of each
+	releases []*release // the first one has the registry of the Env
+	running  []*node
+	dead     map[string]bool // owners of nodes that were killed
+	dying    sync.WaitGroup  // what ends nodes that were killed
+}
+
+// release is code, and the node that runs it. If a release gets more code, another node takes the place of that, which finishes what it has
+// begun.
+type release struct {
+	registry *runtime.Registry
+	current  *node // takes work; nil: none does
+	stopped  bool  // for good
+	known    map[provider.Capability]uintptr
 	served   map[bubble.Name]bool
 }
 
+// node is a node of a run.
+type node struct {
+	rt      *runtime.Runtime
+	release *release
+	code    code
+	plan    *faulty.Plan // lets it die
+	leaving bool         // another one has taken its place: it ends when nothing runs on it
+}
+
+// code is what a node runs.
+type code struct {
+	registry *runtime.Registry
+	settings *bubble.Settings
+}
+
 // newNodes returns the nodes of a store, none of which has started. With timers they wait as in production.
-func newNodes(s *store, reg *runtime.Registry, logger *slog.Logger, timers bool) *nodes {
+func newNodes(store *store, reg *runtime.Registry, logger *slog.Logger, s *settings) *nodes {
 	n := &nodes{
-		store: s, registry: reg, changing: make(chan struct{}, 1),
-		known: make(map[provider.Capability]uintptr), served: make(map[bubble.Name]bool),
-		options: runtime.Options{
-			Name: "test", Logger: logger,
-			DeadlockLimit: runtime.Off, // the clock stands still while code runs
-			Leaks:         runtime.LeakOptions{MaxInterruptInterval: runtime.Off, MaxInstances: runtime.Off},
-			Shutdown:      runtime.ShutdownOptions{WatchdogTimeout: patience},
-		},
+		store: store, changing: make(chan struct{}, 1), releases: []*release{{registry: reg}},
+		dead:    make(map[string]bool),
+		options: runtime.Options{Name: "test", Logger: logger, Leaks: runtime.LeakOptions{MaxInstances: runtime.Off}},
 	}
-	if !timers {
-		n.settings.Changes = s.changes
+	if !s.real() {
+		n.options.DeadlockLimit = runtime.Off // the clock stands still while code runs
+		n.options.Leaks.MaxInterruptInterval = runtime.Off
+		n.options.Shutdown.WatchdogTimeout = patience
+	}
+	if !s.timers {
+		n.settings.Changes = store.changes
 		n.options.Lease = provider.MaxLease // a third of it passes between renewals
 		n.options.Cache.Idle = runtime.Off
 	}
@@ -66,27 +95,59 @@ func (n *nodes) current() *bubble.Settings {
 	return &s
 }
 
-// register notes what a node can run.
-func (n *nodes) register(orchestrations []bubble.Orchestration, activities []bubble.Name) {
+// codes returns the code of all releases, the newest first.
+func (n *nodes) codes() (all []code) {
+	settings := n.current()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for _, r := range slices.Backward(n.releases) {
+		all = append(all, code{r.registry, settings})
+	}
+	return all
+}
+
+// register notes what a release can run.
+func (n *nodes) register(r *release, orchestrations []bubble.Orchestration, activities []bubble.Name) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r.known, r.served = make(map[provider.Capability]uintptr), make(map[bubble.Name]bool)
 	for i := range orchestrations {
-		n.known[orchestrations[i].Capability] = orchestrations[i].Code
+		r.known[orchestrations[i].Capability] = orchestrations[i].Code
 	}
 	for _, a := range activities {
-		n.served[a] = true
+		r.served[a] = true
 	}
 }
 
-// runs reports whether a node can run an orchestration.
+// runs reports whether a release can run an orchestration.
 func (n *nodes) runs(of provider.Capability) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	_, ok := n.known[of]
-	return ok
+	return n.any(func(r *release) bool { _, ok := r.known[of]; return ok })
 }
 
-// check refuses code that a node knows as another function, unless a substitute runs in its place.
+// serves reports whether a release can run an activity.
+func (n *nodes) serves(name bubble.Name) bool {
+	return n.any(func(r *release) bool { return r.served[name] })
+}
+
+func (n *nodes) any(can func(r *release) bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.releases, func(r *release) bool { return !r.stopped && can(r) })
+}
+
+// substitute returns what replaces all versions of an orchestration, and false if nothing does.
+func (n *nodes) substitute(name string) (bubble.Orchestration, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, o := range slices.Backward(n.settings.Orchestrations) {
+		if !o.Absent && o.Every && o.Name == name {
+			return o, true
+		}
+	}
+	return bubble.Orchestration{}, false
+}
+
+// check refuses code that all releases know as another function, unless a substitute runs in its place.
 func (n *nodes) check(of provider.Capability, code uintptr) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,17 +157,19 @@ func (n *nodes) check(of provider.Capability, code uintptr) error {
 			return nil
 		}
 	}
-	if known, ok := n.known[of]; ok && known != code {
+	other := false
+	for _, r := range n.releases {
+		switch known, ok := r.known[of]; {
+		case ok && known == code:
+			return nil
+		case ok:
+			other = true
+		}
+	}
+	if other {
 		return fmt.Errorf("%s is another function already: give one of them another name with Define", check.Quote(of.Name))
 	}
 	return nil
-}
-
-// serves reports whether a node can run an activity.
-func (n *nodes) serves(name bubble.Name) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.served[name]
 }
 
 // alone lets one goroutine at a time start and stop nodes.
@@ -116,59 +179,83 @@ func (n *nodes) alone(do func() error) error {
 	return do()
 }
 
-func (n *nodes) started() []*runtime.Runtime {
+func (n *nodes) started() []*node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.running)
 }
 
-// begin starts the first node.
+// begin starts the first node, unless one runs.
 func (n *nodes) begin(ctx context.Context) error {
 	if len(n.started()) > 0 {
 		return nil
 	}
 	return n.alone(func() error {
-		if len(n.started()) > 0 {
+		if len(n.started()) > 0 || n.releases[0].stopped {
 			return nil
 		}
-		return n.start(ctx)
+		return n.start(ctx, n.releases[0])
 	})
 }
 
-// start starts a node. Only one goroutine at a time may call it.
-func (n *nodes) start(ctx context.Context) error {
-	settings := n.current()
-	settings.Registered = n.register
-	rt, err := runtime.Start(bubble.With(ctx, settings), n.store, n.registry, n.options)
-	if err != nil {
+// start starts a node of a release. Only one goroutine at a time may call it.
+func (n *nodes) start(ctx context.Context, r *release) error {
+	one := &node{release: r, code: code{r.registry, n.current()}, plan: faulty.NewPlan(0)}
+	settings, empty := *one.code.settings, false
+	settings.Registered = func(orchestrations []bubble.Orchestration, activities []bubble.Name) {
+		empty = len(orchestrations)+len(activities) == 0
+		n.register(r, orchestrations, activities)
+	}
+	options := n.options
+	options.OnDrained = func() { n.drained(one) } //nolint:contextcheck // the node ends however the run does
+	rt, err := runtime.Start(bubble.With(ctx, &settings), faulty.Wrap(&link{n.store, one}, one.plan), r.registry, options)
+	switch {
+	case err != nil && empty:
+		return fmt.Errorf("starting a node: %w: %w", errEmpty, err)
+	case err != nil:
 		return fmt.Errorf("starting a node: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.running = append(n.running, rt)
+	one.rt, r.current = rt, one
+	n.running = append(n.running, one)
 	return nil
 }
 
-// change changes what nodes can run. If one runs, another one takes its place, and the first one finishes what it has begun.
+// change changes what nodes can run. For each that runs another one takes its place, and the first one finishes what it has begun.
 func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error {
 	return n.alone(func() error {
 		n.mu.Lock()
 		n.settings.Orchestrations, n.settings.Activities = slices.Clone(n.settings.Orchestrations), slices.Clone(n.settings.Activities)
 		edit(&n.settings)
+		releases := slices.Clone(n.releases)
 		n.mu.Unlock()
-		before := n.started()
-		if len(before) == 0 {
+		if len(n.started()) == 0 {
 			return nil
 		}
-		if err := n.start(ctx); err != nil {
-			return err
+		for _, r := range releases {
+			before := r.current
+			if r.stopped || before == nil && r != releases[0] {
+				continue
+			}
+			err := n.start(ctx, r)
+			if err == nil && before != nil {
+				err = n.drain(ctx, before)
+			}
+			if err != nil && !errors.Is(err, errEmpty) {
+				return err
+			}
 		}
-		return n.drain(ctx, before[len(before)-1].Owner())
+		return nil
 	})
 }
 
 // drain lets a node take no more work, and returns when it obeys. No virtual time passes, as would with the timer of operate.DrainNode.
-func (n *nodes) drain(ctx context.Context, owner string) error {
+func (n *nodes) drain(ctx context.Context, one *node) error {
+	n.mu.Lock()
+	one.leaving = true
+	n.mu.Unlock()
+	owner := one.rt.Owner()
 	by := control.Order{Reason: "another node has what was registered since"}
 	orders, err := control.Change(ctx, n.store, func(o *control.Orders) {
 		o.Drain(owner, by, func(of string) bool { return n.names()[of] })
@@ -191,40 +278,113 @@ func (n *nodes) drain(ctx context.Context, owner string) error {
 	return fmt.Errorf("draining a node: %w", err)
 }
 
-// restart shuts all nodes down and starts one.
-func (n *nodes) restart(ctx context.Context) error {
-	return n.alone(func() error {
-		ending, cancel := context.WithTimeout(ctx, restarting)
-		defer cancel()
-		if err := n.shutDown(ending); err != nil && !errors.Is(err, runtime.ErrLeaked) { // the code of a process that ends is gone
+// drained ends a node whose place another one has taken. A node that the test has drained stays, and says so in its record.
+func (n *nodes) drained(one *node) {
+	n.mu.Lock()
+	leaving := one.leaving
+	n.mu.Unlock()
+	if !leaving {
+		n.store.changes.Notify()
+		return
+	}
+	if err := one.rt.Shutdown(context.Background()); err != nil { //nolint:forbidigo // the node ends however the run does
+		return // the end of the run returns it
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.running = slices.DeleteFunc(n.running, func(other *node) bool { return other == one })
+}
+
+// deploy starts a node of another release.
+func (n *nodes) deploy(ctx context.Context, reg *runtime.Registry) (*release, error) {
+	r := &release{registry: reg}
+	return r, n.alone(func() error {
+		first := n.releases[0]
+		if first.current == nil && !first.stopped {
+			if err := n.start(ctx, first); err != nil && !errors.Is(err, errEmpty) {
+				return err
+			}
+		}
+		if err := n.start(ctx, r); err != nil {
 			return err
 		}
-		return n.start(ctx)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.releases = append(n.releases, r)
+		return nil
 	})
+}
+
+// retire shuts down all nodes of a release, for good.
+func (n *nodes) retire(ctx context.Context, r *release) error {
+	return n.alone(func() error {
+		n.mu.Lock()
+		r.stopped, r.current = true, nil
+		n.mu.Unlock()
+		return n.shutDown(ctx, func(one *node) bool { return one.release == r })
+	})
+}
+
+// restart shuts all nodes down and starts one of each release that had one.
+func (n *nodes) restart(ctx context.Context) error {
+	return n.alone(func() error {
+		if err := n.shutDown(ctx, func(*node) bool { return true }); err != nil {
+			return err
+		}
+		return n.startAgain(ctx)
+	})
+}
+
+// startAgain starts a node of each release that was not stopped for good.
+func (n *nodes) startAgain(ctx context.Context) error {
+	n.mu.Lock()
+	releases := slices.Clone(n.releases)
+	n.mu.Unlock()
+	for _, r := range releases {
+		if r.stopped {
+			continue
+		}
+		if err := n.start(ctx, r); err != nil && (len(releases) == 1 || !errors.Is(err, errEmpty)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// shutDown ends those nodes whose code goes, as a process does that ends: what has not returned is gone.
+func (n *nodes) shutDown(ctx context.Context, goes func(one *node) bool) error {
+	ending, cancel := context.WithTimeout(ctx, restarting)
+	defer cancel()
+	if err := n.end(ending, goes); err != nil && !errors.Is(err, runtime.ErrLeaked) {
+		return err
+	}
+	return nil
 }
 
 // stop shuts all nodes down.
 func (n *nodes) stop(ctx context.Context) error {
-	return n.alone(func() error { return n.shutDown(ctx) })
+	defer n.dying.Wait()
+	return n.alone(func() error { return n.end(ctx, func(*node) bool { return true }) })
 }
 
-func (n *nodes) shutDown(ctx context.Context) error {
-	running := n.started()
-	all := make([]error, 0, len(running))
-	for _, rt := range running {
-		all = append(all, rt.Shutdown(ctx))
+func (n *nodes) end(ctx context.Context, goes func(one *node) bool) error {
+	var all []error
+	for _, one := range n.started() {
+		if goes(one) {
+			all = append(all, one.rt.Shutdown(ctx))
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.running = nil
+	n.running = slices.DeleteFunc(n.running, goes)
 	return errors.Join(all...)
 }
 
 // names returns the names of the nodes that run.
 func (n *nodes) names() map[string]bool {
 	all := make(map[string]bool)
-	for _, rt := range n.started() {
-		all[rt.Owner()] = true
+	for _, one := range n.started() {
+		all[one.rt.Owner()] = true
 	}
 	return all
 }

@@ -17,9 +17,8 @@ const eachTurn = 256
 
 // repeats replays what was stored.
 type repeats struct {
-	client   *client.Client
-	registry *runtime.Registry
-	settings func() *bubble.Settings
+	client *client.Client
+	codes  func() []code // of all releases, the newest first
 
 	mu   sync.Mutex
 	last map[executionKey]int64 // events of the last replay
@@ -50,7 +49,7 @@ func (r *repeats) due(of executionKey, length int64, over bool) bool {
 }
 
 // repeat replays an execution up to the turn that was stored last, if it is due.
-func (r *repeats) repeat(ctx context.Context, of executionKey, length int64, over bool) error {
+func (r *repeats) repeat(ctx context.Context, by code, of executionKey, length int64, over bool) error {
 	if !r.due(of, length, over) {
 		return nil
 	}
@@ -58,7 +57,7 @@ func (r *repeats) repeat(ctx context.Context, of executionKey, length int64, ove
 	if err != nil || reserved.Name(f.Orchestration) {
 		return err
 	}
-	return runtime.Replay(bubble.With(ctx, r.settings()), r.registry, f)
+	return runtime.Replay(bubble.With(ctx, by.settings), by.registry, f)
 }
 
 // view is what an execution shows of its code.
@@ -68,15 +67,20 @@ type view struct {
 	unread  map[string]int // events by name
 }
 
-// look replays the current execution of an instance and looks at it.
+// look replays the current execution of an instance and looks at it, with the newest code that replays.
 func (r *repeats) look(ctx context.Context, key provider.UUID) (v view, err error) {
 	f, err := client.HandleOf[any](r.client, "", key).ExportHistory(ctx, 0)
 	if err != nil {
 		return v, err
 	}
-	settings := *r.settings()
-	settings.Replayed = func(x *replay.Execution) {
-		v = view{stacks: x.View().Stacks(), waiting: x.View().Waiting(), unread: x.View().Unread()}
+	for _, c := range r.codes() {
+		settings := *c.settings
+		settings.Replayed = func(x *replay.Execution) {
+			v = view{stacks: x.View().Stacks(), waiting: x.View().Waiting(), unread: x.View().Unread()}
+		}
+		if err = runtime.Replay(bubble.With(ctx, &settings), c.registry, f); err == nil {
+			break
+		}
 	}
-	return v, runtime.Replay(bubble.With(ctx, &settings), r.registry, f)
+	return v, err
 }

@@ -91,8 +91,8 @@ func OnQueue(queue string) ReplaceOption {
 	})
 }
 
-// OfVersion replaces only that version of an orchestration. Without it, all versions that are registered under the name are replaced, unless
-// the function that is given has a version by orchestration.Version: then only that one is.
+// OfVersion replaces only that version of an orchestration. Without it, all versions that are registered or called under the name are
+// replaced, unless the function that is given has a version by orchestration.Version: then only that one is.
 func OfVersion(version string) ReplaceOption {
 	return replaceFunc(func(o *replaceOptions) error {
 		o.version, o.one = version, true
@@ -222,13 +222,14 @@ func (r *replacement[In, Out]) named(name, what string) error {
 // attempt returns the activity that runs in place of another one.
 func (r *replacement[In, Out]) attempt(with func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (out Out, err error) {
-		n := r.calls.begin(Call[In, Out]{In: in, At: time.Now(), Attempt: activity.GetInfo(ctx).Attempt})
+		info := activity.GetInfo(ctx)
+		n := r.calls.begin(Call[In, Out]{In: in, At: time.Now(), Attempt: info.Attempt, InstanceID: info.InstanceID})
 		returned := false
 		defer func() {
 			if !returned {
 				err = ErrPanicked
 			}
-			r.calls.end(n, out, err)
+			r.calls.end(n, out, err, r.env.nodes.lost(info.Node))
 		}()
 		if err = pause(ctx, r.options.delay); err == nil {
 			if err = r.options.fault(n); err == nil && with != nil {
@@ -244,7 +245,9 @@ func (r *replacement[In, Out]) attempt(with func(context.Context, In) (Out, erro
 func (r *replacement[In, Out]) execution(with func(*orchestration.Context, In) (Out, error)) func(*orchestration.Context, In) (Out, error) {
 	return func(ctx *orchestration.Context, in In) (out Out, err error) {
 		info := ctx.Info()
-		n := r.calls.beginOnce(fmt.Sprintf("%s/%d", info.Key, info.Execution), Call[In, Out]{In: in, At: info.Started, Attempt: 1})
+		n := r.calls.beginOnce(fmt.Sprintf("%s/%d", info.Key, info.Execution), Call[In, Out]{
+			In: in, At: info.Started, Attempt: 1, InstanceID: info.ParentID,
+		})
 		if r.options.delay > 0 {
 			err = ctx.Sleep(r.options.delay)
 		}
@@ -254,7 +257,7 @@ func (r *replacement[In, Out]) execution(with func(*orchestration.Context, In) (
 			}
 		}
 		if !bind.Continues(err) {
-			r.calls.end(n, out, err)
+			r.calls.end(n, out, err, false)
 		}
 		return out, err
 	}

@@ -7,18 +7,44 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/provider"
 )
 
 // Run runs a test of orchestrations: the function test, in a bubble of testing/synctest. It returns when test has returned, the node has shut
 // down and all goroutines of the bubble have ended. A bubble has its own clock, which begins at midnight UTC on 1 January 2000.
 //
 // The function may use t of the outer test for all but T.Run, T.Parallel and T.Cleanup of what belongs to the bubble. Give calls
-// [Env.Context], and not the context of t. T.FailNow and T.Fatal of t end the test function.
+// [Env.Context], and not the context of t. T.FailNow and T.Fatal of t end the test function. An option that is refused fails the test.
 //
 // An activity that does not return although its context has ended fails the test. Run must not be called in a bubble.
-func Run(t *testing.T, test func(e *Env)) {
+func Run(t *testing.T, test func(e *Env), opts ...Option) {
 	t.Helper()
-	runWith(t, settings{}, noProgress, test)
+	var s settings
+	if err := s.apply(opts); err != nil {
+		t.Fatal(err)
+	}
+	runWith(t, s, noProgress, test)
+}
+
+// RunRealTime runs a test of orchestrations outside of a bubble, in real time, with the timers of production: for activities that use sockets or
+// files, and for any store. It is slower, and nothing tells that nothing can happen any more: what never ends fails shortly before the end of the
+// time that the test binary has. All else is as in [Run]. Durations of [Env.After], [Env.Sleep] and [Delay] are real.
+//
+// The store should be empty: the node works on what it holds. The caller closes the store, after RunRealTime.
+func RunRealTime(t *testing.T, store provider.Provider, test func(e *Env), opts ...Option) {
+	t.Helper()
+	s := settings{timers: true, store: store}
+	if err := s.apply(opts); err != nil {
+		t.Fatal(err)
+	}
+	if check.IsNil(store) {
+		t.Fatal("running a test of orchestrations: there is no store: open one first")
+	}
+	r := &oneRun{t: t, settings: s, test: test, passed: true}
+	r.main(t)
+	r.judge()
 }
 
 // runWith is Run with settings, and a limit for the watch.
@@ -37,16 +63,7 @@ func runWith(t *testing.T, s settings, limit time.Duration, test func(e *Env)) {
 		}
 		t.FailNow()
 	}
-	switch {
-	case r.deadlock != "":
-		t.Fatal(r.deadlock)
-	case !r.passed:
-		t.FailNow()
-	case !r.returned && t.Skipped() && !t.Failed():
-		t.SkipNow()
-	case !r.returned:
-		t.FailNow()
-	}
+	r.judge()
 }
 
 // oneRun is one call of Run.
@@ -60,6 +77,21 @@ type oneRun struct {
 	passed   bool   // the bubble ended without a failure
 	returned bool   // the test function did
 	deadlock string // why the bubble could not end
+}
+
+// judge ends the test as its function has ended.
+func (r *oneRun) judge() {
+	r.t.Helper()
+	switch {
+	case r.deadlock != "":
+		r.t.Fatal(r.deadlock)
+	case !r.passed:
+		r.t.FailNow()
+	case !r.returned && r.t.Skipped() && !r.t.Failed():
+		r.t.SkipNow()
+	case !r.returned:
+		r.t.FailNow()
+	}
 }
 
 // run runs the bubble.
@@ -84,8 +116,9 @@ func (r *oneRun) run() {
 // ending is how long, in virtual time, the test function has to return after a failure.
 const ending = time.Minute
 
-// main is the first goroutine of the bubble.
+// main is the first goroutine of the bubble, or that of the outer test.
 func (r *oneRun) main(t *testing.T) {
+	t.Helper()
 	r.watch.enter()
 	e, err := newEnv(t, &r.watch.alarm, r.settings)
 	if err != nil {

@@ -3,12 +3,15 @@ package orchestrationtest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
@@ -26,11 +29,7 @@ func checkOut(t *testing.T, e *orchestrationtest.Env) []client.HistoryEvent {
 		return "to the door of " + o.ID, ctx.Sleep(time.Hour)
 	})
 	h := orchestrationtest.Start(e, Checkout, order{"17", 4200})
-	e.After(25*time.Hour, func() {
-		if err := h.Raise(e.Context(), "approval", "ann"); err != nil {
-			t.Error(err)
-		}
-	})
+	e.After(25*time.Hour, func() error { return h.Raise(e.Context(), "approval", "ann") })
 	if got, err := h.Wait(e.Context()); got != "to the door of 17" || err != nil {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -186,6 +185,90 @@ func TestHazard141_EveryVersion(t *testing.T) {
 	}
 }
 
+// A version that is neither registered nor named is replaced, too, as soon as code calls it.
+func TestHazard141_CalledVersion(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		began := time.Now()
+		child := orchestration.Define("child", func(*orchestration.Context, int) (string, error) { return "real", nil })
+		fakes := orchestrationtest.Replace(e, child, func(*orchestration.Context, int) (string, error) { return "fake", nil })
+		parent := orchestration.Define("parent", func(ctx *orchestration.Context, _ int) (string, error) {
+			first, err := orchestration.CallOrchestration(ctx, child, 1)
+			if err != nil {
+				return "", err
+			}
+			second, err := orchestration.CallOrchestration(ctx, child, 1, orchestration.Version("2"))
+			return first + " " + second, err
+		})
+		if got, err := orchestrationtest.Start(e, parent, 1).Wait(e.Context()); got != "fake fake" || err != nil || time.Since(began) != 0 {
+			t.Errorf("%q, %v after %v", got, err, time.Since(began))
+		}
+		if n := len(fakes.Calls()); n != 2 {
+			t.Errorf("%d calls, want 2", n)
+		}
+	})
+}
+
+// A function given to After runs when all else that is due at its moment has been done, and sees what activities have written. A run of the
+// race detector sees no race.
+func TestAfterComesLast(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		const hour, hours = time.Hour, 20
+		done := 0
+		for n := range hours {
+			for range 2 {
+				e.After(time.Duration(n+1)*hour, func() error {
+					if done != n+1 {
+						return fmt.Errorf("%d activities have ended after %d hours", done, n+1)
+					}
+					return nil
+				})
+			}
+		}
+		orchestrationtest.ReplaceNamed(e, "work", func(context.Context, int) (int, error) {
+			done++
+			return done, nil
+		}, orchestrationtest.Delay(hour))
+		code := orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+			for range hours - 1 {
+				if _, err := orchestration.CallActivityNamed[int](ctx, "work", 1); err != nil {
+					return 0, err
+				}
+			}
+			return orchestration.CallActivityNamed[int](ctx, "work", 1)
+		})
+		if n, err := orchestrationtest.Start(e, code, 1).Wait(e.Context()); n != hours || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
+// Options of nodes hold for all of them, and a header goes from the context of a client to an activity. Calls say which instance called.
+func TestWithRuntime(t *testing.T) {
+	t.Parallel()
+	type tenant struct{}
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		calls := orchestrationtest.Replace(e, Hello, func(ctx context.Context, _ string) (string, error) {
+			name, _ := ctx.Value(tenant{}).(string)
+			return name + " on " + activity.GetInfo(ctx).Node, nil
+		})
+		orchestrationtest.AddOrchestration(e, Greet)
+		h, err := client.Start(context.WithValue(e.Context(), tenant{}, "acme"), e.Client(), Greet, "Ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := h.Wait(e.Context()); !strings.HasPrefix(got, "acme on here-") || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		if c := calls.Calls()[0]; c.InstanceID != h.ID() {
+			t.Errorf("%+v, want a call of %q", c, h.ID())
+		}
+	}, orchestrationtest.WithRuntime(func(o *runtime.Options) {
+		o.Name, o.Propagators = "here", []header.Propagator{header.Value("tenant", tenant{})}
+	}))
+}
+
 // A run goes on after a restart, and the activity that it has cancelled is tried again.
 func TestRestart(t *testing.T) {
 	t.Parallel()
@@ -198,8 +281,8 @@ func TestRestart(t *testing.T) {
 			return orchestration.CallActivityNamed[int](ctx, "slow", 1)
 		})
 		h := orchestrationtest.Start(e, code, 1)
-		e.After(30*time.Minute, e.Restart)
-		e.After(90*time.Minute, e.Restart)
+		e.After(30*time.Minute, func() error { e.Restart(); return nil })
+		e.After(90*time.Minute, func() error { e.Restart(); return nil })
 		if got, err := h.Wait(e.Context()); got != 7 || err != nil {
 			t.Errorf("%d, %v", got, err)
 		}
@@ -218,11 +301,13 @@ func TestRegisteredLater(t *testing.T) {
 			return orchestration.CallActivityNamed[int](ctx, "slow", 1)
 		})
 		h := orchestrationtest.Start(e, first, 1)
-		e.After(time.Minute, func() {
+		e.After(time.Minute, func() error {
 			orchestrationtest.AddActivity(e, Hello)
-			if got, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context()); got != "Hello, Ann!" || err != nil {
-				t.Errorf("%q, %v", got, err)
+			got, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+			if got != "Hello, Ann!" {
+				t.Errorf("%q", got)
 			}
+			return err
 		})
 		if got, err := h.Wait(e.Context()); got != 7 || err != nil || len(slow.Calls()) != 1 {
 			t.Errorf("%d, %v, %d calls", got, err, len(slow.Calls()))

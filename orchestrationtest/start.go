@@ -38,8 +38,11 @@ func (e *Env) added(what string, err error) {
 	}
 }
 
-// Handle is a [client.Handle] whose Wait fails the test when nothing can happen any more. Functions of package client take the
-// Handle in it. Several goroutines may use it at once.
+// Handle is a [client.Handle] whose Wait fails the test when nothing can happen any more. Functions of package client take the Handle in it:
+//
+//	count, err := client.Query[int](e.Context(), h.Handle, "count", "lamp")
+//
+// Several goroutines may use it at once.
 type Handle[Out any] struct {
 	client.Handle[Out]
 

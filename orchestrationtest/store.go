@@ -5,7 +5,6 @@ import (
 
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/memory"
 )
 
 // observer gets to know what is stored.
@@ -17,9 +16,12 @@ type observer interface {
 	// needs is called for code that has been asked for.
 	needs(of provider.Capability)
 	needsActivity(name bubble.Name)
-	// committed is called when a turn is stored. The execution has that many events then.
-	committed(ctx context.Context, key provider.UUID, execution, length int64, over bool)
+	// committed is called when a node has stored a turn. The execution has that many events then.
+	committed(ctx context.Context, by *node, key provider.UUID, execution, length int64, over bool)
 	blocked(key provider.UUID, failure *provider.TurnFailure)
+	// asked is called for a question that a node has taken, and answered before its answer is stored.
+	asked(ask *provider.OpenAsk)
+	answered(ctx context.Context, by *node, answer *provider.AnswerRequest)
 	// retried is called when an attempt of an activity is to be repeated.
 	retried(report *provider.TaskReport)
 	// late is called when the test has little time left, and abandoned when the outer test has ended without it.
@@ -29,21 +31,23 @@ type observer interface {
 	owners() map[string]bool
 }
 
-// store is a store in memory that tells what is stored.
+// store is a store that tells what is stored.
 type store struct {
-	*memory.Provider
+	*provider.Full
 
 	observer observer
 	changes  *bubble.Changes // of records
+	young    bool            // the records of nodes that run do not age
 	alarm    *alarm
 }
 
-// newStore returns an empty store. The caller sets its observer.
-func newStore(a *alarm) *store {
-	return &store{
-		Provider: memory.New(memory.Options{Unbounded: bubble.Unbounded}), changes: &bubble.Changes{}, alarm: a,
-	}
+// newStore returns a store that is stored in another one. The caller sets its observer.
+func newStore(in provider.Provider, young bool, a *alarm) *store {
+	return &store{Full: provider.FullOf(in), changes: &bubble.Changes{}, young: young, alarm: a}
 }
+
+// Unwrap returns the decorated store.
+func (s *store) Unwrap() provider.Provider { return s.Full.Provider }
 
 // step counts the begin or the end of a call.
 func (s *store) step() {
@@ -58,35 +62,42 @@ func (s *store) step() {
 
 // Create implements provider.Provider.
 func (s *store) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	return s.create(ctx, nil, req)
+}
+
+// create creates an instance for a node; nil: for a client that has none.
+func (s *store) create(ctx context.Context, by *node, req provider.CreateRequest) (provider.CreateResult, error) {
 	s.step()
-	if err := s.observer.beforeCreate(); err != nil {
-		return provider.CreateResult{}, err
+	if by == nil { // a node that starts may create instances of perdure itself
+		if err := s.observer.beforeCreate(); err != nil {
+			return provider.CreateResult{}, err
+		}
 	}
-	res, err := s.Provider.Create(ctx, req)
+	res, err := s.Full.Create(ctx, req)
 	if err != nil {
 		return res, err
 	}
 	s.observer.changed()
 	s.observer.needs(provider.Capability{Name: req.Name, CodeVersion: req.CodeVersion})
 	if res.Begun {
-		s.turn(ctx, req.Key, 1, req.First)
+		s.turn(ctx, by, req.Key, 1, req.First)
 	}
 	return res, nil
 }
 
-// CommitTurn implements provider.Provider.
-func (s *store) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+// commitTurn stores a turn of a node.
+func (s *store) commitTurn(ctx context.Context, by *node, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
 	s.step()
-	res, err := s.Provider.CommitTurn(ctx, req)
+	res, err := s.Full.CommitTurn(ctx, req)
 	if err == nil {
 		s.observer.changed()
-		s.turn(ctx, req.Key, req.Execution, &req)
+		s.turn(ctx, by, req.Key, req.Execution, &req)
 	}
 	return res, err
 }
 
 // turn tells of a turn that was stored.
-func (s *store) turn(ctx context.Context, key provider.UUID, execution int64, req *provider.CommitTurnRequest) {
+func (s *store) turn(ctx context.Context, by *node, key provider.UUID, execution int64, req *provider.CommitTurnRequest) {
 	for i := range req.Tasks {
 		s.observer.needsActivity(bubble.Name{Queue: req.Tasks[i].Queue, Name: req.Tasks[i].Name})
 	}
@@ -95,13 +106,13 @@ func (s *store) turn(ctx context.Context, key provider.UUID, execution int64, re
 		s.observer.needs(provider.Capability{Name: create.Name, CodeVersion: create.CodeVersion})
 	}
 	over := req.Status.Ended() || req.Next != nil
-	s.observer.committed(ctx, key, execution, req.Length+int64(len(req.Events)), over)
+	s.observer.committed(ctx, by, key, execution, req.Length+int64(len(req.Events)), over)
 }
 
 // ReleaseTurns implements provider.Provider.
 func (s *store) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
 	s.step()
-	res, err := s.Provider.ReleaseTurns(ctx, req)
+	res, err := s.Full.ReleaseTurns(ctx, req)
 	if err != nil {
 		return res, err
 	}
@@ -116,13 +127,13 @@ func (s *store) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsReque
 // FetchTurns implements provider.Provider.
 func (s *store) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	defer s.step()
-	return s.Provider.FetchTurns(ctx, req)
+	return s.Full.FetchTurns(ctx, req)
 }
 
 // ReportTasks implements provider.Provider.
 func (s *store) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
 	s.step()
-	res, err := s.Provider.ReportTasks(ctx, req)
+	res, err := s.Full.ReportTasks(ctx, req)
 	if err != nil {
 		return res, err
 	}
@@ -138,13 +149,13 @@ func (s *store) ReportTasks(ctx context.Context, req provider.ReportTasksRequest
 // RenewTasks implements provider.Provider.
 func (s *store) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
 	s.step()
-	return s.Provider.RenewTasks(ctx, req)
+	return s.Full.RenewTasks(ctx, req)
 }
 
 // Send implements provider.Provider.
 func (s *store) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
 	s.step()
-	res, err := s.Provider.Send(ctx, req)
+	res, err := s.Full.Send(ctx, req)
 	if err == nil {
 		s.observer.changed()
 	}
@@ -154,17 +165,17 @@ func (s *store) Send(ctx context.Context, req provider.SendRequest) (provider.Se
 // Steer implements provider.Provider.
 func (s *store) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
 	s.step()
-	res, err := s.Provider.Steer(ctx, req)
+	res, err := s.Full.Steer(ctx, req)
 	if err == nil {
 		s.observer.changed()
 	}
 	return res, err
 }
 
-// Record implements provider.Keeper. No node renews its record while it has nothing to do, so those of running nodes are always young.
+// Record implements provider.Keeper. Without timers, no node renews its record while it has nothing to do.
 func (s *store) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	s.step()
-	res, err := s.Provider.Record(ctx, req)
+	res, err := s.Full.Record(ctx, req)
 	if err != nil {
 		return res, err
 	}
@@ -172,6 +183,9 @@ func (s *store) Record(ctx context.Context, req provider.RecordRequest) (provide
 	case provider.RecordPut, provider.RecordDelete:
 		s.changes.Notify()
 	default:
+		if !s.young {
+			break
+		}
 		owners := s.observer.owners()
 		for i := range res.Records {
 			if owners[res.Records[i].Key] {

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
@@ -45,25 +45,7 @@ func TestHistoriesReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := filepath.Glob("testdata/*.history")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("histories: %v, %v", paths, err)
-	}
-	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		for h, err := range client.ReadHistories(f) {
-			if err == nil {
-				err = runtime.Replay(t.Context(), reg, h)
-			}
-			if err != nil {
-				t.Errorf("%s: %v", path, err)
-			}
-		}
-	}
+	orchestrationtest.Replay(t, os.DirFS("testdata"), reg, orchestrationtest.EveryPrefix())
 }
 
 // serve would start a node.

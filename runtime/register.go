@@ -42,6 +42,15 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 		return err
 	}
 	owner, logger := cfg.Owner, cfg.Logger
+	if changes := cfg.Bubble.RecordChanges(); changes != nil { // nothing of a test runs by a timer, and its kit says what waits
+		cfg.Background = func(working context.Context, node control.Controls) {
+			var both sync.WaitGroup
+			both.Go(func() { watch.Follow(working, node, m, changes.Next) })
+			m.Stay(working)
+			both.Wait()
+		}
+		return nil
+	}
 	cfg.Background = func(working context.Context, node control.Controls) {
 		var both sync.WaitGroup
 		both.Go(func() { watch.Run(working, node, m) })

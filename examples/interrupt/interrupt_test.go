@@ -1,59 +1,36 @@
 package interrupt_test
 
 import (
-	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/activity/activitytest"
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/interrupt"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/provider/memory"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
 // A read without a context returns a second after the timeout, and nothing leaks.
 func TestSilentDevice(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := memory.New(memory.Options{})
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 		here, there := net.Pipe()
+		defer there.Close() //nolint:errcheck // nothing was written
 		gauge := &interrupt.Gauge{Dial: func() (net.Conn, error) { return here, nil }}
+		orchestrationtest.AddActivity(e, gauge.Read)
 		measure := orchestration.Define("Measure", func(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 			return interrupt.Measure(ctx, gauge)
 		})
-		reg := runtime.NewRegistry()
-		if err := errors.Join(runtime.AddActivity(reg, gauge.Read), runtime.AddOrchestration(reg, measure)); err != nil {
-			t.Fatal(err)
-		}
-		rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
 		began := time.Now()
-		c, err := rt.Client(client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := client.Start(t.Context(), c, measure, orchestration.None{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out, err := h.Wait(t.Context()); out != "silent" || err != nil {
+		if out, err := orchestrationtest.Start(e, measure, orchestration.None{}).Wait(e.Context()); out != "silent" || err != nil {
 			t.Errorf("%q, %v", out, err)
 		}
-		if took := time.Since(began); took < time.Second || took > 2*time.Second || rt.Stats().AttemptsLeaked != 0 {
-			t.Errorf("took %v, %+v", took, rt.Stats())
-		}
-		if err := errors.Join(rt.Shutdown(t.Context()), there.Close(), store.Close()); err != nil {
-			t.Error(err)
+		if took := time.Since(began); took < time.Second || took > 2*time.Second {
+			t.Errorf("took %v", took)
 		}
 	})
 }

@@ -2,64 +2,44 @@ package schedule_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/schedule"
-	"github.com/perdure/perdure/provider/memory"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-// start starts a node on a store in memory. Both end with the test.
-func start(t *testing.T) *client.Client {
+// declare declares the schedules. Nodes run what they start.
+func declare(t *testing.T, e *orchestrationtest.Env) *client.Client {
 	t.Helper()
-	store := memory.New(memory.Options{})
-	reg := runtime.NewRegistry()
-	if err := errors.Join(runtime.AddOrchestration(reg, schedule.Report), runtime.AddOrchestration(reg, schedule.CleanUp)); err != nil {
+	orchestrationtest.AddOrchestration(e, schedule.Report)
+	orchestrationtest.AddOrchestration(e, schedule.CleanUp)
+	if err := schedule.Declare(e.Context(), e.Client()); err != nil {
 		t.Fatal(err)
 	}
-	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// t.Context is done here.
-		if err := errors.Join(rt.Shutdown(context.WithoutCancel(t.Context())), store.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := rt.Client(client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return e.Client()
 }
 
 // Two days of schedules pass in milliseconds.
 func TestReportsOfTwoNights(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := start(t)
-		for range 2 { // a second start of the service changes nothing
-			if err := schedule.Declare(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		c := declare(t, e)
+		if err := schedule.Declare(e.Context(), c); err != nil { // a second start of the service changes nothing
+			t.Fatal(err)
 		}
-		time.Sleep(48*time.Hour + 2*time.Minute)
-		synctest.Wait()
+		e.Sleep(48*time.Hour + 2*time.Minute)
 		for i, day := range []string{"2000-01-01", "2000-01-02"} {
-			report, err := client.Lookup[string](t.Context(), c, "nightly-report/"+day+"T01:30:00Z")
+			report, err := client.Lookup[string](e.Context(), c, "nightly-report/"+day+"T01:30:00Z")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if out, err := report.Wait(t.Context()); err != nil || out != "full report of "+day {
+			if out, err := report.Wait(e.Context()); err != nil || out != "full report of "+day {
 				t.Errorf("night %d: %q, %v", i, out, err)
 			}
 		}
-		d, err := c.Schedule("clean-up").Describe(t.Context())
+		d, err := c.Schedule("clean-up").Describe(e.Context())
 		if err != nil || d.Started != 2*23*4 || d.Revision != 1 {
 			t.Errorf("%+v, %v", d, err)
 		}
@@ -92,17 +72,14 @@ func operate(ctx context.Context, c *client.Client) error {
 }
 
 func TestOperate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := start(t)
-		if err := schedule.Declare(t.Context(), c); err != nil {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		c := declare(t, e)
+		e.Sleep(2 * 24 * time.Hour)
+		if err := operate(e.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * 24 * time.Hour)
-		if err := operate(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if d, err := c.Schedule("nightly-report").Describe(t.Context()); err != nil || d.Started != 2+1+2 {
+		e.Sleep(0)
+		if d, err := c.Schedule("nightly-report").Describe(e.Context()); err != nil || d.Started != 2+1+2 {
 			t.Errorf("%+v, %v", d, err)
 		}
 	})

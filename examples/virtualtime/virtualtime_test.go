@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/examples/virtualtime"
+	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
+	"github.com/perdure/perdure/runtime"
 )
 
 // mailer names the activities. No test posts a letter.
@@ -37,11 +39,7 @@ func TestPaidAfterADayAndAHalf(t *testing.T) {
 	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 		orchestrationtest.Replace(e, mailer.Send, nil, orchestrationtest.Times(1))
 		h := orchestrationtest.Start(e, virtualtime.Invoice, "17")
-		e.After(36*time.Hour, func() {
-			if err := h.Raise(e.Context(), "payment", 4200); err != nil {
-				t.Error(err)
-			}
-		})
+		e.After(36*time.Hour, func() error { return h.Raise(e.Context(), "payment", 4200) })
 		if out, err := h.Wait(e.Context()); out != "paid" || err != nil {
 			t.Errorf("%q, %v", out, err)
 		}
@@ -53,7 +51,7 @@ func TestReminderIsTriedAgain(t *testing.T) {
 		strike := errors.New("the post is on strike")
 		letters := orchestrationtest.Replace(e, mailer.Send, nil, orchestrationtest.FailFirst(100, strike), orchestrationtest.Times(103))
 		h := orchestrationtest.Start(e, virtualtime.Invoice, "17")
-		e.After(50*time.Hour, e.Restart)
+		e.After(50*time.Hour, func() error { e.Restart(); return nil })
 		if out, err := h.Wait(e.Context()); out != "to the lawyer" || err != nil {
 			t.Errorf("%q, %v", out, err)
 		}
@@ -61,6 +59,27 @@ func TestReminderIsTriedAgain(t *testing.T) {
 			t.Errorf("%+v", first)
 		}
 	})
+}
+
+// A node that crashes while a letter is posted may have posted it. The letter is sent again when the lease of the node has expired.
+func TestCrashWhileALetterIsPosted(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		crashed := false
+		letters := orchestrationtest.Replace(e, mailer.Send, func(context.Context, string) (orchestration.None, error) {
+			if !crashed {
+				crashed = true
+				e.Kill()
+			}
+			return orchestration.None{}, nil
+		})
+		if out, err := orchestrationtest.Start(e, virtualtime.Invoice, "17").Wait(e.Context()); out != "to the lawyer" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		calls := letters.Calls()
+		if len(calls) != 4 || !calls[0].Lost || calls[1].At.Sub(calls[0].At) > time.Minute {
+			t.Errorf("%+v", calls)
+		}
+	}, orchestrationtest.WithRuntime(func(o *runtime.Options) { o.Lease = 30 * time.Second }))
 }
 
 // The activity itself is an ordinary function.

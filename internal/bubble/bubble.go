@@ -64,16 +64,13 @@ func Of(ctx context.Context) *Settings {
 	return s
 }
 
-// ChangesOf returns the changes of records that ctx tells of; nil: the timers are those of production.
-func ChangesOf(ctx context.Context) *Changes {
-	if s := Of(ctx); s != nil {
-		return s.Changes
+// RecordChanges returns the changes of records that a node follows; nil: its timers are those of production. The settings may be nil.
+func (s *Settings) RecordChanges() *Changes {
+	if s == nil {
+		return nil
 	}
-	return nil
+	return s.Changes
 }
-
-// Untimed reports whether the timers of a node and of waiting calls do not run.
-func Untimed(ctx context.Context) bool { return ChangesOf(ctx) != nil }
 
 type unboundedKey struct{}
 
@@ -83,7 +80,7 @@ func Unbounded(ctx context.Context) bool { return ctx.Value(unboundedKey{}) != n
 
 // Timeout is context.WithTimeout for a call that waits for work. If no timers run, that call is unbounded.
 func Timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if Untimed(ctx) {
+	if Of(ctx).RecordChanges() != nil {
 		return context.WithCancel(context.WithValue(ctx, unboundedKey{}, true))
 	}
 	return context.WithTimeout(ctx, d)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -102,10 +101,6 @@ func (w *Watch) read(ctx context.Context) error {
 // Run obeys the orders until ctx is done. member writes the record.
 func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membership) {
 	w.member, w.reportedAt = member, time.Now()
-	if changes := bubble.ChangesOf(ctx); changes != nil {
-		w.follow(ctx, node, changes)
-		return
-	}
 	tick := time.NewTicker(ReadInterval)
 	defer tick.Stop()
 	if w.unread {
@@ -124,21 +119,18 @@ func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membersh
 	}
 }
 
-// follow is Run in a test whose store tells of changes of records. Only the end of a drain changes no record.
-func (w *Watch) follow(ctx context.Context, node Controls, changes *bubble.Changes) {
+// Follow is Run in a test whose store tells of changes of records: next returns a channel that is closed at the next one. The end of a drain
+// changes none, so the test tells of that, too.
+func (w *Watch) Follow(ctx context.Context, node Controls, member *upgrade.Membership, next func() <-chan struct{}) {
+	w.member, w.reportedAt = member, time.Now()
 	for !w.absent {
-		changed := changes.Next()
+		changed := next()
 		w.applyOrders(ctx, node)
 		w.report(ctx, node)
-		var again <-chan time.Time
-		if node.State() == upgrade.Draining {
-			again = time.After(ReadInterval)
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-		case <-again:
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
@@ -188,11 +187,6 @@ func (m *Membership) Report(ctx context.Context, change func(n *Node)) (stored b
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
 // It reads the level of the store once a minute while that is lower than the level of the node.
 func (m *Membership) Run(ctx context.Context) {
-	if bubble.Untimed(ctx) { // the store of a test keeps the records of running nodes young
-		<-ctx.Done()
-		m.leave(ctx)
-		return
-	}
 	next := Renewal
 	if !m.isStored() {
 		next = reread // the store failed when the node started
@@ -223,6 +217,12 @@ func (m *Membership) Run(ctx context.Context) {
 			renew.Reset(next)
 		}
 	}
+}
+
+// Stay is Run in a test whose store keeps the records of running nodes young: it removes the record when ctx is done.
+func (m *Membership) Stay(ctx context.Context) {
+	<-ctx.Done()
+	m.leave(ctx)
 }
 
 // write stores the record. If another process has removed or written it meanwhile, it is stored anew.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
@@ -17,9 +16,6 @@ const patience = 5 * time.Second
 // Watch looks at what waits, for the log of a node, until ctx is done. Of the nodes of one release only one looks at the work: the first by owner.
 // A store that lists no nodes, or measures nothing, is not watched. The node checks again after a fault.
 func Watch(ctx context.Context, store *provider.Full, owner string, logger *slog.Logger) {
-	if bubble.Untimed(ctx) {
-		return // package orchestrationtest says what waits
-	}
 	tick := time.NewTicker(Patience)
 	defer tick.Stop()
 	var alarm Alarm

@@ -1,18 +1,10 @@
 package memory
 
-import (
-	"context"
-
-	"github.com/perdure/perdure/provider"
-)
+import "github.com/perdure/perdure/provider"
 
 // Options configure a Provider. The zero value is ready for use.
 type Options struct {
 	Clock Source // nil: the machine's clock
-	// Unbounded reports by its context whether a call that waits for work ignores its Wait, if that is 30 s or more. It then returns when
-	// it has a result, its context ends or the provider closes. It is for tests in virtual time, where each call that returns without a
-	// result costs real time; nil: no call does.
-	Unbounded func(ctx context.Context) bool
 }
 
 // Provider keeps everything in memory. It implements provider.Provider, provider.Notifier, provider.Inspector and
@@ -53,7 +45,7 @@ func New(options Options) *Provider {
 	if options.Clock == nil {
 		options.Clock = system{}
 	}
-	s := &store{clock: options.Clock, unbounded: options.Unbounded, changed: make(chan struct{}), closing: make(chan struct{})}
+	s := &store{clock: options.Clock, unbounded: unboundedBy(options.Clock), changed: make(chan struct{}), closing: make(chan struct{})}
 	all := &instances{
 		store: s, byKey: map[provider.UUID]*instance{}, current: map[string]*instance{}, live: map[provider.UUID]*instance{},
 		children: map[provider.UUID][]*instance{},

@@ -10,6 +10,18 @@ import (
 // An attempt reports whether a blocking call is done and, if not, when it should try again without a change (0: never).
 type attempt func(now provider.Time) (done bool, again provider.Time, err error)
 
+// unboundedBy returns what reports whether a call that waits for work ignores its Wait, if that is half of provider.MaxWait or more. It then
+// returns when it has a result, its context ends or the store closes. Only the clock of package orchestrationtest says so: each call that
+// returns without a result costs a test in virtual time real time. Nil: no call does.
+func unboundedBy(clock Source) func(ctx context.Context) bool {
+	if c, ok := clock.(interface {
+		Unbounded(ctx context.Context) bool
+	}); ok {
+		return c.Unbounded
+	}
+	return nil
+}
+
 // wait repeats try after every change and at the instants that try returns, each time as one transaction. It returns when try is
 // done, d has passed, the context is finished or the store closes.
 func (s *store) wait(ctx context.Context, req request, d time.Duration, try attempt) error {

@@ -9,7 +9,6 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/turn"
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -71,7 +70,7 @@ func (qs *Queries) Loop(fetching, working context.Context) {
 }
 
 func (qs *Queries) fetch(fetching context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
-	ctx, cancel := bubble.Timeout(fetching, provider.MaxWait+storage.CallTimeout)
+	ctx, cancel := storage.Waiting(fetching, provider.MaxWait)
 	defer cancel()
 	res, err := qs.Store.FetchAsks(ctx, req)
 	if err == nil && len(res.Asks) > 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
@@ -21,6 +22,11 @@ const CallTimeout = 30 * time.Second
 
 // FetchWait is how long a fetch may block in the provider until there is work.
 const FetchWait = 30 * time.Second
+
+// Waiting returns a context for a call that may block in the provider for wait.
+func Waiting(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	return bubble.Timeout(ctx, wait+CallTimeout)
+}
 
 // MaxFetch bounds the instances and tasks of one fetch, so that one node does not take all of a burst from the others.
 const MaxFetch = 64

@@ -9,7 +9,6 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -31,7 +30,7 @@ func (d *deadlines) loop(fetching, working context.Context) {
 	req := provider.FetchTasksRequest{Owner: d.Config.Owner, Lease: d.Config.Lease, Expired: true, Max: storage.MaxFetch, Wait: storage.FetchWait}
 	for failures := 0; ; {
 		req.Token = storage.NewToken()
-		ctx, cancel := bubble.Timeout(fetching, storage.FetchWait+storage.CallTimeout)
+		ctx, cancel := storage.Waiting(fetching, storage.FetchWait)
 		res, err := d.Store.FetchTasks(ctx, req)
 		cancel()
 		if err == nil {

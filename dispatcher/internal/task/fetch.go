@@ -11,7 +11,6 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -75,7 +74,7 @@ func (f *taskFetcher) loop(fetching, working context.Context) {
 func (f *taskFetcher) fetch(
 	fetching, working context.Context, req provider.FetchTasksRequest,
 ) (tasks []provider.LeasedTask, read manage.Anchor, err error) {
-	ctx, cancel := bubble.Timeout(fetching, storage.FetchWait+storage.CallTimeout)
+	ctx, cancel := storage.Waiting(fetching, storage.FetchWait)
 	defer cancel()
 	taken := req.Max
 	defer func() { f.Tasks.Release(taken - len(tasks)) }()

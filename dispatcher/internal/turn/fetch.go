@@ -8,7 +8,6 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/fast"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
-	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -127,7 +126,7 @@ func (f *turnFetcher) pace(fetching context.Context) bool {
 }
 
 func (f *turnFetcher) fetch(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	ctx, cancel := bubble.Timeout(ctx, storage.FetchWait+storage.CallTimeout)
+	ctx, cancel := storage.Waiting(ctx, storage.FetchWait)
 	defer cancel()
 	res, err := f.Store.FetchTurns(ctx, req)
 	f.Clock.Set(res.Now)

@@ -17,11 +17,7 @@ func TestCancelledWorkIsCleanedUp(t *testing.T) {
 		removed := orchestrationtest.Replace(e, cleanup.Remove, nil)
 		began := time.Now()
 		h := orchestrationtest.Start(e, cleanup.Render, "holiday")
-		e.After(time.Hour, func() {
-			if err := h.Cancel(e.Context(), "nobody wants to see it"); err != nil {
-				t.Error(err)
-			}
-		})
+		e.After(time.Hour, func() error { return h.Cancel(e.Context(), "nobody wants to see it") })
 		if _, err := h.Wait(e.Context()); !errors.Is(err, orchestration.ErrCancelled) || time.Since(began) != time.Hour {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
@@ -41,11 +37,7 @@ func TestCleaningWaitsForTheWork(t *testing.T) {
 		removed := orchestrationtest.Replace(e, cleanup.Remove, nil)
 		began := time.Now()
 		h := orchestrationtest.Start(e, cleanup.Render, "holiday")
-		e.After(30*time.Second, func() {
-			if err := h.Cancel(e.Context(), "nobody wants to see it"); err != nil {
-				t.Error(err)
-			}
-		})
+		e.After(30*time.Second, func() error { return h.Cancel(e.Context(), "nobody wants to see it") })
 		if _, err := h.Wait(e.Context()); !errors.Is(err, orchestration.ErrCancelled) {
 			t.Error(err)
 		}

@@ -18,17 +18,12 @@ func TestNoDepositIsLostBetweenMonths(t *testing.T) {
 		orchestrationtest.Replace(e, continueasnew.Book, nil, orchestrationtest.Delay(2*time.Hour), orchestrationtest.Times(4))
 		h := orchestrationtest.Start(e, continueasnew.Account, continueasnew.State{})
 		for _, at := range []time.Duration{day, 30*day - time.Hour, 31 * day, 70*day - time.Hour} {
-			e.After(at, func() {
-				if _, err := client.Update[int](e.Context(), h.Handle, "deposit", 10); err != nil {
-					t.Error(err)
-				}
+			e.After(at, func() error {
+				_, err := client.Update[int](e.Context(), h.Handle, "deposit", 10)
+				return err
 			})
 		}
-		e.After(70*day, func() {
-			if err := h.Raise(e.Context(), "close", orchestration.None{}); err != nil {
-				t.Error(err)
-			}
-		})
+		e.After(70*day, func() error { return h.Raise(e.Context(), "close", orchestration.None{}) })
 		got, err := h.Wait(e.Context())
 		if want := (continueasnew.State{Cents: 40, Months: 2}); got != want || err != nil {
 			t.Errorf("%+v, %v, want %+v", got, err, want)

@@ -32,7 +32,7 @@ func TestFailedStepIsUndoneWithThoseBefore(t *testing.T) {
 				orchestrationtest.Replace(e, saga.Charge, nil, charge...)
 				orchestrationtest.Replace(e, saga.Refund, note("charge"))
 				h := orchestrationtest.Start(e, saga.Buy, saga.Order{ID: "7", Item: "lamp", Cents: 4200})
-				e.After(time.Hour, func() { _ = h.Cancel(e.Context(), "the customer has changed her mind") })
+				e.After(time.Hour, func() error { return h.Cancel(e.Context(), "the customer has changed her mind") })
 				_, err := h.Wait(e.Context())
 				if want := []string{"charge", "reserve"}; err == nil || !slices.Equal(undone, want) {
 					t.Errorf("%v, undone are %v, want %v", err, undone, want)

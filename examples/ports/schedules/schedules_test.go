@@ -18,7 +18,7 @@ func TestRunsOfAWeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(7 * 24 * time.Hour) // takes no real time in the bubble of the test
+		e.Sleep(7 * 24 * time.Hour)
 		calls := copies.Calls()
 		if len(calls) != 5*15 {
 			t.Fatalf("%d runs, want one an hour from 6 to 20 o'clock, Monday to Friday", len(calls))
@@ -27,10 +27,10 @@ func TestRunsOfAWeek(t *testing.T) {
 			t.Errorf("the first run copies %+v", calls[0].In)
 		}
 		err = schedules.Maintain(e.Context(), schedule, func(context.Context) error {
-			time.Sleep(4 * 24 * time.Hour) // until Wednesday
+			e.Sleep(4 * 24 * time.Hour) // until Wednesday
 			return nil
 		})
-		time.Sleep(time.Minute)
+		e.Sleep(time.Minute)
 		if n := len(copies.Calls()); n != 5*15+1 || err != nil {
 			t.Errorf("%d runs after the maintenance, %v, want one more", n, err)
 		}
@@ -46,7 +46,7 @@ func TestLateRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		monday := time.Date(2000, 1, 3, 5, 0, 0, 0, time.UTC) // 6 o'clock in Germany
-		time.Sleep(time.Until(monday.Add(2 * time.Hour)))
+		e.Sleep(time.Until(monday.Add(2 * time.Hour)))
 		calls := copies.Calls()
 		if len(calls) != 2 || calls[1].At.Sub(monday) != 90*time.Minute || calls[1].In.Till.Sub(monday) != time.Hour {
 			t.Errorf("copies %+v", calls)

@@ -45,11 +45,12 @@ func TestSumSoFar(t *testing.T) {
 	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 		orchestrationtest.Replace(e, splitmerge.Count, count)
 		h := orchestrationtest.Start(e, splitmerge.AsTheyCome, []string{"3h", "1h"})
-		e.After(2*time.Hour, func() {
+		e.After(2*time.Hour, func() error {
 			sum, err := client.StatusOf[map[string]int](e.Context(), h.Handle)
-			if want := map[string]int{"all": 1, "1h": 1}; !maps.Equal(sum, want) || err != nil {
-				t.Errorf("after two hours the sum is %v, %v, want %v", sum, err, want)
+			if want := map[string]int{"all": 1, "1h": 1}; !maps.Equal(sum, want) {
+				t.Errorf("after two hours the sum is %v, want %v", sum, want)
 			}
+			return err
 		})
 		if _, err := h.Wait(e.Context()); err != nil {
 			t.Error(err)

@@ -26,11 +26,7 @@ func TestWait(t *testing.T) {
 				began := time.Now().UTC()
 				h := orchestrationtest.Start(e, updatabletimer.Wait, began.Add(24*time.Hour))
 				for at, until := range c.moves {
-					e.After(at, func() {
-						if err := h.Raise(e.Context(), "move", began.Add(until)); err != nil {
-							t.Error(err)
-						}
-					})
+					e.After(at, func() error { return h.Raise(e.Context(), "move", began.Add(until)) })
 				}
 				if at, err := h.Wait(e.Context()); err != nil || at.Sub(began) != c.ended {
 					t.Errorf("it ended %v after the start, %v, want %v", at.Sub(began), err, c.ended)

@@ -1,0 +1,99 @@
+package orchestrationtest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
+	"github.com/perdure/perdure/runtime"
+)
+
+// asInProduction lets leases expire after half a minute.
+func asInProduction() orchestrationtest.Option {
+	return orchestrationtest.WithRuntime(func(o *runtime.Options) { o.Lease = 30 * time.Second })
+}
+
+// An activity whose node dies runs again when the lease has expired, and what the first one returns is lost.
+func TestHazard144_KillLosesTheActivity(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		began, dead := time.Now(), false
+		calls := orchestrationtest.Replace(e, Hello, func(ctx context.Context, _ string) (string, error) {
+			if !dead {
+				dead = true
+				e.Kill()
+				<-ctx.Done()
+				return "from the dead", nil
+			}
+			return "alive", nil
+		})
+		got, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
+		if took := time.Since(began); got != "alive" || err != nil || took < 20*time.Second || took > time.Minute {
+			t.Errorf("%q, %v after %v", got, err, took)
+		}
+		all := calls.Calls()
+		if len(all) != 2 || !all[0].Lost || all[1].Lost || all[0].Attempt != 1 || all[1].Attempt != 1 {
+			t.Errorf("%+v", all)
+		}
+	}, asInProduction())
+}
+
+// A turn that was not stored runs again, and one that was stored does not.
+func TestHazard144_KillInTheMiddleOfACommit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		option orchestrationtest.KillOption
+		want   int
+	}{
+		"before": {orchestrationtest.BeforeCommit(), 2}, "after": {orchestrationtest.AfterCommit(), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+				began, effects := time.Now(), 0
+				code := orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {
+					n, err := orchestration.SideEffect(ctx, func() (int, error) {
+						effects++
+						return effects, nil
+					})
+					if err != nil {
+						return 0, err
+					}
+					return n, ctx.Sleep(time.Hour)
+				})
+				orchestrationtest.AddOrchestration(e, code)
+				e.Kill(c.option)
+				n, err := orchestrationtest.Start(e, code, 1).Wait(e.Context())
+				if n != c.want || effects != c.want || err != nil {
+					t.Errorf("%d after %d side effects, %v, want %d", n, effects, err, c.want)
+				}
+				if took := time.Since(began); took < time.Hour || took > time.Hour+time.Minute {
+					t.Errorf("it took %v", took)
+				}
+			}, asInProduction())
+		})
+	}
+}
+
+// Another node goes on with what one has begun that is not replaced.
+func TestKillOneOfTwo(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Delay(time.Minute))
+		second := e.Deploy(nil)
+		var handles []orchestrationtest.Handle[string]
+		for range 20 {
+			handles = append(handles, orchestrationtest.Start(e, Greet, "Ann"))
+		}
+		e.Sleep(30 * time.Second)
+		e.Node().Kill()
+		for _, h := range handles {
+			if _, err := h.Wait(e.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		second.Stop()
+	}, asInProduction())
+}
