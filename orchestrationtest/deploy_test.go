@@ -84,6 +84,18 @@ func TestDeploy_SideBySide(t *testing.T) {
 	})
 }
 
+// A turn is run again with the code of the node that stored it.
+func TestDeploy_OwnCode(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddOrchestration(e, oldRenewal)
+		e.Deploy(func(reg *runtime.Registry) error { return runtime.AddActivity(reg, Hello, runtime.OnQueue("new")) })
+		if got, err := orchestrationtest.Start(e, oldRenewal, 1).Wait(e.Context()); got != "old" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
 // Several nodes of one release run, restart together, and get what is registered later.
 func TestDeploy_SameCode(t *testing.T) {
 	t.Parallel()

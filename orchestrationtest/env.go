@@ -13,10 +13,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -48,34 +46,6 @@ type Env struct {
 	timers   map[*time.Timer]struct{} // of After
 	expected []func() error
 	running  sync.WaitGroup // functions given to After
-}
-
-// settings are what a run is made of. Only tests of this package change the first two.
-type settings struct {
-	timers bool // those of production
-	once   bool // no turn is run twice
-
-	options runOptions
-	store   provider.Provider // in real time; nil: the test has one in memory, and runs in a bubble
-}
-
-// apply applies the options of a run.
-func (s *settings) apply(opts []Option) error {
-	if err := bind.Apply(opts, func(o Option) error { return o.applyRun(&s.options) }); err != nil {
-		return fmt.Errorf("running a test of orchestrations: %w", err)
-	}
-	return nil
-}
-
-// real reports whether the test runs in real time.
-func (s *settings) real() bool { return s.store != nil }
-
-// storage returns the store of the test.
-func (s *settings) storage() provider.Provider {
-	if s.real() {
-		return s.store
-	}
-	return memory.New(memory.Options{Clock: bubbleClock{}})
 }
 
 // newEnv makes the engine of a test. Its node has not started.
