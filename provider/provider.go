@@ -230,6 +230,8 @@ type Provider interface {
 	// the session then, it passes to one of these instead. It no longer ends with an instance once the owner has taken
 	// tasks of several instances in it. Continue-as-new and Reset end no session. A commit ends the sessions of
 	// EndSessions, whoever holds them: each lasts only as long as its owner has an unexpired lease of one of its tasks.
+	// A session that has ended is held by nobody until a fetch takes it. A late renewal, a hand-off or a task past its
+	// time does not bring it back to its last owner.
 	// A fetch that waits for a session, or for a place for one, continues when the session ends. A task past its time
 	// goes to any fetch with Expired, regardless of limits and sessions. Such a task counts towards MaxLeased like any
 	// other, also for the tasks of the same fetch.

@@ -91,6 +91,11 @@ func idSet(ids []int64) map[int64]bool {
 
 // apply applies the parts of the commit in the order of the contract.
 func (tn *turns) apply(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+	for n := range req.Tasks {
+		if req.Tasks[n].Lease != nil {
+			tn.tasks.forgetEnded(req.Tasks[n].Session, now)
+		}
+	}
 	for _, c := range req.Completes {
 		ref := provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}
 		tn.tasks.useSession(tn.tasks.byRef[ref], now)

@@ -44,9 +44,17 @@ func (ts *tasks) heldBy(owner string, now provider.Time) (n int) {
 
 // useSession notes the use of a session, before the use changes the task.
 func (ts *tasks) useSession(t *task, now provider.Time) {
-	if t.session != "" && ts.heldUntil(t.session) > now {
-		s := ts.sessions[t.session]
+	ts.forgetEnded(t.session, now)
+	if s := ts.sessions[t.session]; s != nil {
 		s.idleUntil = now.Add(s.idle)
+	}
+}
+
+// forgetEnded removes a session that has ended. It is called before a task of the session gets a lease that does not take the session:
+// its last owner would hold it again by that lease.
+func (ts *tasks) forgetEnded(id string, now provider.Time) {
+	if ts.heldUntil(id) <= now {
+		delete(ts.sessions, id)
 	}
 }
 

@@ -68,7 +68,7 @@ const (
 			AND (t.expire_at = 0 OR t.expire_at > (SELECT now FROM clock))
 			AND (t.session = '' OR EXISTS (SELECT 1 FROM perdure.session s WHERE s.id = t.session AND s.owner = $5))
 		FOR UPDATE OF t SKIP LOCKED),
-	` + sqlTakeDue
+	` + sqlForgetLate + sqlTakeDue
 	// No task that was due at $3 could be taken. The next times are the ends of leases and sessions, and when tasks
 	// become due.
 	sqlNextGated = `SELECT ` + sqlNow + `, least((SELECT min(n.fetch_at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (

@@ -14,7 +14,10 @@ const (
 	// Tasks are ordered by rank. A rank does not delay a task: it only puts it behind tasks that are late. A task
 	// ranked by fairness gets the plain kind with its lease. So every task left in a ranked kind may be fetched, except
 	// those that an older release delayed.
-	sqlClaimTasks = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
+	sqlClaimTasks = sqlFindDue + sqlTakeDue
+	// The same where tasks may be in sessions.
+	sqlClaimLate = sqlFindDue + sqlForgetLate + sqlTakeDue
+	sqlFindDue   = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
 	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.scheduled_at, t.kind FROM perdure.task t
 		WHERE $6 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $3 FOR UPDATE SKIP LOCKED),
 	early AS MATERIALIZED (SELECT d.* FROM unnest($1::bigint[], $2::bigint[], $8::bigint[]) k (id, bonus, plain) CROSS JOIN LATERAL (
@@ -25,7 +28,14 @@ const (
 		ORDER BY t.fetch_at, t.scheduled_at, t.event_id LIMIT $3 FOR UPDATE SKIP LOCKED) d),
 	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u
 		ORDER BY late DESC, at, scheduled_at, event_id, key, execution LIMIT $3),
-	` + sqlTakeDue
+	`
+	// A task past its time is leased without a claim of its session. By that lease the last owner of a session that has ended would
+	// hold it again.
+	sqlForgetLate = `forgotten AS (DELETE FROM perdure.session s USING due d, perdure.task t WHERE d.late AND t.key = ANY(ARRAY[d.key])
+		AND t.execution = d.execution AND t.event_id = d.event_id AND t.session <> '' AND s.id = t.session
+		AND NOT ` + sqlHeldFrom + sqlAtClock + sqlHeldOr + sqlAtClock + sqlHeldEnd + `),
+	`
+	sqlAtClock = `(SELECT now FROM clock)`
 	// Due tasks are leased.
 	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = ` + sqlTokenFrom + `$4` + sqlTokenOfTask + `, owner = $5,
 		lease_until = c.now + $7, fetch_at = c.now + $7,
@@ -101,8 +111,12 @@ func (f *taskFetch) poll(ctx context.Context) (bool, error) {
 	}
 	f.res = provider.FetchTasksResult{}
 	k := f.kinds(false)
+	claim := sqlClaimTasks
+	if f.req.Expired && f.c.kinds.get().Sessions() {
+		claim = sqlClaimLate
+	}
 	b := f.c.begin(&f.res.Now)
-	b.Queue(f.c.db.names.sql(sqlClaimTasks), k.ids, k.bonuses, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired,
+	b.Queue(f.c.db.names.sql(claim), k.ids, k.bonuses, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired,
 		f.req.Lease.Microseconds(), k.plain).
 		Query(f.collect)
 	took := func() bool { return len(f.res.Tasks) > 0 }

@@ -67,6 +67,7 @@ func TestClaimsAreIndexScans(t *testing.T) {
 		{"messages", sqlTurnMessages, []any{uuid(c.Lease), 1000, 4 << 20, int64(5e4)}},
 		{"next turn", sqlNextTurn, []any{kinds, "node", int64(25e3)}},
 		{"claim tasks", sqlClaimTasks, []any{tasks, []int64{0}, 10, uuid(unique()), "node", true, int64(1e6), tasks}},
+		{"claim tasks that may be in sessions", sqlClaimLate, []any{tasks, []int64{0}, 10, uuid(unique()), "node", true, int64(1e6), tasks}},
 		{"next task", sqlNextTask, []any{tasks, true}},
 		{"lock", sqlLock + sqlLocked, []any{uuids([]provider.UUID{c.Key})}},
 		{"lock by ID", sqlLockIDs + sqlLocked, []any{uuids([]provider.UUID{c.Key}), []string{"5"}}},

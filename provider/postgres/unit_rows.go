@@ -83,8 +83,10 @@ const (
 	sqlHeldAt2 = sqlHeldFrom + `$2` + sqlHeldOr + `$2` + sqlHeldEnd
 	// Rows of sessions are locked after those of tasks, in the order of their IDs, and only by transactions that lock
 	// no tasks afterwards.
-	sqlUseSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND ` + sqlHeldAt2 + `
-	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = $2 + s.idle FROM w WHERE s.id = w.id`
+	// By a lease that does not claim the session, the last owner of one that has ended would hold it again: those are removed.
+	sqlUseSessions = `WITH w AS (SELECT s.id, ` + sqlHeldAt2 + ` AS held FROM perdure.session s WHERE s.id = ANY($1::text[] || $3::text[])
+	ORDER BY s.id FOR UPDATE), forgotten AS (DELETE FROM perdure.session s USING w WHERE s.id = w.id AND NOT w.held)
+	UPDATE perdure.session s SET idle_until = $2 + s.idle FROM w WHERE s.id = w.id AND w.held AND s.id = ANY($1::text[])`
 	sqlExtendSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAt2 + ` ORDER BY s.id FOR UPDATE)
 	UPDATE perdure.session s SET lease_until = $2 + $3 FROM w WHERE s.id = w.id AND s.owner = $1 RETURNING 1`
 	// These run after all other writes of a transaction. They lock their rows in order first.
@@ -104,6 +106,12 @@ func (r *sessionRows) TasksWatched() (bool, error) { return true, nil }
 // UseSession implements [relational.Rows].
 func (r *sessionRows) UseSession(task *relational.Task) error {
 	r.t.ops.used = append(r.t.ops.used, task.Session)
+	return nil
+}
+
+// ForgetEnded implements [relational.Rows].
+func (r *sessionRows) ForgetEnded(session string) error {
+	r.t.ops.leasedIn = append(r.t.ops.leasedIn, session)
 	return nil
 }
 

@@ -186,8 +186,8 @@ func (t *txn) queueOps(b *pgx.Batch) {
 	o := &t.ops
 	o.dropTaken()
 	s := sender{t.db.names, b}
-	if len(o.used) > 0 { // before what they are based on changes
-		b.Queue(t.db.names.sql(sqlUseSessions), o.used, int64(t.now))
+	if len(o.used)+len(o.leasedIn) > 0 { // before what they are based on changes
+		b.Queue(t.db.names.sql(sqlUseSessions), o.used, int64(t.now), o.leasedIn)
 	}
 	s.keys(sqlRetire, o.retired)
 	put(s, sqlDeleteConsumed, o.consumed, fillConsumed)

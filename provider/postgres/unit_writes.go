@@ -31,6 +31,7 @@ type ops struct {
 	heldTasks        []provider.UUID
 	heads            []relational.Head
 	used             []string // sessions
+	leasedIn         []string // sessions of tasks that are handed off
 	listeners        []listenerRow
 	erased           []provider.UUID
 	leaveSessions    []provider.UUID // instances that are over, whose sessions end
@@ -188,6 +189,6 @@ func (o *ops) isSingleStep() bool {
 // hasOthers reports whether there are writes that no single step has.
 func (o *ops) hasOthers() bool {
 	return len(o.retired)+len(o.taskDeadLetters)+len(o.changed)+len(o.noTimers)+len(o.inboxDeadLetters)+len(o.executions)+
-		len(o.custom)+len(o.attributes)+len(o.values)+len(o.blocked)+len(o.unblocked)+len(o.heldTasks)+len(o.used)+
+		len(o.custom)+len(o.attributes)+len(o.values)+len(o.blocked)+len(o.unblocked)+len(o.heldTasks)+len(o.used)+len(o.leasedIn)+
 		len(o.listeners)+len(o.erased)+len(o.leaveSessions)+len(o.endedSessions) > 0
 }

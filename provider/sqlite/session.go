@@ -13,7 +13,11 @@ const (
 		INDEXED BY perdure_task_session WHERE k.session = s.id AND k.lease_until > ?1 AND k.state = 2 AND k.owner = s.owner) END)`
 	sqlSession    = `SELECT s.owner, ` + sqlHeld + ` FROM perdure_session s WHERE s.id = ?2`
 	sqlSessionsOf = `SELECT count(*) FROM perdure_session s WHERE s.owner = ?2 AND ` + sqlHeld
-	sqlUseSession = `UPDATE perdure_session AS s SET idle_until = ?1 + idle WHERE s.id = ?2 AND ` + sqlHeld
+	sqlUseSession = `UPDATE perdure_session SET idle_until = ?1 + idle WHERE id = ?2`
+	// By a lease that does not claim the session, the last owner of one that has ended would hold it again.
+	sqlForgetEnded = `DELETE FROM perdure_session AS s WHERE s.id = ?2 AND NOT ` + sqlHeld
+	sqlForgetOf    = `DELETE FROM perdure_session AS s
+		WHERE s.id = (SELECT t.session FROM perdure_task t WHERE t.key = ?2 AND t.execution = ?3 AND t.event_id = ?4) AND NOT ` + sqlHeld
 	// A session that several instances use ends with none of them.
 	sqlUseOwnSession = `UPDATE perdure_session AS s SET idle_until = ?1 + idle, key = CASE WHEN key = ?4 THEN key END
 		WHERE s.id = ?2 AND ` + sqlHeld + ` AND s.owner = ?3`
@@ -48,7 +52,15 @@ func (t *sessionRows) TasksWatched() (bool, error) {
 
 // UseSession implements [relational.Rows].
 func (t *sessionRows) UseSession(task *relational.Task) error {
+	if err := t.ForgetEnded(task.Session); err != nil {
+		return err
+	}
 	return t.do(sqlUseSession, t.Elapsed, task.Session)
+}
+
+// ForgetEnded implements [relational.Rows].
+func (t *sessionRows) ForgetEnded(session string) error {
+	return t.do(sqlForgetEnded, t.Elapsed, session)
 }
 
 // ExtendSessions implements [relational.Rows].

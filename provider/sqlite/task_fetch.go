@@ -187,6 +187,11 @@ func (f *taskFetch) take(t *tx) (bool, error) {
 // lease takes one task: to end it if it is late, else to begin it.
 func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.LeasedTask, err error) {
 	token := provider.TaskToken(f.req.Token, place.TaskRef)
+	if place.late && t.kinds.Sessions() {
+		if err := t.do(sqlForgetOf, t.Elapsed, place.Key, place.Execution, place.EventID); err != nil {
+			return task, err
+		}
+	}
 	if place.late || place.ranked {
 		kind := any(place.kind)
 		if place.late { // it keeps its kind, so that its row need not be read to find it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -33,6 +34,9 @@ func brokenSessions() []brokenRule {
 		{name: "a session ends with its instance although others have used it", caught: "sessions/shared", breaks: endsSessionsAt(closes)},
 		{name: "a session ends with its execution", caught: "sessions/next-execution", breaks: endsSessionsAt(opensNext)},
 		{name: "a commit ends no session", caught: "sessions/ended-by-name", breaks: commits(func(r *provider.CommitTurnRequest) { r.EndSessions = nil })},
+		{name: "a late renewal brings an ended session back", caught: "sessions/late-renewal", breaks: regainsByRenewal},
+		{name: "a hand-off brings an ended session back", caught: "sessions/hand-off-to-its-last-owner", breaks: regainsByHandOff},
+		{name: "a task past its time brings an ended session back", caught: "sessions/late-task-for-its-last-owner", breaks: regainsByLateTask},
 		{name: "a free session wakes no fetch", caught: "sessions/expiry-wakes", breaks: oversleeps(claimsSome)},
 	}
 }
@@ -74,6 +78,46 @@ func outlivesInstance(m *mutant) {
 		}
 		if closed && req.Owner != first {
 			req.Sessions = provider.SessionClaim{}
+		}
+	})
+}
+
+// letsOnlyA returns a function after whose call only owner "a" gets tasks of sessions, as if it held them all.
+func letsOnlyA(m *mutant) (back func()) {
+	var called atomic.Bool
+	m.tasks.before(func(req *provider.FetchTasksRequest) {
+		if called.Load() && req.Owner != "a" {
+			req.Sessions = provider.SessionClaim{}
+		}
+	})
+	return func() { called.Store(true) }
+}
+
+func regainsByRenewal(m *mutant) {
+	back := letsOnlyA(m)
+	m.renew.after(func(req provider.RenewTasksRequest, res *provider.RenewTasksResult, _ *error) {
+		if len(req.Items) > 0 && req.Owner == "a" && res.Sessions == 0 {
+			back()
+		}
+	})
+}
+
+func regainsByHandOff(m *mutant) {
+	back := letsOnlyA(m)
+	m.commit.before(func(req *provider.CommitTurnRequest) {
+		for i := range req.Tasks {
+			if task := &req.Tasks[i]; task.Session != "" && task.Lease != nil && task.Lease.Owner == "a" {
+				back()
+			}
+		}
+	})
+}
+
+func regainsByLateTask(m *mutant) {
+	back := letsOnlyA(m)
+	m.tasks.after(func(req provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
+		if req.Owner == "a" && slices.ContainsFunc(res.Tasks, func(task provider.LeasedTask) bool { return task.PastDeadline }) {
+			back()
 		}
 	})
 }

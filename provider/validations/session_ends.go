@@ -12,6 +12,8 @@ func sessionEnds() []testCase {
 	const lease = "A session ends Sessions.Lease after the last FetchTasks with Sessions, or RenewTasks, that named its owner."
 	const idle = "It also ends Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed."
 	const busy = "In both cases the owner keeps it while it has an unexpired lease of one of its tasks."
+	const ended = "A session that has ended is held by nobody until a fetch takes it. A late renewal, a hand-off or a task past its time does " +
+		"not bring it back to its last owner."
 	const wakes = "A fetch that waits for a session, or for a place for one, continues when the session ends."
 	const renew = "With Owner, the call also extends the sessions that Owner holds, to SessionLease from now. Items may then be empty."
 	return []testCase{
@@ -28,6 +30,9 @@ func sessionEnds() []testCase {
 		{name: "expired-task", run: sessionExpiredTask, rule: idle},
 		{name: "taken-over", run: sessionTakenOver, broad: true, rule: busy},
 		{name: "completed-after-its-end", run: sessionLate, rule: busy},
+		{name: "late-renewal", run: sessionRenewedLate, rule: ended},
+		{name: "hand-off-to-its-last-owner", run: sessionHandedLate, rule: ended},
+		{name: "late-task-for-its-last-owner", run: sessionPastTime, rule: ended},
 		{name: "expiry-wakes", run: sessionWakes, rule: wakes},
 		{name: "report-wakes", run: sessionReportWakes, rule: wakes},
 	}
@@ -144,6 +149,63 @@ func sessionLate(t *trial) {
 	t.pass(2 * short)
 	completeAll(t, []leasedTask{first})
 	is(t, "tasks of the ended session", len(t.fetchTasks(holding("b", 1))), 1)
+}
+
+// The lease of the task is extended, and with it no session: another owner gets its other tasks.
+func sessionRenewedLate(t *trial) {
+	i := t.beginTasks(tasksOf(2, inSession("s"))...)
+	first := takeSession(t, shortLease, brieflyTask)
+	t.pass(2 * short)
+	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{
+		Items: []provider.TaskRenewal{renewal(first)}, Lease: long, Owner: "a", SessionLease: long,
+	})
+	t.ok(err)
+	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "the late renewal returned %+v, want one result without an error", res.Items)
+	is(t, "sessions of the late renewal", res.Sessions, 0)
+	t.endedFor(i, "1: 2:", "2")
+	is(t, "holders after the fetch of another owner", shownOwners(t, i), "1:b 2:b")
+	completeAll(t, []leasedTask{first})
+}
+
+// The last owner completed a task, lost the session, and hands off another task of it to itself.
+func sessionHandedLate(t *trial) {
+	i := t.beginTasks(tasksOf(2, inSession("s"))...)
+	completeAll(t, []leasedTask{takeSession(t, shortIdle)})
+	t.pass(2 * short)
+	handed, _ := handedOff()
+	handed.EventID, handed.Session, handed.Lease.Owner = 3, "s", "a"
+	req := next(i)
+	req.Tasks = []provider.NewTask{handed}
+	t.commit(req)
+	t.endedFor(i, "2: 3:", "2")
+}
+
+// The last owner gets a task past its time, as any owner does. It gets the session only with a task that is in time.
+func sessionPastTime(t *trial) {
+	for _, claims := range []bool{false, true} {
+		tasks := tasksOf(3, inSession("s"))
+		tasks[1].Deadline = short
+		i := t.beginTasks(tasks...)
+		completeAll(t, []leasedTask{takeSession(t, shortLease)})
+		t.pass(2 * short)
+		late := t.fetchTask(one, func(r *provider.FetchTasksRequest) {
+			r.Owner, r.Expired = "a", true
+			if claims {
+				r.Sessions = claim(1)
+			}
+		})
+		t.mustf(late.EventID == 2 && late.PastDeadline, "got task %d of the owner's fetch, want the one past its time", late.EventID)
+		t.endedFor(i, "2: 3:", "3")
+		t.remove(i.Key, true)
+		releaseSessions(t, "b")
+	}
+}
+
+// endedFor checks that nobody holds the session of an instance's tasks, and that another owner gets the one that can be fetched.
+func (t *trial) endedFor(i provider.Instance, holders, fetchable string) {
+	is(t, "sessions of the last owner", renewSessions(t, "a"), 0)
+	is(t, "holders of the ended session", shownOwners(t, i), holders)
+	is(t, "tasks of the ended session for another owner", events(t.fetchTasks(holding("b", 1))), fetchable)
 }
 
 // fetchWaiting starts a fetch of owner "b" that waits.

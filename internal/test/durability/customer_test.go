@@ -189,25 +189,13 @@ func bought(t *testing.T, store provider.Provider, orders int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for d, err := range c.All(t.Context(), client.Filter{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-		kinds := map[string]int{}
-		for e, err := range client.HandleOf[string](c, d.ID, d.Key).History(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			kinds[e.Kind]++
-		}
+	n := eachInstance(t, c, func(id string, events map[string]int) {
 		for _, kind := range []history.Kind{history.KindExecutionStarted, history.KindEventReceived, history.KindExecutionCompleted} {
-			if kinds[kind.String()] != 1 {
-				t.Errorf("order %s has %d events %v, must be one", d.ID, kinds[kind.String()], kind)
+			if events[kind.String()] != 1 {
+				t.Errorf("order %s has %d events %v, must be one", id, events[kind.String()], kind)
 			}
 		}
-	}
+	})
 	if n != orders {
 		t.Errorf("%d orders, must be %d", n, orders)
 	}

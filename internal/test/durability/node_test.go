@@ -235,29 +235,37 @@ func dyingNode(t *testing.T, c *client.Client, where string, names []string) map
 // checkOnce fails the test unless there are so many instances, and each event that may come once came at most once.
 func checkOnce(t *testing.T, c *client.Client, instances int) {
 	t.Helper()
-	n := 0
-	for d, err := range c.All(t.Context(), client.Filter{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-		kinds := map[string]int{}
-		for e, err := range client.HandleOf[string](c, d.ID, d.Key).History(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			kinds[e.Kind]++
-		}
+	n := eachInstance(t, c, func(id string, events map[string]int) {
 		for _, kind := range []history.Kind{
 			history.KindExecutionStarted, history.KindActivityScheduled, history.KindActivityCompleted, history.KindActivityFailed,
 			history.KindTimerFired, history.KindChildStarted, history.KindChildCompleted, history.KindExecutionCompleted,
 		} {
-			if kinds[kind.String()] > 1 {
-				t.Errorf("%s has %d events %v", d.ID, kinds[kind.String()], kind)
+			if events[kind.String()] > 1 {
+				t.Errorf("%s has %d events %v", id, events[kind.String()], kind)
 			}
 		}
-	}
+	})
 	if n != instances {
 		t.Errorf("%d instances, must be %d", n, instances)
 	}
+}
+
+// eachInstance tells look how many events of each kind the history of each instance has. It returns the number of instances.
+func eachInstance(t *testing.T, c *client.Client, look func(id string, events map[string]int)) (instances int) {
+	t.Helper()
+	for d, err := range c.All(t.Context(), client.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		instances++
+		events := map[string]int{}
+		for e, err := range client.HandleOf[string](c, d.ID, d.Key).History(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			events[e.Kind]++
+		}
+		look(d.ID, events)
+	}
+	return instances
 }

@@ -11,46 +11,11 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/smalldisk"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
-
-// disk mounts a small disk. The test is skipped without the right to mount. The tests of provider/sqlite simulate a
-// full disk everywhere.
-func disk(t *testing.T) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skipf("mounting a small disk: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Errorf("unmounting: %v", err)
-		}
-	})
-	return dir
-}
-
-// fill leaves no space on the disk.
-func fill(t *testing.T, dir string) (ballast string) {
-	t.Helper()
-	ballast = filepath.Join(dir, "ballast")
-	f, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for chunk := make([]byte, 4096); err == nil; {
-		_, err = f.Write(chunk)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("filling the disk: %v", err)
-	}
-	return ballast
-}
 
 // copyOf copies an open store in another process. Closing a copied descriptor in this process would drop SQLite's
 // locks.
@@ -63,10 +28,10 @@ func copyOf(t *testing.T, path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// The disk is full while orders are in flight. Refused calls have certainly had no effect, and all orders continue when
+// The disk is full while orders are in flight. The tests of provider/sqlite simulate a full disk everywhere. Refused calls have certainly had no effect, and all orders continue when
 // there is space again.
 func TestFullDiskThatGetsRoomAgain(t *testing.T) {
-	dir := disk(t)
+	dir := smalldisk.Mount(t, "64m")
 	e := engineOn(t, filepath.Join(dir, "store.db"))
 	rt := e.Start(orders(t))
 	var keys []provider.UUID
@@ -74,7 +39,7 @@ func TestFullDiskThatGetsRoomAgain(t *testing.T) {
 		for range 20 {
 			keys = append(keys, order(e, len(keys)))
 		}
-		ballast := fill(t, dir)
+		ballast := smalldisk.Fill(t, dir)
 		id, refused := "", error(nil)
 		e.Until("the disk to be full", func() bool { // the log may have space left
 			id = enginetest.NewID().String()
@@ -109,7 +74,7 @@ func TestFullDiskThatGetsRoomAgain(t *testing.T) {
 
 // On a read-only disk, opening reports what is wrong, and the store can be read with ReadOnly.
 func TestReadOnlyDisk(t *testing.T) {
-	dir := disk(t)
+	dir := smalldisk.Mount(t, "64m")
 	path := filepath.Join(dir, "store.db")
 	store, err := sqlite.Open(path)
 	if err != nil {

@@ -41,6 +41,9 @@ func (c turnCommit) apply() error {
 	if err != nil {
 		return err
 	}
+	if err := c.forgetSessions(); err != nil {
+		return err
+	}
 	handedOff, err := c.completeAndHandOff()
 	if err == nil && !handedOff {
 		err = c.completeTasks()

@@ -46,6 +46,21 @@ func plainHandOff(task *provider.NewTask) bool {
 	return task.Lease != nil && task.StartBy == 0 && task.Deadline == 0 && task.FairnessKey == "" && task.Session == "" && task.LimitKey == ""
 }
 
+// forgetSessions forgets the ended sessions of tasks that are handed off. A session that lasts until this commit goes on: the lease of
+// the task that it completes passes to the next one.
+func (c turnCommit) forgetSessions() error {
+	for i := range c.req.Tasks {
+		task := &c.req.Tasks[i]
+		if task.Lease == nil || task.Session == "" {
+			continue
+		}
+		if err := c.t.Rows.ForgetEnded(task.Session); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // completeTasks ends the tasks whose results the turn consumed from memory. A single one is checked and removed in one
 // step, as the first write of the commit.
 func (c turnCommit) completeTasks() error {

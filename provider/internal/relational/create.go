@@ -64,6 +64,9 @@ func begin(n insertion, rows FirstTurnRows) error {
 	t.Changes++
 	t.adopt(h)
 	turn := turnCommit{t, h, req.First}
+	if err := turn.forgetSessions(); err != nil {
+		return err
+	}
 	if err := turn.extend(false); err != nil {
 		return err
 	}

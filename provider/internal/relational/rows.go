@@ -132,9 +132,12 @@ type SessionRows interface {
 	// TasksWatched reports whether the end of a task matters to anybody: because there are sessions, or because a fetch of
 	// this process waits for a place in a queue. Otherwise a commit ends tasks without reading them.
 	TasksWatched() (bool, error)
-	// UseSession records that somebody works on a task, if its owner still holds the session. It is called before the task
-	// changes.
+	// UseSession records that somebody works on a task, if its owner still holds the session. It forgets a session that has
+	// ended, as ForgetEnded does. It is called before the task changes.
 	UseSession(task *Task) error
+	// ForgetEnded removes a session that has ended. It is called before a task of the session is leased without a claim: by that
+	// lease its last owner would hold it again.
+	ForgetEnded(session string) error
 	// ExtendSessions extends the sessions that an owner holds to a lease that begins now, and counts them.
 	ExtendSessions(owner string, lease time.Duration) (held int, err error)
 	// LeaveSessions ends the sessions of an instance that is over and has no tasks any more. One with other tasks passes to the

@@ -568,6 +568,10 @@ func (r *fakeRows) DeadLetterTask(task *Task, instanceID, reason string, _ provi
 func (r *fakeRows) TasksWatched() (bool, error) { return r.watched, r.ask("TasksWatched") }
 func (r *fakeRows) UseSession(task *Task) error { return r.wrotef("UseSession %s", task.Session) }
 
+func (r *fakeRows) ForgetEnded(session string) error {
+	return r.wrotef("ForgetEnded %s", session)
+}
+
 func (r *fakeRows) ExtendSessions(owner string, _ time.Duration) (int, error) {
 	if err := r.ask("ExtendSessions"); err != nil {
 		return 0, err

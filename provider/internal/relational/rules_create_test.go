@@ -146,6 +146,13 @@ func firstTurnCases() []ruleCase {
 			"AppendEvents c/1: 1 after 0",
 			"AddTask c/1/1: Kind=q:a:3 State=leased Attempt=1 Deliveries=1 Token=t2 Owner=o LeaseUntil=600 Begun=true NotBefore=1000",
 			begun+" NextMessage=2 StickyOwner=o StickyUntil=800").tells("lease 600, commits 1").onlyFast(),
+		does("it hands off a task of a session", nil, creates(turn(func(r *turnReq) {
+			lease := &provider.TaskLease{Token: u("t2"), Owner: "o", Duration: us(100)}
+			r.Tasks = []provider.NewTask{{EventID: 1, Queue: "q", Name: "a", Session: "s", Lease: lease}}
+		})),
+			"ForgetEnded s", "AppendEvents c/1: 1 after 0",
+			"AddTask c/1/1: Kind=q:a:3:2 Session=s State=leased Attempt=1 Deliveries=1 Token=t2 Owner=o LeaseUntil=600 Begun=true NotBefore=1000",
+			begun+" NextMessage=2").tells("lease 600, commits 1").onlyFast(),
 		does("a timer, at a higher level", nil,
 			creates(turn(func(r *turnReq) { r.Timers, r.EngineLevel = []provider.Timer{{EventID: 1, Kind: 2, Due: 2000}}, 5 })),
 			"AppendEvents c/1: 1 after 0", "PutMessage c: 2 at 2000 timer of 1/1",
