@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/control"
@@ -20,7 +21,7 @@ import (
 func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	store := provider.FullOf(cfg.Provider)
 	cfg.Level = upgrade.New(store, own)
-	if err := cfg.Level.Open(ctx); err != nil && !provider.Retryable(err) {
+	if err := openLevel(ctx, cfg.Level); err != nil && !provider.Retryable(err) {
 		return err
 	}
 	watch, err := control.NewWatch(ctx, store, cfg.Owner, cfg.Logger)
@@ -59,6 +60,28 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 		both.Wait()
 	}
 	return nil
+}
+
+// levelTries is how often a node tries to read the level when it starts: for 1.5 s.
+const levelTries = 5
+
+// openLevel reads the level of the store, or writes that of a new one. A fault of a moment must not decide about the level: an instance that
+// the node begins makes the store one with data, whose level nobody but an operator raises.
+func openLevel(ctx context.Context, l *upgrade.Level) (err error) {
+	pause := 100 * time.Millisecond
+	for try := 1; ; try++ {
+		if err = l.Open(ctx); err == nil || !provider.Retryable(err) || try == levelTries {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+			pause *= 2
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
 }
 
 // served returns the queues of a node with their activities, at most upgrade.MaxListed names in all. cut reports that there are more.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -16,6 +17,8 @@ import (
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -305,4 +308,20 @@ func TestWorkAboveTheLevelShows(t *testing.T) {
 			f.T.Errorf("after shutdown: %+v, %v", nodes, err)
 		}
 	})
+}
+
+// A fault of the storage while the first node starts does not leave a new store at the level of old releases.
+func TestLevelOfANewStoreSurvivesFaults(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []faulty.Kind{faulty.Before, faulty.After} {
+		synctest.Test(t, func(t *testing.T) {
+			plan := faulty.NewPlan(1)
+			plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Record}, First: 3, Kind: kind})
+			f := newFleet(enginetest.On(t, memory.New(memory.Options{}), runtime.Options{}))
+			f.node(faulty.Wrap(f.Store, plan), replay.EngineLevel)
+			if s, err := upgrade.ReadStatus(t.Context(), f.Store); err != nil || s.Allowed != replay.EngineLevel {
+				t.Errorf("faults of kind %v: the store allows level %d, want %d; %v", kind, s.Allowed, replay.EngineLevel, err)
+			}
+		})
+	}
 }

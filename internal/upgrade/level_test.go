@@ -146,6 +146,26 @@ func TestUnbegunStoreStartsAtTheNewestLevel(t *testing.T) {
 	}
 }
 
+// An operator may have suspended such an instance. A node that has begun one may have been of an older release.
+func TestUnbegunStoreMayHaveSuspendedInstances(t *testing.T) {
+	t.Parallel()
+	for begun, want := range map[bool]int64{false: 9, true: upgrade.Unrecorded} {
+		bubble(t, func(t *testing.T, store *counted) {
+			create(t, store, "a", 4)
+			if begun {
+				begin(t, store)
+			}
+			_, err := store.Steer(t.Context(), provider.SteerRequest{ID: "a", Action: provider.SteerSuspend, Commit: provider.UUID(uuid.New())})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := open(t, store, 9).Allowed(); got != want {
+				t.Errorf("with a suspended instance, begun %t, the first node may use level %d, want %d", begun, got, want)
+			}
+		})
+	}
+}
+
 // A store with data and without a record allows what releases before the record can run. No node changes that.
 func TestHazard80_AStoreWithDataKeepsItsLevel(t *testing.T) {
 	t.Parallel()

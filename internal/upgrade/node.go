@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/internal/reserved"
@@ -137,10 +137,10 @@ type Membership struct {
 	level  *Level
 	logger *slog.Logger
 
-	mu      sync.Mutex // held during a write
+	absent  atomic.Bool   // the store keeps no records
+	writing chan struct{} // held by who writes, or changes what follows; unlike a mutex it obeys deadlines, and does not stop virtual time
 	node    Node
 	version int64 // of the stored record; 0: there is none
-	absent  bool  // the store keeps no records
 	left    bool
 }
 
@@ -149,7 +149,7 @@ type Membership struct {
 func Join(
 	ctx context.Context, level *Level, owner string, runs []provider.Capability, logger *slog.Logger, more func(n *Node),
 ) (*Membership, error) {
-	m := &Membership{level: level, logger: logger, node: Node{
+	m := &Membership{level: level, logger: logger, writing: make(chan struct{}, 1), node: Node{
 		Owner: owner, Release: Release(), Level: level.own, Started: provider.TimeOf(time.Now()),
 	}}
 	if more != nil {
@@ -167,7 +167,8 @@ func Join(
 	slices.SortFunc(m.node.System, compare)
 	m.node.Count = len(m.node.Orchestrations)
 	m.node.Orchestrations = m.node.Orchestrations[:min(m.node.Count, MaxListed)]
-	return m, m.write(ctx)
+	_, err := m.Report(ctx, func(*Node) {})
+	return m, err
 }
 
 // compare orders orchestrations by name and version.
@@ -177,25 +178,41 @@ func compare(a, b Orchestration) int {
 
 // Report changes the record and writes it, unless the node has left. It reports whether the record is stored.
 func (m *Membership) Report(ctx context.Context, change func(n *Node)) (stored bool, err error) {
-	m.mu.Lock()
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if err := m.lock(ctx); err != nil {
+		return false, fmt.Errorf("registering the node: %w", err)
+	}
+	defer m.unlock()
 	change(&m.node)
-	m.mu.Unlock()
 	err = m.write(ctx)
-	return err == nil && m.isStored(), err
+	return err == nil && m.version != 0, err
 }
+
+// lock waits until nobody else writes.
+func (m *Membership) lock(ctx context.Context) error {
+	select {
+	case m.writing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *Membership) unlock() { <-m.writing }
 
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
 // It reads the level of the store once a minute while that is lower than the level of the node.
 func (m *Membership) Run(ctx context.Context) {
 	next := Renewal
-	if !m.isStored() {
+	if !m.isStored(ctx) {
 		next = reread // the store failed when the node started
 	}
 	renew := time.NewTimer(next)
 	defer renew.Stop()
 	levelTick := time.NewTicker(reread)
 	defer levelTick.Stop()
-	for !m.without() {
+	for !m.absent.Load() {
 		ticks := levelTick.C
 		if m.level.settled() {
 			ticks = nil
@@ -209,7 +226,7 @@ func (m *Membership) Run(ctx context.Context) {
 			m.level.Current(ctx)
 		case <-renew.C:
 			next = Renewal
-			if err := m.write(ctx); err != nil && ctx.Err() == nil {
+			if _, err := m.Report(ctx, func(*Node) {}); err != nil && ctx.Err() == nil {
 				m.logger.Warn("the record of this node is not renewed: trying again in a minute", "err", err)
 				next = reread
 			}
@@ -225,12 +242,8 @@ func (m *Membership) Stay(ctx context.Context) {
 	m.leave(ctx)
 }
 
-// write stores the record. If another process has removed or written it meanwhile, it is stored anew.
+// write stores the record. If another process has removed or written it meanwhile, it is stored anew. The caller holds the lock.
 func (m *Membership) write(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.left {
 		return nil
 	}
@@ -247,7 +260,7 @@ func (m *Membership) write(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		m.absent = true
+		m.absent.Store(true)
 		return nil
 	case err != nil:
 		return fmt.Errorf("registering the node: %w", err)
@@ -259,17 +272,12 @@ func (m *Membership) write(ctx context.Context) error {
 	return nil
 }
 
-// without reports whether the store keeps no records.
-func (m *Membership) without() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.absent
-}
-
 // isStored reports whether the record was stored.
-func (m *Membership) isStored() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *Membership) isStored(ctx context.Context) bool {
+	if m.lock(ctx) != nil {
+		return false
+	}
+	defer m.unlock()
 	return m.version != 0
 }
 
@@ -302,8 +310,10 @@ func (m *Membership) prune(ctx context.Context) {
 func (m *Membership) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	if m.lock(ctx) != nil {
+		return // the record of a node that does not renew it counts as lost
+	}
+	defer m.unlock()
 	m.left = true
 	_ = remove(ctx, m.level.store, m.node.Owner, m.version)
 }
