@@ -455,3 +455,30 @@ func TestQueryInOneProcessIsOneRead(t *testing.T) {
 		}
 	})
 }
+
+// losesHistory is a store in which what a row names was removed before its history is read, once.
+type losesHistory struct {
+	*provider.Full
+
+	lost atomic.Bool // it has happened
+}
+
+func (l *losesHistory) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
+	if l.lost.CompareAndSwap(false, true) {
+		return provider.ReadHistoryResult{}, fmt.Errorf("reading history: %w", provider.ErrNotFound)
+	}
+	return l.Full.ReadHistory(ctx, req)
+}
+
+// A node that finds no history has an old row: the instance was deleted, or is in another execution. It leaves the question to the next fetch.
+func TestQueryOfAHistoryThatIsGoneMeanwhile(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}, func(e *enginetest.Engine) {
+		store := &losesHistory{Full: e.Store}
+		h := startCounter(e, e.StartOn(store, askingRegistry(e, nil), e.Options), "one")
+		store.lost.Store(false)
+		if n, err := askN(e.T.Context(), h); err != nil || n != 0 || !store.lost.Load() {
+			e.T.Errorf("%d, %v, the history was lost: %v", n, err, store.lost.Load())
+		}
+	})
+}

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -23,7 +22,7 @@ func (qs *Queries) replays(ctx context.Context, inst *provider.Instance, q *hist
 	x, events, ok, err := qs.turns.Rebuild(ctx, &of)
 	if err != nil || !ok {
 		release()
-		if err == nil || errors.Is(err, history.ErrNewer) || provider.Retryable(err) {
+		if err == nil || forOthers(err) {
 			return answer, false
 		}
 		return history.Answer{Outcome: history.AnswerNotReplay, Message: err.Error()}, true
