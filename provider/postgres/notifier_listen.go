@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,7 +169,7 @@ func (w *notifier) send(conn *pgx.Conn) error {
 		if err := w.sendPending(conn); err != nil {
 			return err
 		}
-		window.Reset(w.peers.window(time.Now()))
+		window.Reset(cmp.Or(w.db.opts.gather, w.peers.window(time.Now())))
 	}
 }
 

@@ -26,7 +26,8 @@ type Options struct {
 	// Logger receives faults that no caller learns of; nil means slog.Default.
 	Logger *slog.Logger
 
-	unprimed bool // for tests: connections are made and prepared when they are needed
+	unprimed bool          // for tests: connections are made and prepared when they are needed
+	gather   time.Duration // for tests: how long notifications are gathered after one was sent; 0: as long as peers demand
 }
 
 const (
