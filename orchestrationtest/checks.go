@@ -45,7 +45,7 @@ func (c *checks) changed() { c.lastChange.Store(time.Now().UnixNano()) }
 func (c *checks) owners() map[string]bool { return c.nodes.names() }
 
 func (c *checks) needs(of provider.Capability) {
-	if reserved.Name(of.Name) || c.nodes.runs(of) {
+	if reserved.Name(of.Name) || c.nodes.runs(of) || c.nodes.none() { // what the next node can run is not known yet
 		return
 	}
 	if o, ok := c.nodes.substitute(of.Name); ok {

@@ -72,6 +72,7 @@ func TestDeletedBeforeItsSecondRun(t *testing.T) {
 // A node whose place another one has taken does nothing but what it has begun, and then ends. One that the test has drained stays.
 func TestNodesEnd(t *testing.T) {
 	t.Parallel()
+	told := 0
 	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 		const week = 7 * 24 * time.Hour
 		orchestrationtest.Replace(e, Hello, nil, orchestrationtest.Delay(week))
@@ -98,5 +99,8 @@ func TestNodesEnd(t *testing.T) {
 		if nodes, err = o.Nodes(e.Context()); err != nil || len(nodes) != 1 || nodes[0].State != operate.NodeDrained {
 			t.Errorf("%+v, %v, want a drained node", nodes, err)
 		}
-	})
+	}, orchestrationtest.WithRuntime(func(o *runtime.Options) { o.OnDrained = func() { told++ } }))
+	if told != 1 {
+		t.Errorf("the test was told of %d drained nodes, want that which it has drained", told)
+	}
 }

@@ -77,6 +77,21 @@ func TestHazard144_KillInTheMiddleOfACommit(t *testing.T) {
 	}
 }
 
+// Without a node nothing goes on, until a restart.
+func TestKillTheOnlyNode(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Replace(e, Hello, nil)
+		began := time.Now()
+		e.Node().Kill()
+		h := orchestrationtest.Start(e, Greet, "Ann")
+		e.After(time.Hour, func() error { e.Restart(); return nil })
+		if _, err := h.Wait(e.Context()); err != nil || time.Since(began) != time.Hour {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
 // Another node goes on with what one has begun that is not replaced.
 func TestKillOneOfTwo(t *testing.T) {
 	t.Parallel()

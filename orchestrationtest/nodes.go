@@ -47,6 +47,7 @@ type nodes struct {
 type release struct {
 	registry *runtime.Registry
 	current  *node // takes work; nil: none does
+	begun    bool  // a node of it has started
 	stopped  bool  // for good
 	known    map[provider.Capability]uintptr
 	served   map[bubble.Name]bool
@@ -119,6 +120,9 @@ func (n *nodes) register(r *release, orchestrations []bubble.Orchestration, acti
 	}
 }
 
+// none reports whether no node runs.
+func (n *nodes) none() bool { return len(n.started()) == 0 }
+
 // runs reports whether a release can run an orchestration.
 func (n *nodes) runs(of provider.Capability) bool {
 	return n.any(func(r *release) bool { _, ok := r.known[of]; return ok })
@@ -185,13 +189,13 @@ func (n *nodes) started() []*node {
 	return slices.Clone(n.running)
 }
 
-// begin starts the first node, unless one runs.
+// begin starts the first node, unless one runs or that has run.
 func (n *nodes) begin(ctx context.Context) error {
-	if len(n.started()) > 0 {
+	if !n.none() {
 		return nil
 	}
 	return n.alone(func() error {
-		if len(n.started()) > 0 || n.releases[0].stopped {
+		if first := n.releases[0]; !n.none() || first.begun || first.stopped {
 			return nil
 		}
 		return n.start(ctx, n.releases[0])
@@ -207,7 +211,7 @@ func (n *nodes) start(ctx context.Context, r *release) error {
 		n.register(r, orchestrations, activities)
 	}
 	options := n.options
-	options.OnDrained = func() { n.drained(one) } //nolint:contextcheck // the node ends however the run does
+	options.OnDrained = func() { n.drained(one, n.options.OnDrained) } //nolint:contextcheck // the node ends however the run does
 	rt, err := runtime.Start(bubble.With(ctx, &settings), faulty.Wrap(&link{n.store, one}, one.plan), r.registry, options)
 	switch {
 	case err != nil && empty:
@@ -217,7 +221,7 @@ func (n *nodes) start(ctx context.Context, r *release) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	one.rt, r.current = rt, one
+	one.rt, r.current, r.begun = rt, one, true
 	n.running = append(n.running, one)
 	return nil
 }
@@ -230,7 +234,7 @@ func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error
 		edit(&n.settings)
 		releases := slices.Clone(n.releases)
 		n.mu.Unlock()
-		if len(n.started()) == 0 {
+		if n.none() {
 			return nil
 		}
 		for _, r := range releases {
@@ -278,13 +282,17 @@ func (n *nodes) drain(ctx context.Context, one *node) error {
 	return fmt.Errorf("draining a node: %w", err)
 }
 
-// drained ends a node whose place another one has taken. A node that the test has drained stays, and says so in its record.
-func (n *nodes) drained(one *node) {
+// drained ends a node whose place another one has taken. A node that the test has drained stays, and says so in its record. Then the test learns
+// it, too; nil: it does not want to.
+func (n *nodes) drained(one *node, tell func()) {
 	n.mu.Lock()
 	leaving := one.leaving
 	n.mu.Unlock()
 	if !leaving {
 		n.store.changes.Notify()
+		if tell != nil {
+			tell()
+		}
 		return
 	}
 	if err := one.rt.Shutdown(context.Background()); err != nil { //nolint:forbidigo // the node ends however the run does
