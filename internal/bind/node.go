@@ -42,3 +42,11 @@ func NodeOf[N any, P interface {
 
 // StarterOf returns the argument of NodeOf; nil for a zero Node.
 func StarterOf(n *Node) Starter { return n.starter }
+
+// StarterIn returns the argument of NodeOf from a client.Node, for tests that start an instance by a request of their own.
+func StarterIn[N any, P interface {
+	*N
+	node() *Node
+}](n N) Starter {
+	return StarterOf(P(&n).node())
+}

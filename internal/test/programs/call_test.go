@@ -10,7 +10,7 @@ import (
 // call runs a statement that calls an activity. It returns false for any other statement.
 func (t *thread) call(ctx *octx, s *Statement) bool {
 	retry := func(attempts int) orchestration.ActivityOption {
-		return orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: attempts, InitialInterval: t.w.unit})
+		return orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: attempts, InitialInterval: t.w.unit, Jitter: t.w.jitter})
 	}
 	switch s.Do {
 	case doCall:

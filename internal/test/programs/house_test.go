@@ -3,6 +3,8 @@ package programs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -39,6 +41,7 @@ type house struct {
 	code   map[int]*Program // the code of the instance under 0, that of children under their statements
 	unit   time.Duration
 	noises atomic.Int64
+	steady bool // the same turn makes the same request each time, see package recorded
 }
 
 // newHouse makes the code of a program. Its activities reach the store directly, without the faults of the node that
@@ -60,14 +63,14 @@ func (h *house) register(reg *runtime.Registry, patched bool) error {
 		runtime.AddOrchestration(reg, orchestration.Define(nameExecute, execute)),
 		runtime.AddOrchestration(reg, orchestration.Define(nameStay, stay)),
 		runtime.AddOrchestration(reg, orchestration.Define(nameErrand, errand)),
-		runtime.AddActivity(reg, activity.Define(actEcho, echo)),
-		runtime.AddActivity(reg, activity.Define(actPatch, echo)),
-		runtime.AddActivity(reg, activity.Define(actRepeat, repeat)),
-		runtime.AddActivity(reg, activity.Define(actFlaky, flaky)),
-		runtime.AddActivity(reg, activity.Define(actFinal, final)),
-		runtime.AddActivity(reg, activity.Define(actPanic, panics)),
-		runtime.AddActivity(reg, activity.Define(actHang, hang)),
-		runtime.AddActivity(reg, activity.Define(actDeny, deny)),
+		runtime.AddActivity(reg, activity.Define(actEcho, paced(h, echo))),
+		runtime.AddActivity(reg, activity.Define(actPatch, paced(h, echo))),
+		runtime.AddActivity(reg, activity.Define(actRepeat, paced(h, repeat))),
+		runtime.AddActivity(reg, activity.Define(actFlaky, paced(h, flaky))),
+		runtime.AddActivity(reg, activity.Define(actFinal, paced(h, final))),
+		runtime.AddActivity(reg, activity.Define(actPanic, paced(h, panics))),
+		runtime.AddActivity(reg, activity.Define(actHang, paced(h, hang))),
+		runtime.AddActivity(reg, activity.Define(actDeny, paced(h, deny))),
 		runtime.AddActivity(reg, activity.Define(actRing, h.ring)),
 		runtime.AddActivity(reg, activity.Define(actStop, h.stop)),
 	)
@@ -92,7 +95,32 @@ func (h *house) addChildren(body []Statement) {
 	}
 }
 
-func (h *house) noise() int { return int(h.noises.Add(1)) }
+func (h *house) noise() int {
+	if h.steady {
+		return 0
+	}
+	return int(h.noises.Add(1))
+}
+
+// jitter returns that of all retry policies; 0: the default.
+func (h *house) jitter() float64 {
+	if h.steady {
+		return orchestration.Off
+	}
+	return 0
+}
+
+// paced returns an activity whose local attempts end at moments of their own if the house is steady. So they always end in the same order.
+func paced[In, Out any](h *house, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, in In) (Out, error) {
+		if info := activity.GetInfo(ctx); h.steady && info.Local {
+			sum := fnv.New32a()
+			_, _ = fmt.Fprint(sum, activity.IdempotencyKey(ctx), info.Attempt) // a hash takes all
+			defer pause(context.WithoutCancel(ctx), time.Duration(1+sum.Sum32()%50_000)*time.Microsecond)
+		}
+		return fn(ctx, in)
+	}
+}
 
 // stay is a child that runs until it is cancelled, and then cleans up.
 func stay(ctx *octx, _ none) (int, error) {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/recorded"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -55,7 +57,9 @@ type run struct {
 	limit      time.Duration // for the whole run
 	plan       *faulty.Plan  // of the storage's failures, with shake
 	nodes      []*runtime.Runtime
-	ends       sync.WaitGroup // of dead nodes
+	record     bool                 // each node records its turns
+	recorders  []*recorded.Recorder // of the nodes
+	ends       sync.WaitGroup       // of dead nodes
 }
 
 // do runs a program on a store and returns its outcome. The error is anything else that is wrong.
@@ -63,6 +67,7 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	if r.house, err = newHouse(r.handle(), &p, r.moment); err != nil { //nolint:contextcheck // it only reads the names of functions
 		return o, err
 	}
+	r.steady = r.record
 	if _, _, err = upgrade.Finish(ctx, provider.FullOf(r.store), replay.EngineLevel, false); err != nil { // no node has used the store yet
 		return o, err
 	}
@@ -188,6 +193,9 @@ func (r *run) handle() provider.Provider {
 func (r *run) start(ctx context.Context, store provider.Provider, release *runtime.Registry) (*runtime.Runtime, error) {
 	opts := r.opts[r.IntN(len(r.opts))]
 	opts.Lease, opts.DeadlockLimit, opts.Logger = r.lease, runtime.Off, slog.New(slog.DiscardHandler)
+	if r.record {
+		ctx, store = fastpath.Without(ctx, recorded.Off(false)), r.recording(store, release)
+	}
 	n, err := runtime.Start(ctx, store, release, opts)
 	if err == nil {
 		r.nodes = append(r.nodes, n)

@@ -28,6 +28,7 @@ type world struct {
 	served int           // updates and events of the driver whose handlers have begun, or have ended if late
 	late   bool          // see Program.Late
 	noise  func() int    // returns another value with each call
+	jitter float64       // of retry policies
 
 	patched bool // the code is that of the newer release
 }
@@ -90,7 +91,7 @@ type Input struct {
 
 // execute is the orchestration that walks programs, as it was before its patches or after.
 func (h *house) execute(ctx *octx, in Input, patched bool) ([]string, error) {
-	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, served: in.Served, noise: h.noise, patched: patched}}
+	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, served: in.Served, noise: h.noise, jitter: h.jitter(), patched: patched}}
 	program := h.code[in.Code]
 	t.w.late = program.Late
 	t.answer(ctx)
