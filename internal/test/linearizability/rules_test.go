@@ -135,6 +135,8 @@ func TestModel(t *testing.T) {
 		"an instance is not found":             {false, []made{begin, {call{kind: lookingUp}, result{outcome: notFound}}}},
 		"a restart of a running one":           {false, []made{begin, {call{kind: restarting, entry: "q2"}, result{outcome: succeeded, key: "k2"}}}},
 		"a restart of an ended one":            {true, []made{begin, on(ending, "", succeeded), {call{kind: restarting, entry: "q2"}, result{outcome: succeeded, key: "k2"}}}},
+		"a restart of what was never started":  {false, []made{{call{kind: restarting, entry: "q2"}, result{outcome: succeeded, key: "k2"}}}},
+		"a restart of a deleted one":           {true, []made{begin, on(ending, "", succeeded), on(deleting, "", succeeded), {call{kind: restarting, entry: "q2"}, result{outcome: succeeded, key: "k2"}}}},
 		"a replacement of unknown outcome":     {true, []made{begin, on(cancelling, "", succeeded), {call{kind: starting, entry: "q2", policy: client.ReplaceEnded}, result{outcome: unknown}}, described("k2", "q2", client.StatusRunning, 1)}},
 		"a replacement that may have had none": {true, []made{begin, on(cancelling, "", succeeded), {call{kind: starting, entry: "q2", policy: client.ReplaceEnded}, result{outcome: unknown}}, described("k1", "q1", client.StatusRunning, 1)}},
 	} {

@@ -229,10 +229,12 @@ func (s *state) join(at int, i instance, c call, r result, event string) []*stat
 func (s *state) restart(c call, r result) []*state {
 	at, i, ok := s.now()
 	switch {
-	case r.outcome == superseded, r.outcome == conflict, !ok && (r.outcome == notFound || r.outcome == unknown):
+	case r.outcome == superseded, r.outcome == conflict, !ok && r.outcome == notFound, len(s.all) == 0 && r.outcome == unknown:
 		return s.same()
-	case !ok, r.outcome == notFound:
+	case r.outcome == notFound, len(s.all) == 0:
 		return nil
+	case !ok: // what it restarts was deleted after it was read
+		return s.begin(r, instance{key: r.key, request: c.entry})
 	case i.request == c.entry:
 		if r.outcome == succeeded && !s.named(&i, r.key) {
 			return nil
