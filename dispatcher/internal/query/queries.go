@@ -245,12 +245,6 @@ func (qs *Queries) askCached(ctx context.Context, l *turn.Checkout, inst *provid
 	return c.answer()
 }
 
-// forOthers reports whether a history cannot be read here and now, so that a later fetch of the question may answer it. A history that is gone is that
-// of an old row: the instance was deleted, which ends the question, or is in another execution.
-func forOthers(err error) bool {
-	return errors.Is(err, history.ErrNewer) || errors.Is(err, provider.ErrNotFound) || provider.Retryable(err)
-}
-
 // rebuilt answers from an execution that is rebuilt from the history and thrown away.
 func (qs *Queries) rebuilt(ctx context.Context, inst *provider.Instance, q *history.Question) (answer history.Answer, ok bool) {
 	release := qs.rebuildBudget.take(ctx, inst.HistoryBytes)

@@ -72,7 +72,7 @@ func shapeOf(s *Stream) map[string]bool {
 			}
 			shape[fmt.Sprint("last message ", last, t.Fetched.More, t.Fetched.Instance.Blocked != nil)] = true
 		}
-		var calls []string
+		calls := make([]string, 0, 2*len(t.Calls))
 		for _, c := range t.Calls {
 			calls = append(calls, c.Name, c.Refusal)
 			if turn := turnOf(c); turn != nil {
