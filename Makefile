@@ -62,7 +62,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help check test test-engine test-quick test-long need-go need-cc test-build test-race test-plain \
-	lint lint-tool fmt tidy-check vet-orchestrations cross mutants matrix fuzz soak bench bench-check test-bench compare otel perdurevet \
+	lint lint-tool fmt tidy-check vet-orchestrations cross mutants matrix fuzz simulate soak bench bench-check test-bench compare otel perdurevet \
 	test-browser clean
 
 help: ## list the targets
@@ -167,6 +167,10 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 			$(GO) test ./$$dir -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
 		done; \
 	done
+
+simulate: need-go ## nodes, clients and faults in virtual time, by SEEDS fresh seeds (hours); SEED=n repeats one
+	@$(GO) test ./internal/test/simulation -run '^TestSimulation$$' -count=1 -vet=off -timeout 0 -v $(TESTFLAGS) \
+		$(if $(SEED),-simulation.seed $(SEED) -simulation.seeds $(or $(SEEDS),1),-simulation.seed $$(date +%s) -simulation.seeds $(or $(SEEDS),1000000))
 
 soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment; run without fast paths
 	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)

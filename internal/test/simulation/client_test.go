@@ -15,17 +15,19 @@ import (
 type visitor struct {
 	*sim
 
-	in *Instance
-	c  *client.Client
-	h  client.Handle[State]
+	in  *Instance
+	own *handle
+	c   *client.Client
+	h   client.Handle[State]
 }
 
 // callTime is how long one call of a client may take before it is given up and made again.
 const callTime = 40 * time.Second
 
 func (s *sim) visitor(in *Instance, name string) (*visitor, error) {
-	c, err := client.New(newHandle(in.ID+"."+name, s.gate, s.broken), client.Options{Logger: slog.New(slog.DiscardHandler)})
-	return &visitor{sim: s, in: in, c: c}, err
+	of := newHandle(in.ID+"."+name, s.gate, s.broken)
+	c, err := client.New(of, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	return &visitor{sim: s, in: in, own: of, c: c}, err
 }
 
 // passes reports whether an error only says that a call may be made again.
@@ -42,7 +44,8 @@ func passes(err error) bool {
 
 // try makes a call until it has an outcome, which is one of the allowed errors or nil. It reports false if there is none.
 func (v *visitor) try(ctx context.Context, what string, do func(ctx context.Context) error, allowed ...error) (err error, ok bool) { //nolint:revive // an error is an outcome here
-	for range 40 {
+	wait := time.Second
+	for until := time.Now().Add(patience / 2); time.Now().Before(until); {
 		brief, cancel := context.WithTimeout(ctx, callTime)
 		err = do(brief)
 		cancel()
@@ -56,9 +59,10 @@ func (v *visitor) try(ctx context.Context, what string, do func(ctx context.Cont
 			v.wrongf("%s: %s: %v", v.in.ID, what, err)
 			return err, false
 		}
-		if !pause(ctx, time.Second) {
+		if !v.pause(ctx, wait) {
 			return err, false
 		}
+		wait = min(2*wait, 16*time.Second)
 	}
 	v.wrongf("%s: %s: never succeeds: %v", v.in.ID, what, err)
 	return err, false
@@ -83,6 +87,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// pause waits, and then until the gate lets the client go on: others may be due at the same moment.
+func (v *visitor) pause(ctx context.Context, d time.Duration) bool {
+	return pause(ctx, d) && v.own.run(ctx, "on") == nil
+}
+
 // ends reports whether the instance may end before it has all that is sent.
 func (i *Instance) ends() bool { return i.Act == actCancel || i.Act == actTerminate }
 
@@ -94,14 +103,19 @@ func (i *Instance) late() []error {
 	return nil
 }
 
-// visit starts the instance and sends what one client sends.
-func (v *visitor) visit(ctx context.Context, sends []Send) {
-	if !v.start(ctx) {
+// visit starts the instance and sends what its n-th client sends.
+func (v *visitor) visit(ctx context.Context, n int) {
+	eager := v.in.Eager && n == 0
+	begin := time.Duration(0)
+	if eager {
+		begin = 2 * time.Second // a node has started by then
+	}
+	if !v.pause(ctx, begin) || !v.start(ctx, eager) {
 		return
 	}
 	var note, update string // the last that were acknowledged
-	for _, s := range sends {
-		if !pause(ctx, seconds(s.After)) {
+	for _, s := range v.in.Clients[n] {
+		if !v.pause(ctx, seconds(s.After)) {
 			return
 		}
 		times := 1
@@ -134,11 +148,16 @@ func (v *visitor) visit(ctx context.Context, sends []Send) {
 // request is the request ID of an event, or the ID of an update.
 func (s *Send) request() string { return fmt.Sprint(s.Do, " ", s.N) }
 
-// start starts the instance. Each client makes the same request.
-func (v *visitor) start(ctx context.Context) bool {
+// start starts the instance, if eager through a node. Each client makes the same request.
+func (v *visitor) start(ctx context.Context, eager bool) bool {
 	_, ok := v.try(ctx, "start", func(ctx context.Context) (err error) {
-		v.h, err = client.StartNamed[State](ctx, v.c, nameRun, State{Name: v.in.ID, Plan: v.in.Plan},
+		c := v.c
+		if eager {
+			eager, c = false, v.client(v.c)
+		}
+		h, err := client.StartNamed[State](ctx, c, nameRun, State{Name: v.in.ID, Plan: v.in.Plan},
 			client.WithID(v.in.ID), client.WithRequestID("start "+v.in.ID), client.WithVersion(v.in.Version))
+		v.h = client.HandleOf[State](v.c, h.ID(), h.Key()) // the node may die
 		return err
 	})
 	if ok {
@@ -147,15 +166,42 @@ func (v *visitor) start(ctx context.Context) bool {
 	return ok
 }
 
+// client returns the client of a node that has started; other: that of no node.
+func (s *sim) client(other *client.Client) *client.Client {
+	for _, n := range s.nodes() {
+		n.mu.Lock()
+		rt := n.rt
+		n.mu.Unlock()
+		if rt == nil {
+			continue
+		}
+		c, err := rt.Client(client.Options{CallTimeout: callTime / 2})
+		if err != nil {
+			s.wrongf("client of %s: %v", n.handle.name, err)
+		}
+		return c
+	}
+	return other
+}
+
+// errMaybe is that of an event that an earlier try may have stored. The instance may have ended because of it.
+var errMaybe = errors.New("the event may be stored")
+
 // raise sends an event. It reports false if the client need not go on.
 func (v *visitor) raise(ctx context.Context, s Send) bool {
 	name := eventBox
 	if s.Do == sendNote {
 		name = eventNote
 	}
+	doubtful := false
 	err, ok := v.try(ctx, s.request(), func(ctx context.Context) error {
-		return v.h.Raise(ctx, name, s.N, client.WithRequestID(s.request()))
-	}, v.raised(s)...)
+		err := v.h.Raise(ctx, name, s.N, client.WithRequestID(s.request()))
+		doubtful = doubtful || passes(err)
+		if doubtful && errors.Is(err, client.ErrEnded) {
+			return errMaybe
+		}
+		return err
+	}, append(v.raised(s), errMaybe)...)
 	if ok && err == nil {
 		v.of(v.in.ID, func(known *seen) {
 			if !slices.ContainsFunc(known.sent, func(o Send) bool { return o.Do == s.Do && o.N == s.N }) {
@@ -223,7 +269,7 @@ func (v *visitor) view(ctx context.Context, note, update string) bool {
 
 // operate acts on the instance.
 func (v *visitor) operate(ctx context.Context) {
-	if !pause(ctx, seconds(v.in.ActAt)) || !v.start(ctx) {
+	if !v.pause(ctx, seconds(v.in.ActAt)) || !v.start(ctx, false) {
 		return
 	}
 	if v.in.Act == actTerminate && !v.begun(ctx) {
@@ -276,7 +322,7 @@ func (v *visitor) begun(ctx context.Context) bool {
 		if !ok || d.HistoryLength > 0 {
 			return ok
 		}
-		if !pause(ctx, time.Second) {
+		if !v.pause(ctx, time.Second) {
 			return false
 		}
 	}
@@ -289,7 +335,7 @@ func (v *visitor) suspend(ctx context.Context) {
 		return
 	}
 	before, ok := v.describe(ctx)
-	if !ok || !pause(ctx, seconds(v.in.For)) {
+	if !ok || !v.pause(ctx, seconds(v.in.For)) {
 		return
 	}
 	after, ok := v.describe(ctx)
@@ -297,7 +343,7 @@ func (v *visitor) suspend(ctx context.Context) {
 		v.wrongf("%s: it was suspended, and is %v with %d events, then %v with %d",
 			v.in.ID, before.Status, before.HistoryLength, after.Status, after.HistoryLength)
 	}
-	v.try(ctx, "resume", func(ctx context.Context) error { return v.h.Resume(ctx, "an operator") }, client.ErrEnded)
+	_, _ = v.try(ctx, "resume", func(ctx context.Context) error { return v.h.Resume(ctx, "an operator") }, client.ErrEnded)
 }
 
 // reset takes the instance back to an event of its history.
@@ -313,7 +359,7 @@ func (v *visitor) reset(ctx context.Context) {
 		return
 	}
 	at := points[v.in.For%len(points)]
-	v.try(ctx, "reset", func(ctx context.Context) error {
+	_, _ = v.try(ctx, "reset", func(ctx context.Context) error {
 		_, err := client.Reset(ctx, v.h, at, client.Repeatable("reset "+v.in.ID))
 		return err
 	}, client.ErrBadPoint, client.ErrSuperseded, client.ErrUnserved)

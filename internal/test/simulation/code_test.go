@@ -41,7 +41,14 @@ const (
 	doGiveUp = "giveup" // an activity that ends when it is cancelled, after N seconds
 	doChild  = "child"  // an instance with a plan of its own
 	doNext   = "next"   // continues as new
+	doAway   = "away"   // starts an instance that is no child, sends it an event and is told of its end
 	doNever  = "never"  // waits until the instance is cancelled or terminated
+)
+
+// What a line says of an activity whose outcome is no value.
+const (
+	noteLost = "lost"
+	noteLate = "late"
 )
 
 // Step is one thing that code does.
@@ -170,7 +177,11 @@ func (s *State) step(ctx *octx, step *Step, line *Line) error {
 	case doCall, doLocal, doFlaky, doOnce:
 		n, err := s.call(ctx, step, effect(0))
 		if step.Do == doOnce && errors.Is(err, orchestration.ErrWorkerLost) {
-			line.Note = "lost"
+			line.Note = noteLost
+			return nil
+		}
+		if step.Do == doLocal && errors.Is(err, orchestration.ErrTimeout) { // a local activity has 5 s
+			line.Note = noteLate
 			return nil
 		}
 		line.Values = []int{n}
@@ -210,6 +221,8 @@ func (s *State) step(ctx *octx, step *Step, line *Line) error {
 		return ctx.Err()
 	case doChild:
 		return s.child(ctx, step, line)
+	case doAway:
+		return s.away(ctx, line)
 	default:
 		_, err := orchestration.Events[int](ctx, "nobody").Receive(ctx)
 		return err
@@ -242,6 +255,25 @@ func (s *State) child(ctx *octx, step *Step, line *Line) error {
 	}
 	out, err := orchestration.CallOrchestrationNamed[State](ctx, nameRun, in, opts...)
 	line.Child = &out
+	return err
+}
+
+// away starts an instance that waits for an event.
+func (s *State) away(ctx *octx, line *Line) error {
+	in := State{Name: fmt.Sprintf("%s.%d", s.Name, line.Step), Plan: Plan{Events: 1}}
+	end := "end of " + in.Name
+	there, err := orchestration.StartDetachedNamed(ctx, nameRun, in,
+		orchestration.Version("1"), orchestration.WithInstanceID(in.Name), orchestration.TellEnd(end)).Get(ctx)
+	if err == nil {
+		_, err = there.Raise(ctx, eventBox, 1).Get(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	told, err := orchestration.Events[orchestration.Ended](ctx, end).Receive(ctx)
+	if err == nil && told.Instance != there {
+		line.Note = fmt.Sprintf("told of the end of %v", told.Instance)
+	}
 	return err
 }
 

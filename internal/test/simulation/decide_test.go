@@ -21,6 +21,7 @@ const (
 	pickStop   = "stop"   // node A shuts down and is replaced
 	pickTick   = "tick"   // time passes although calls wait
 	pickClock  = "clock"  // the store's clock goes ahead by B seconds
+	pickFreeze = "freeze" // all calls of node A stay for B seconds, as if its machine stood still
 	pickIgnore = "ignore" // call A that waits is not woken for B seconds, or a notice is lost
 )
 
@@ -99,8 +100,8 @@ type drawn struct {
 
 // drawFaults draws what may go wrong in a run: seldom all kinds, so that each is met alone, too.
 func drawFaults(r *rand.Rand) *drawn {
-	d := &drawn{Rand: r, faults: r.IntN(16), often: 4 + r.IntN(40), picks: make(map[int]Pick)}
-	all := []string{pickLate, pickFail, pickLose, pickHold, pickKill, pickStop, pickTick, pickClock, pickIgnore}
+	d := &drawn{Rand: r, faults: r.IntN(20), often: 3 + r.IntN(30), picks: make(map[int]Pick)}
+	all := []string{pickLate, pickFail, pickLose, pickHold, pickKill, pickStop, pickTick, pickClock, pickFreeze, pickIgnore}
 	for _, kind := range all {
 		if r.IntN(2) == 0 {
 			d.kinds = append(d.kinds, kind)
@@ -132,9 +133,13 @@ func (d *drawn) fault(calls, all, nodes int) Pick {
 	case pickLate, pickLose:
 		p.A = d.IntN(calls)
 	case pickFail:
-		p.A = d.IntN(all)
+		if p.A = d.IntN(all); d.IntN(2) == 0 {
+			p.A = d.IntN(calls)
+		}
 	case pickHold, pickIgnore:
 		p.A, p.B = d.IntN(all), []int{1, 3, 12, 35, 70}[d.IntN(5)]
+	case pickFreeze:
+		p.A, p.B = d.IntN(nodes), []int{5, 20, 35, 100}[d.IntN(4)]
 	case pickKill:
 		p.A, p.B = d.IntN(nodes), d.IntN(1<<16)
 	case pickStop:

@@ -145,7 +145,7 @@ func (g *gate) ready() []*call {
 	var list, polls []*call
 	for _, c := range g.waiting {
 		switch {
-		case c.from.After(now):
+		case c.from.After(now), c.of.from.After(now):
 		case c.poll == nil:
 			list = append(list, c)
 		case c.looked != g.state:
@@ -160,6 +160,13 @@ func (g *gate) stopped() []*call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.waiting)
+}
+
+// freeze lets all calls of a handle stay.
+func (g *gate) freeze(h *handle, d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h.from = time.Now().Add(d)
 }
 
 // changed says that waiting calls must look again.

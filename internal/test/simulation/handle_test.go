@@ -16,7 +16,8 @@ type handle struct {
 	name  string
 	gate  *gate
 	store provider.Provider
-	dead  bool // guarded by the gate
+	dead  bool      // guarded by the gate, as is the next
+	from  time.Time // when its calls go on
 
 	listeners map[*func(provider.Notice)]struct{} // guarded by the gate
 }
@@ -74,6 +75,9 @@ func through[Req, Res any](ctx context.Context, h *handle, op string, req Req, d
 		ctx = context.WithoutCancel(ctx)
 	}
 	res, err := do(ctx, req)
+	if op == "ask" && f == goOn {
+		f = goLate // the call that answered goes on at the same moment
+	}
 	c.did(f, res, err)
 	return reply(ctx, c, f, res, err)
 }

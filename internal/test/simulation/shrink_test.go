@@ -3,22 +3,23 @@ package simulation
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
-// shrink searches for a smaller script that still fails, in at most the given number of tries: fewer decisions, then a smaller workload.
-func shrink(s Script, tries int, fails func(Script) bool) Script {
+// shrink searches for a smaller script that still fails, until the given time: fewer decisions, then a smaller workload.
+func shrink(s Script, until time.Time, fails func(Script) bool) Script {
 	try := func(smaller Script) bool {
-		if tries--; tries < 0 || !fails(smaller) {
+		if time.Now().After(until) || !fails(smaller) {
 			return false
 		}
 		s = smaller
 		return true
 	}
-	for again := true; again && tries > 0; {
+	for again := true; again && time.Now().Before(until); {
 		again = fewerPicks(&s, try)
 		for n := 0; ; {
 			all := smallerWorkloads(s.Workload)
-			if n >= len(all) || tries <= 0 {
+			if n >= len(all) || time.Now().After(until) {
 				break
 			}
 			if try(Script{Workload: all[n], Picks: s.Picks}) {

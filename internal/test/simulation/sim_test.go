@@ -30,6 +30,8 @@ const (
 	// manySteps bounds the steps between two quanta. More mean that something repeats without a pause.
 	manySteps = 5_000
 	lease     = 30 * time.Second
+	// checkEvery is after how many quanta the store is checked while nodes work.
+	checkEvery = 10
 )
 
 // sim is one run.
@@ -51,6 +53,7 @@ type sim struct {
 	made      int
 	lastFault time.Time
 	steps     int
+	ticks     int
 	since     int // steps since time passed
 	faults    map[string]int
 }
@@ -90,6 +93,11 @@ func (s *sim) run(parent context.Context) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	stop := s.store.Notify(s.notice)
+	if !s.workload.Fresh {
+		if _, _, err := upgrade.Finish(ctx, provider.FullOf(s.store), replay.EngineLevel, false); err != nil {
+			s.wrongf("allowing the newest level: %v", err)
+		}
+	}
 	for i := range s.workload.Nodes {
 		s.startNode(ctx, i)
 	}
@@ -128,8 +136,8 @@ func (s *sim) visitAll(ctx context.Context, in *Instance) {
 			do(v)
 		})
 	}
-	for i, sends := range in.Clients {
-		begin(fmt.Sprint("c", i), func(v *visitor) { v.visit(ctx, sends) })
+	for i := range in.Clients {
+		begin(fmt.Sprint("c", i), func(v *visitor) { v.visit(ctx, i) })
 	}
 	if in.Act != "" {
 		begin("op", func(v *visitor) { v.operate(ctx) })
@@ -148,6 +156,9 @@ func (s *sim) drive(ctx context.Context) {
 				return
 			}
 			s.tick()
+			if s.ticks++; s.ticks%checkEvery == 0 {
+				s.inspect(ctx, invariant.Options{Patience: 1})
+			}
 			continue
 		case s.since > manySteps:
 			s.wrongf("%d calls and no time has passed; the last: %v", s.since, calls[0].label)
@@ -206,6 +217,15 @@ func (s *sim) carryOut(ctx context.Context, p Pick, calls []*call) {
 	case pickHold, pickIgnore:
 		s.hold(p)
 		return
+	case pickFreeze:
+		n := s.nodeAt(p.A % len(s.workload.Nodes))
+		if s.sensitive(n.handle) {
+			return
+		}
+		s.fault(p)
+		s.gate.notef("%s: freezes for %d s", n.handle.name, p.B)
+		s.gate.freeze(n.handle, seconds(p.B))
+		return
 	case pickFail:
 		all := s.gate.stopped()
 		if c := all[p.A%len(all)]; c.op != "run" && c.op != "notice" {
@@ -251,7 +271,7 @@ func (s *sim) fault(p Pick) {
 func (s *sim) hold(p Pick) {
 	all := s.gate.stopped()
 	c := all[p.A%len(all)]
-	if p.Do == pickIgnore && c.poll == nil {
+	if p.Do == pickIgnore && c.poll == nil || s.sensitive(c.of) {
 		return
 	}
 	s.fault(p)
@@ -263,6 +283,16 @@ func (s *sim) hold(p Pick) {
 	s.gate.mu.Lock()
 	c.from = time.Now().Add(seconds(p.B))
 	s.gate.mu.Unlock()
+}
+
+// sensitive reports whether a handle is that of a node that starts on a store that none has used. A node that cannot read the level for 30 s
+// begins instances without it, and nobody raises it any more.
+func (s *sim) sensitive(h *handle) bool {
+	return s.workload.Fresh && slices.ContainsFunc(s.nodes(), func(n *node) bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.handle == h && n.rt == nil
+	})
 }
 
 // notice gives the notices of the store to the nodes.
@@ -289,6 +319,12 @@ func (s *sim) nodes() []*node {
 	return slices.Clone(s.living)
 }
 
+// nodeAt returns the node in a place of the workload.
+func (s *sim) nodeAt(place int) *node {
+	living := s.nodes()
+	return living[slices.IndexFunc(living, func(n *node) bool { return n.place == place })]
+}
+
 // startNode starts a node in a place of the workload.
 func (s *sim) startNode(ctx context.Context, place int) {
 	s.mu.Lock()
@@ -302,14 +338,14 @@ func (s *sim) startNode(ctx context.Context, place int) {
 // start starts the runtime, again if the store fails.
 func (n *node) start(ctx context.Context) {
 	kind := n.s.workload.Nodes[n.place]
-	opts := runtime.Options{Name: n.handle.name, Logger: slog.New(slog.DiscardHandler), Lease: lease, DeadlockLimit: runtime.Off}
+	opts := runtime.Options{Name: n.handle.name, Logger: slog.New(slog.DiscardHandler), Lease: lease, DeadlockLimit: 24 * time.Hour}
 	if kind == nodeEvicted {
 		opts.Cache.Bytes = 1
 	}
 	if kind == nodeOlder {
 		ctx = upgrade.As(ctx, replay.EngineLevel-1)
 	}
-	reg, err := n.s.register(n.handle, kind != nodeOlder)
+	reg, err := n.s.register(n.handle, kind != nodeOlder) //nolint:contextcheck // registration takes none
 	for err == nil {
 		var rt *runtime.Runtime
 		rt, err = runtime.Start(ctx, n.handle, reg, opts)
@@ -360,9 +396,7 @@ func (n *node) end(ctx context.Context) {
 // replace ends a node, by death or in order, and starts another one in its place.
 func (s *sim) replace(ctx context.Context, p Pick) {
 	place := p.A % len(s.workload.Nodes)
-	living := s.nodes()
-	at := slices.IndexFunc(living, func(n *node) bool { return n.place == place })
-	n := living[at]
+	n := s.nodeAt(place)
 	n.mu.Lock()
 	starting := n.rt == nil
 	n.dead = p.Do == pickKill
@@ -424,7 +458,12 @@ func (s *sim) check(ctx context.Context) {
 		}
 	}
 	time.Sleep(2 * lease) //nolint:forbidigo // virtual: leases of dead nodes end
-	report, err := invariant.Check(ctx, s.store, invariant.Options{Idle: true})
+	s.inspect(ctx, invariant.Options{Idle: true})
+}
+
+// inspect checks the invariants of the store.
+func (s *sim) inspect(ctx context.Context, o invariant.Options) {
+	report, err := invariant.Check(ctx, s.store, o)
 	if err != nil {
 		s.wrongf("checking the store: %v", err)
 	}

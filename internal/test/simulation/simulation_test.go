@@ -71,14 +71,14 @@ func (f *figures) add(t *testing.T, seed uint64, breaks func(provider.Provider) 
 	}
 	if digest(first.trace) == digest(second.trace) {
 		f.repeats++
-	} else if *show {
-		t.Logf("seed %d differs: %s", seed, differ(first.trace, second.trace))
+	} else {
+		t.Logf("seed %d does not repeat: %s", seed, differ(first.trace, second.trace))
 	}
 	if len(first.wrong) > 0 && len(second.wrong) > 0 {
 		return first.wrong, Script{Workload: w, Picks: first.picks}
 	}
 	if len(first.wrong)+len(second.wrong) > 0 {
-		t.Logf("seed %d is not believed: one of two runs failed: %v %v", seed, first.wrong, second.wrong)
+		t.Logf("seed %d counts for nothing: one of two runs failed: %v %v", seed, first.wrong, second.wrong)
 	}
 	return nil, s
 }
@@ -106,23 +106,28 @@ func fails(t *testing.T, seed uint64, breaks func(provider.Provider) provider.Pr
 	}
 }
 
+// shrinkTime is how long a smaller script is searched for.
+const shrinkTime = 30 * time.Second
+
 // A seed decides all that happens between nodes, clients and the store. What clients see, the invariants of the store, and the end of
 // all instances must be right for each.
 func TestSimulation(t *testing.T) {
 	var f figures
-	seeds, limit := *manySeeds, longtest.Pick(2*time.Second, 15*time.Second)
+	seeds, limit, fixed := *manySeeds, longtest.Pick(time.Second, 12*time.Second), longtest.Pick(20, foundWithin)
 	fresh := uint64(time.Now().UnixNano())
 	began := time.Now()
-	for n := 0; seeds > 0 && n < seeds || seeds == 0 && time.Since(began) < limit; n++ {
+	more := func(n int) bool { return n < seeds || seeds == 0 && (n < fixed || time.Since(began) < limit) }
+	for n := 0; more(n); n++ {
 		seed := *firstSeed + uint64(n)
-		if *firstSeed == 0 {
-			if seed++; n >= longtest.Pick(20, 100) {
-				seed = fresh + uint64(n)
-			}
+		switch {
+		case *firstSeed == 0 && n < fixed:
+			seed++
+		case *firstSeed == 0:
+			seed = fresh + uint64(n)
 		}
 		wrong, script := f.add(t, seed, nil)
 		if len(wrong) > 0 {
-			small := shrink(script, 300, fails(t, seed, nil))
+			small := shrink(script, time.Now().Add(shrinkTime), fails(t, seed, nil))
 			again := simulate(t, seed, small.Workload, scripted(small.Picks), nil)
 			t.Errorf("seed %d: %s\nto repeat: go test ./internal/test/simulation -run '^TestSimulation$' -simulation.seed=%d -simulation.seeds=1\n"+
 				"shrunk: %s\n%s\ntrace:\n%s", seed, strings.Join(wrong, "\n"), seed, strings.Join(again.wrong, "\n"), small, strings.Join(again.trace[:min(len(again.trace), 300)], "\n"))

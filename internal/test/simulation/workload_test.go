@@ -25,6 +25,7 @@ const (
 type Workload struct {
 	Nodes     []string   `json:"nodes"`
 	Instances []Instance `json:"instances"`
+	Fresh     bool       `json:"fresh,omitempty"` // the first node finds a store that none has used
 	Ahead     int        `json:"ahead,omitempty"` // seconds by which the store's clock is ahead of that of the nodes
 }
 
@@ -33,7 +34,8 @@ type Instance struct {
 	ID      string   `json:"id"`
 	Version string   `json:"version"`
 	Plan    Plan     `json:"plan"`
-	Clients [][]Send `json:"clients"` // what each of its clients sends, in order; each starts the instance first
+	Eager   bool     `json:"eager,omitempty"` // its first client starts it through a node
+	Clients [][]Send `json:"clients"`         // what each of its clients sends, in order; each starts the instance first
 	Act     string   `json:"act,omitempty"`
 	ActAt   int      `json:"actAt,omitempty"` // seconds from the start
 	For     int      `json:"for,omitempty"`   // seconds, or what the act needs to know
@@ -64,6 +66,7 @@ func draw(r *rand.Rand) Workload {
 	if r.IntN(3) == 0 {
 		w.Ahead = []int{7, 100, 3600}[r.IntN(3)]
 	}
+	w.Fresh = r.IntN(4) == 0
 	for i := range 1 + r.IntN(4) {
 		w.Instances = append(w.Instances, drawInstance(r, fmt.Sprint("i", i)))
 	}
@@ -73,6 +76,7 @@ func draw(r *rand.Rand) Workload {
 func drawInstance(r *rand.Rand, id string) Instance {
 	in := Instance{ID: id, Version: fmt.Sprint(1 + r.IntN(2))}
 	in.Act = []string{"", "", "", actSuspend, actSuspend, actCancel, actTerminate, actReset, actMove}[r.IntN(9)]
+	in.Eager = r.IntN(2) == 0
 	in.ActAt, in.For = r.IntN(15), 1+r.IntN(9)
 	in.Plan = drawPlan(r, 2, in.Act)
 	for c := range 1 + r.IntN(3) {
@@ -124,6 +128,9 @@ func drawPlan(r *rand.Rand, depth int, act string) (p Plan) {
 	does := []string{doCall, doCall, doLocal, doOnce, doFan, doFlaky, doSleep, doSleep, doWithin, doGiveUp, doNext}
 	if depth == 2 {
 		does = append(does, doTake, doTake)
+	}
+	if depth == 2 && (act == "" || act == actSuspend || act == actMove) { // nobody ends what it has started
+		does = append(does, doAway)
 	}
 	if depth > 0 && act != actReset {
 		does = append(does, doChild, doChild)
