@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
 )
 
@@ -291,6 +292,9 @@ func (v *visitor) operate(ctx context.Context) {
 	case actReset:
 		v.reset(ctx)
 		return
+	case actRetry:
+		v.retry(ctx)
+		return
 	}
 	if !ok || err != nil {
 		return
@@ -346,6 +350,19 @@ func (v *visitor) suspend(ctx context.Context) {
 	_, _ = v.try(ctx, "resume", func(ctx context.Context) error { return v.h.Resume(ctx, "an operator") }, client.ErrEnded)
 }
 
+// retry gives up the attempts of all pending activities.
+func (v *visitor) retry(ctx context.Context) {
+	d, ok := v.describe(ctx)
+	for i := range d.Activities {
+		if !ok {
+			return
+		}
+		_, ok = v.try(ctx, "retry", func(ctx context.Context) error {
+			return v.h.Activity(d.Ref(&d.Activities[i])).Retry(ctx, "an operator")
+		}, client.ErrConflict, client.ErrNotFound, client.ErrEnded)
+	}
+}
+
 // reset takes the instance back to an event of its history.
 func (v *visitor) reset(ctx context.Context) {
 	var points []int64
@@ -363,4 +380,28 @@ func (v *visitor) reset(ctx context.Context) {
 		_, err := client.Reset(ctx, v.h, at, client.Repeatable("reset "+v.in.ID))
 		return err
 	}, client.ErrBadPoint, client.ErrSuperseded, client.ErrUnserved)
+}
+
+// complete ends an attempt of an activity from outside, a moment later. Another attempt, or the end of the instance, makes that void.
+func (s *sim) complete(ctx context.Context, effect, token string, value int) {
+	v, err := s.visitor(&Instance{ID: effect}, fmt.Sprint(value))
+	if err != nil {
+		s.wrongf("client: %v", err)
+		return
+	}
+	s.visiting.Add(1)
+	s.work.Go(func() {
+		defer s.visiting.Add(-1)
+		if !v.pause(ctx, seconds(1+value%5)) {
+			return
+		}
+		err, ok := v.try(ctx, "complete", func(ctx context.Context) error {
+			return client.CompleteActivity(ctx, v.c, token, value)
+		}, activity.ErrLeaseLost, activity.ErrAlreadyCompleted, client.ErrEnded, client.ErrNotFound)
+		if ok && err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.told[effect] = append(s.told[effect], value)
+		}
+	})
 }

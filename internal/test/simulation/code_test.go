@@ -22,6 +22,7 @@ const (
 	actWork   = "work"
 	actFlaky  = "flaky"
 	actHang   = "hang"
+	actPark   = "park"
 	updateAdd = "add"
 	queryView = "view"
 	eventBox  = "event"
@@ -35,6 +36,7 @@ const (
 	doOnce   = "once"   // one that runs at most once
 	doFan    = "fan"    // three at once
 	doFlaky  = "flaky"  // one that fails N%3 times
+	doPark   = "park"   // one that is ended from outside by its token
 	doSleep  = "sleep"  // N seconds
 	doTake   = "take"   // the next event
 	doWithin = "within" // N seconds for an event that never comes
@@ -113,6 +115,7 @@ func (w *world) register(of *handle, newer bool) (*runtime.Registry, error) {
 		runtime.AddActivity(reg, activity.Define(actWork, c.work)),
 		runtime.AddActivity(reg, activity.Define(actFlaky, c.flaky)),
 		runtime.AddActivity(reg, activity.Define(actHang, c.hang)),
+		runtime.AddActivity(reg, activity.Define(actPark, c.park)),
 	)
 	if newer {
 		err = errors.Join(err, runtime.AddOrchestration(reg, orchestration.Define(nameRun, c.run, orchestration.Version("2"))))
@@ -174,7 +177,7 @@ func (s *State) take(ctx *octx) error {
 func (s *State) step(ctx *octx, step *Step, line *Line) error {
 	effect := func(n int) string { return s.effect(fmt.Sprint("step ", line.Step), n) }
 	switch step.Do {
-	case doCall, doLocal, doFlaky, doOnce:
+	case doCall, doLocal, doFlaky, doOnce, doPark:
 		n, err := s.call(ctx, step, effect(0))
 		if step.Do == doOnce && errors.Is(err, orchestration.ErrWorkerLost) {
 			line.Note = noteLost
@@ -239,6 +242,8 @@ func (s *State) call(ctx *octx, step *Step, effect string) (int, error) {
 			orchestration.WithRetry(orchestration.RetryPolicy{
 				MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Coefficient: 1, Jitter: orchestration.Off,
 			}))
+	case doPark:
+		return orchestration.CallActivityNamed[int](ctx, actPark, effect)
 	case doOnce:
 		return orchestration.CallActivityNamed[int](ctx, actWork, effect, orchestration.AtMostOnce())
 	default:
@@ -317,4 +322,13 @@ func (c *code) flaky(ctx context.Context, in Flaky) (int, error) {
 func (c *code) hang(ctx context.Context, _ string) (int, error) {
 	<-ctx.Done()
 	return 0, context.Cause(ctx)
+}
+
+// park leaves its end to a client.
+func (c *code) park(ctx context.Context, effect string) (int, error) {
+	if err := c.begin(ctx, effect); err != nil {
+		return 0, err
+	}
+	c.world.later(effect, activity.Token(ctx), c.world.take(effect))
+	return 0, activity.ErrParked
 }

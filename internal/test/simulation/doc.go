@@ -5,7 +5,7 @@
 // run. Attempts of activities stop at the gate, too: their order is the seed's.
 //
 // The faults are: a call that is late, before or after its effect; one that fails with an unknown outcome, with or without its
-// effect; a notice or wake-up that is lost; a node that dies, stops or is replaced; and a clock of the store that is not that of the
+// effect; a notice or wake-up that is lost; a node that dies, stands still or is replaced; and a clock of the store that is not that of the
 // nodes. A dead node is fenced first. Each of its calls in flight is stored or not, as the seed says, and nothing comes after.
 //
 // Clients note the outcome of each call, and a model says which outcomes are allowed. Package invariant checks the store when all has

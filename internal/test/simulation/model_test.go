@@ -59,7 +59,7 @@ func (s *sim) judge(ctx context.Context, c *client.Client, in *Instance) (wrong 
 // judgeState compares what code has seen with what was sent to it.
 func (s *sim) judgeState(in *Instance, known *seen, out *State) (wrong []string) {
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	for _, err := range s.judgeLines(in.Plan.Steps, out, in.Act == actReset) {
+	for _, err := range s.judgeLines(in.Plan.Steps, out, in.Act == actReset || in.Act == actRetry) {
 		add("%v", err)
 	}
 	for _, events := range []struct {
@@ -145,7 +145,7 @@ func (s *sim) judgeLines(steps []Step, out *State, again bool) (wrong []error) {
 
 // judgeLine judges one step. A reset may have repeated it.
 func (s *sim) judgeLine(step *Step, line *Line, out *State, again bool) error {
-	want := map[string]int{doCall: 1, doLocal: 1, doFlaky: 1, doOnce: 1, doFan: 3}[step.Do]
+	want := map[string]int{doCall: 1, doLocal: 1, doFlaky: 1, doOnce: 1, doPark: 1, doFan: 3}[step.Do]
 	if step.Do == doOnce {
 		if began := s.begins[out.effect(fmt.Sprint("step ", line.Step), 0)]; began > 1 && !again {
 			return fmt.Errorf("it ran %d times", began)
@@ -159,6 +159,9 @@ func (s *sim) judgeLine(step *Step, line *Line, out *State, again bool) error {
 	}
 	if len(line.Values) != want {
 		return fmt.Errorf("it has %d values, want %d", len(line.Values), want)
+	}
+	if told := s.told[out.effect(fmt.Sprint("step ", line.Step), 0)]; step.Do == doPark && !again && len(told) > 0 && !slices.Equal(told, line.Values) {
+		return fmt.Errorf("it was ended with %v, and its value is %v", told, line.Values)
 	}
 	for n, value := range line.Values {
 		effect := out.effect(fmt.Sprint("step ", line.Step), n)

@@ -93,6 +93,7 @@ func (s *sim) run(parent context.Context) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	stop := s.store.Notify(s.notice)
+	s.later = func(effect, token string, value int) { s.complete(ctx, effect, token, value) }
 	if !s.workload.Fresh {
 		if _, _, err := upgrade.Finish(ctx, provider.FullOf(s.store), replay.EngineLevel, false); err != nil {
 			s.wrongf("allowing the newest level: %v", err)

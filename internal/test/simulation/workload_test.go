@@ -18,7 +18,8 @@ const (
 	actCancel    = "cancel"
 	actTerminate = "terminate"
 	actReset     = "reset"
-	actMove      = "move" // to the second version
+	actMove      = "move"  // to the second version
+	actRetry     = "retry" // pending activities begin another attempt
 )
 
 // Workload is all that nodes, clients and operators do in a run, apart from what is decided at the gate.
@@ -75,7 +76,7 @@ func draw(r *rand.Rand) Workload {
 
 func drawInstance(r *rand.Rand, id string) Instance {
 	in := Instance{ID: id, Version: fmt.Sprint(1 + r.IntN(2))}
-	in.Act = []string{"", "", "", actSuspend, actSuspend, actCancel, actTerminate, actReset, actMove}[r.IntN(9)]
+	in.Act = []string{"", "", "", actSuspend, actSuspend, actCancel, actTerminate, actReset, actMove, actRetry}[r.IntN(10)]
 	in.Eager = r.IntN(2) == 0
 	in.ActAt, in.For = r.IntN(15), 1+r.IntN(9)
 	in.Plan = drawPlan(r, 2, in.Act)
@@ -125,11 +126,11 @@ func (i *Instance) fit() {
 
 // drawPlan draws what code does. A reset repeats the steps after its point: children would be started twice.
 func drawPlan(r *rand.Rand, depth int, act string) (p Plan) {
-	does := []string{doCall, doCall, doLocal, doOnce, doFan, doFlaky, doSleep, doSleep, doWithin, doGiveUp, doNext}
+	does := []string{doCall, doCall, doLocal, doOnce, doFan, doFlaky, doPark, doSleep, doSleep, doWithin, doGiveUp, doNext}
 	if depth == 2 {
 		does = append(does, doTake, doTake)
 	}
-	if depth == 2 && (act == "" || act == actSuspend || act == actMove) { // nobody ends what it has started
+	if depth == 2 && (act == "" || act == actSuspend || act == actMove || act == actRetry) { // nobody ends what it has started
 		does = append(does, doAway)
 	}
 	if depth > 0 && act != actReset {

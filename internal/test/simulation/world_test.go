@@ -13,13 +13,15 @@ type world struct {
 	mu      sync.Mutex
 	effects map[string][]int // the numbers that attempts took, by effect
 	begins  map[string]int   // how often code began
+	told    map[string][]int // values with which an activity was ended from outside, as acknowledged
+	later   func(effect, token string, value int)
 	number  int
 	seen    map[string]*seen // by instance ID
 	wrong   []string
 }
 
 func newWorld() *world {
-	return &world{effects: make(map[string][]int), begins: make(map[string]int), seen: make(map[string]*seen)}
+	return &world{effects: make(map[string][]int), begins: make(map[string]int), told: make(map[string][]int), seen: make(map[string]*seen)}
 }
 
 // seen is what clients know of an instance.

@@ -51,7 +51,7 @@ func Play(t testing.TB, s *Stream, reg *runtime.Registry, opts runtime.Options, 
 	}
 	clock := shifted{time.Until(s.Turns[0].Now.Std())}
 	p := newPlayer(s, clock, changes)
-	ctx := t.Context()
+	ctx := context.WithoutCancel(t.Context()) // a test may play in its cleanup
 	if _, _, err := upgrade.Finish(ctx, provider.FullOf(p.Provider), s.Level, false); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func Play(t testing.TB, s *Stream, reg *runtime.Registry, opts runtime.Options, 
 			different = append(different, Difference{i, what, commit})
 		}
 	}
-	if err := rt.Shutdown(context.WithoutCancel(ctx)); err != nil {
+	if err := rt.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
 	if err := p.Close(); err != nil {
