@@ -92,7 +92,8 @@ func After(requestID string) QueryOption {
 
 // Query asks the code of an instance by the handler that orchestration.HandleQuery has registered under the name. It returns the state
 // after the last stored turn, or a later one. The query changes nothing and leaves no event. It works in any status, also after the
-// end. If the code has not begun, Query waits for that. The names "queries" and "stack" are those of the engine: a []string with the
+// end. If the code has not begun, Query waits for that. An instance that was terminated before the code of its last execution began has no
+// queries: Query returns ErrUnknownQuery. The names "queries" and "stack" are those of the engine: a []string with the
 // names of all queries, and a string that says where the coroutines wait. For dashboards and for polling, prefer StatusOf and Value: they
 // need no node.
 //

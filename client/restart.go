@@ -39,6 +39,9 @@ func (c *Client) Restart(ctx context.Context, id, reason string, opts ...Restart
 // the instance has continued as new, the new one begins with the input of the first execution. It is no child, has no delay, and no
 // attributes but those that its code sets. To go on from a point of the history, use Reset.
 //
+// Restart reads the old instance before it stores the new one. If somebody deletes the old one in between, the ID names nothing until the
+// new one is stored, or Restart fails with ErrNotFound or ErrConflict.
+//
 // With Repeatable, a repeat of the call returns the same instance, as a repeat of a start does. The reason is for people, at most 4 KiB, and may be empty:
 // the audit has it.
 //
