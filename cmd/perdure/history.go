@@ -26,34 +26,44 @@ type historyFlags struct {
 	across       bool
 	compact      bool
 	export       string
+	sample       int
+	name         string // of the orchestration
+	redact       string
 }
 
 func newHistory(a *app) *cobra.Command {
 	var f historyFlags
 	cmd := &cobra.Command{
-		Use:   "history ID",
+		Use:   "history [ID]",
 		Short: "Print the events of an instance",
 		Long: "History prints the events of an execution of an instance. --compact prints an activity, timer, child or update and its end\n" +
 			"as one line. --follow goes on with each event as it is stored, until the execution is over.\n\n" +
 			"With --export it writes the events to a file, which the replay check of your service reads. The file has payloads, as\n" +
-			"the database does: only its owner may read it.",
+			"the database does: only its owner may read it. --sample 50 in place of the ID exports the histories of up to 50\n" +
+			"instances, of as many orchestrations, versions and statuses as it finds among the newest 10,000. --redact gives each\n" +
+			"payload and each text of an error, as a line of JSON with the fields event, kind, field and value, to a command of\n" +
+			"the shell, which prints a line with the new value for each.",
 		Example: "  perdure history order-42 --compact --db orders.db\n  perdure history order-42 --last 20 --db orders.db\n" +
 			"  perdure history order-42 --follow --failed -o jsonl --db orders.db\n" +
-			"  perdure history order-42 --export order-42.history --db orders.db",
+			"  perdure history order-42 --export order-42.history --db orders.db\n" +
+			"  perdure history --sample 50 --export shop.history --redact ./redact.sh --db orders.db",
 		Args: arguments,
 	}
 	byKey := keyFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.check(cmd, a.output); err != nil {
+		if err := f.check(cmd, args, a.output); err != nil {
 			return err
 		}
 		return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if f.sample > 0 {
+				return a.exportSample(ctx, cmd, c, &f)
+			}
 			h, err := instanceOf(ctx, c, args[0], *byKey)
 			switch {
 			case err != nil:
 				return err
 			case f.export != "":
-				return a.exportHistory(ctx, cmd, h, f.historyRange.Execution, f.export)
+				return a.exportHistory(ctx, cmd, h, &f)
 			case f.follow:
 				return a.followHistory(ctx, cmd, h, &f)
 			}
@@ -75,14 +85,19 @@ func newHistory(a *app) *cobra.Command {
 	flags.BoolVar(&f.follow, "follow", false, "go on with each event as it is stored, until the execution is over")
 	flags.BoolVar(&f.across, "across", false, "with --follow: go on with the next execution, until the instance has ended")
 	flags.StringVar(&f.export, "export", "", "write the history to this file in place of printing it")
+	flags.IntVar(&f.sample, "sample", 0, "with --export, without an ID: the histories of up to so many instances")
+	flags.StringVar(&f.name, "orchestration", "", "with --sample: only of this orchestration (default: all)")
+	flags.StringVar(&f.redact, "redact", "", "with --export: a command of the shell that replaces payloads")
 	return cmd
 }
 
 // check refuses flags that do not fit together.
-func (f *historyFlags) check(cmd *cobra.Command, output string) error {
+func (f *historyFlags) check(cmd *cobra.Command, args []string, output string) error {
 	changed := cmd.Flags().Changed
 	part := changed("last") || changed("to") || f.compact
-	for flag, length := range map[string]int{"export": len(f.export), "kind": len(f.historyRange.Kinds)} {
+	for flag, length := range map[string]int{
+		"export": len(f.export), "kind": len(f.historyRange.Kinds), "orchestration": len(f.name), "redact": len(f.redact),
+	} {
 		if err := notEmpty(cmd, flag, length); err != nil {
 			return err
 		}
@@ -95,7 +110,32 @@ func (f *historyFlags) check(cmd *cobra.Command, output string) error {
 	case f.export != "" && (part || f.follow || f.historyRange.Failed || changed("kind") || changed("from")):
 		return badUsage("flag --export writes the whole history: leave out the flags that choose events")
 	}
+	if err := f.checkSample(cmd, args); err != nil {
+		return err
+	}
 	return f.checkFollow(output, part)
+}
+
+// checkSample refuses flags that do not fit to --sample and --redact.
+func (f *historyFlags) checkSample(cmd *cobra.Command, args []string) error {
+	changed := cmd.Flags().Changed
+	switch sampled := changed("sample"); {
+	case !sampled && len(args) == 0:
+		return badUsage("argument ID is missing: the command is 'perdure history ID', or 'perdure history --sample N --export FILE'")
+	case !sampled && f.name != "":
+		return badUsage("flag --orchestration without --sample: the ID names the instance")
+	case f.redact != "" && f.export == "":
+		return badUsage("flag --redact without --export: give both")
+	case !sampled:
+		return nil
+	case f.sample < 1 || f.sample > maxSampled:
+		return badUsage("flag --sample is %d: it must be from 1 to %d", f.sample, maxSampled)
+	case f.export == "":
+		return badUsage("flag --sample without --export: give the file that it writes")
+	case len(args) > 0 || changed("key") || changed("execution"):
+		return badUsage("flag --sample with an ID, --key or --execution: it chooses instances itself, and takes their current execution")
+	}
+	return nil
 }
 
 // checkFollow refuses flags that do not fit to --follow. part says that others choose a part of the history.

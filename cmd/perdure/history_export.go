@@ -24,15 +24,18 @@ type exported struct {
 	File      string `json:"file"`
 }
 
-func (a *app) exportHistory(ctx context.Context, cmd *cobra.Command, of client.Handle[json.RawMessage], execution int64, path string) error {
-	h, err := of.ExportHistory(ctx, execution)
+func (a *app) exportHistory(ctx context.Context, cmd *cobra.Command, of client.Handle[json.RawMessage], f *historyFlags) error {
+	h, err := of.ExportHistory(ctx, f.historyRange.Execution)
+	if err == nil {
+		h, err = redact(ctx, h, f.redact)
+	}
 	if err != nil {
 		return err
 	}
-	if err := writeFile(path, func(w io.Writer) error { return client.WriteHistory(w, h) }); err != nil {
+	if err := writeFile(f.export, func(w io.Writer) error { return client.WriteHistory(w, h) }); err != nil {
 		return fmt.Errorf("exporting the history of %q: %w", of.ID(), err)
 	}
-	out := exported{ID: h.InstanceID, Execution: h.Execution, Events: len(h.Events), File: path}
+	out := exported{ID: h.InstanceID, Execution: h.Execution, Events: len(h.Events), File: f.export}
 	return a.show(cmd, out, func(w *grid) {
 		row(w, fmt.Sprintf("%s of %s, execution %d, written to %s", amount.Of(out.Events, "event"), out.ID, out.Execution, out.File))
 	})

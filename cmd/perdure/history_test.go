@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,4 +72,58 @@ func checkExport(t *testing.T, db string) {
 	if err != nil || len(left) != 3 {
 		t.Errorf("files left: %v, %v", left, err)
 	}
+}
+
+// history --sample exports different instances, and --redact replaces what they hold.
+func TestExportSample(t *testing.T) {
+	db, dir := fixture(t), t.TempDir()
+	file := filepath.Join(dir, "all.history")
+	run := func(want exitCode, args ...string) (stdout, stderr string) {
+		t.Helper()
+		code, stdout, stderr := perdure(t, "", append([]string{"history", "--db", db}, args...)...)
+		if code != want {
+			t.Fatalf("history %v: exit code %d, want %d: %s%s", args, code, want, stdout, stderr)
+		}
+		return stdout, stderr
+	}
+	stdout, _ := run(exitOK, "--sample", "4", "--export", file, "--redact", `sed 's/.*/"secret"/'`)
+	if !strings.HasPrefix(stdout, "4 histories with ") {
+		t.Errorf("printed %q", stdout)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, values := make(map[string]bool), 0
+	for f, err := range client.ReadHistories(strings.NewReader(string(text))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[f.Orchestration+" "+string(f.Status)] = true
+		if _, err := f.Redact(func(v client.HistoryValue) (json.RawMessage, error) {
+			if values++; string(v.Value) != `"secret"` {
+				t.Errorf("%s has %s", f.InstanceID, v.Value)
+			}
+			return v.Value, nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(kinds) != 4 || values == 0 {
+		t.Errorf("%d values of %v", values, kinds)
+	}
+	for command, want := range map[string]string{"exit 3": "exit status 3", "head -1 | sed 's/.*/7/'": "printed 1 of", "cat; echo 7": "printed more than"} {
+		if _, stderr := run(exitFailure, "greet-1", "--export", file, "--redact", command); !strings.Contains(stderr, want) {
+			t.Errorf("%s: %s", command, stderr)
+		}
+	}
+	if again, err := os.ReadFile(file); err != nil || string(again) != string(text) {
+		t.Errorf("the file is another one: %v", err)
+	}
+	for _, args := range []string{
+		"", "--sample 3", "--sample 0 --export x", "--sample 3 --export x greet-1", "greet-1 --redact cat", "greet-1 --orchestration greet", "--sample 3 --export x --key",
+	} {
+		run(exitUsage, strings.Fields(args)...)
+	}
+	run(exitNotFound, "--sample", "3", "--export", filepath.Join(dir, "none"), "--orchestration", "nobody")
 }
