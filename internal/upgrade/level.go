@@ -191,8 +191,8 @@ func isEmpty(ctx context.Context, store provider.Lister) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("looking whether the store is empty: %w", err)
 	}
-	begun := func(i provider.Instance) bool { // Suspended ones, too, may wait for their first node
-		return i.HistoryLength > 0 || i.Deliveries > 0 || i.Execution > 1 || i.Status.Ended()
+	begun := func(i provider.Instance) bool { // not one that an operator has suspended or terminated, whose only event is that
+		return i.HistoryLength > 1 || i.HistoryLength == 1 && !i.Status.Ended() || i.Deliveries > 0 || i.Execution > 1
 	}
 	return res.Cursor == "" && !slices.ContainsFunc(res.Instances, begun), nil
 }

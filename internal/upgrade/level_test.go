@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -146,23 +147,26 @@ func TestUnbegunStoreStartsAtTheNewestLevel(t *testing.T) {
 	}
 }
 
-// An operator may have suspended such an instance. A node that has begun one may have been of an older release.
-func TestUnbegunStoreMayHaveSuspendedInstances(t *testing.T) {
+// An operator may have suspended or terminated such an instance. A node that has begun one may have been of an older release.
+func TestUnbegunStoreMayHaveSteeredInstances(t *testing.T) {
 	t.Parallel()
-	for begun, want := range map[bool]int64{false: 9, true: upgrade.Unrecorded} {
-		bubble(t, func(t *testing.T, store *counted) {
-			create(t, store, "a", 4)
-			if begun {
-				begin(t, store)
-			}
-			_, err := store.Steer(t.Context(), provider.SteerRequest{ID: "a", Action: provider.SteerSuspend, Commit: provider.UUID(uuid.New())})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := open(t, store, 9).Allowed(); got != want {
-				t.Errorf("with a suspended instance, begun %t, the first node may use level %d, want %d", begun, got, want)
-			}
-		})
+	terminated := history.Encode(nil, history.Event{Body: &history.ExecutionTerminated{}})
+	for _, steer := range []provider.SteerRequest{{Action: provider.SteerSuspend}, {Action: provider.SteerTerminate, Event: terminated}} {
+		for begun, want := range map[bool]int64{false: 9, true: upgrade.Unrecorded} {
+			bubble(t, func(t *testing.T, store *counted) {
+				create(t, store, "a", 4)
+				if begun {
+					begin(t, store)
+				}
+				steer.ID, steer.Commit = "a", provider.UUID(uuid.New())
+				if _, err := store.Steer(t.Context(), steer); err != nil {
+					t.Fatal(err)
+				}
+				if got := open(t, store, 9).Allowed(); got != want {
+					t.Errorf("after action %v, begun %t, the first node may use level %d, want %d", steer.Action, begun, got, want)
+				}
+			})
+		}
 	}
 }
 

@@ -273,9 +273,6 @@ func (v *visitor) operate(ctx context.Context) {
 	if !v.pause(ctx, seconds(v.in.ActAt)) || !v.start(ctx, false) {
 		return
 	}
-	if v.in.Act == actTerminate && !v.begun(ctx) {
-		return
-	}
 	v.of(v.in.ID, func(s *seen) { s.tried = true })
 	var err error
 	var ok bool
@@ -316,20 +313,6 @@ func (v *visitor) describe(ctx context.Context) (d client.Description, ok bool) 
 		return err
 	})
 	return d, ok
-}
-
-// begun waits until the instance has begun. The first node of a store that finds an ended instance in it takes it for one of an older release,
-// which allows no updates.
-func (v *visitor) begun(ctx context.Context) bool {
-	for {
-		d, ok := v.describe(ctx)
-		if !ok || d.HistoryLength > 0 {
-			return ok
-		}
-		if !v.pause(ctx, time.Second) {
-			return false
-		}
-	}
 }
 
 // suspend suspends the instance for a while. Nothing of it may go on.

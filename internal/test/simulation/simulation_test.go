@@ -138,6 +138,9 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Log(&f)
+	if f.seeds >= 20 && f.repeats*10 < f.seeds*9 {
+		t.Errorf("%d of %d seeds repeat exactly, want nine of ten: the others show nothing", f.repeats, f.seeds)
+	}
 }
 
 // Scripts are those of bugs that seeds have found.
