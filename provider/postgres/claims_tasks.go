@@ -30,10 +30,12 @@ const (
 		ORDER BY late DESC, at, scheduled_at, event_id, key, execution LIMIT $3),
 	`
 	// A task past its time is leased without a claim of its session. By that lease the last owner of a session that has ended would
-	// hold it again.
-	sqlForgetLate = `forgotten AS (DELETE FROM perdure.session s USING due d, perdure.task t WHERE d.late AND t.key = ANY(ARRAY[d.key])
-		AND t.execution = d.execution AND t.event_id = d.event_id AND t.session <> '' AND s.id = t.session
-		AND NOT ` + sqlHeldFrom + sqlAtClock + sqlHeldOr + sqlAtClock + sqlHeldEnd + `),
+	// hold it again. A session that somebody else has locked is his to end: a claim waits for nobody.
+	sqlForgetLate = `ended AS MATERIALIZED (SELECT e.id FROM due d CROSS JOIN LATERAL (SELECT s.id FROM perdure.task t, perdure.session s
+		WHERE d.late AND t.key = ANY(ARRAY[d.key]) AND t.execution = d.execution AND t.event_id = d.event_id AND t.session <> ''
+		AND s.id = t.session AND NOT ` + sqlHeldFrom + sqlAtClock + sqlHeldOr + sqlAtClock + sqlHeldEnd + `
+		FOR UPDATE OF s SKIP LOCKED) e),
+	forgotten AS (DELETE FROM perdure.session s USING ended e WHERE s.id = e.id),
 	`
 	sqlAtClock = `(SELECT now FROM clock)`
 	// Due tasks are leased.

@@ -173,7 +173,14 @@ func (m *mob) commit(fetched *provider.Turn, token provider.UUID, r *rand.Rand) 
 		m.remember(start.Key)
 	}
 	for i := range r.IntN(3) {
-		c.Tasks = append(c.Tasks, provider.NewTask{EventID: c.Length + int64(i) + 1, Queue: "q", Name: "act"})
+		task := provider.NewTask{EventID: c.Length + int64(i) + 1, Queue: "q", Name: "act"}
+		if r.IntN(2) == 0 { // of one of few sessions, some of which end soon
+			task.Session, task.Deadline = fmt.Sprint("session", r.IntN(5)), time.Duration(20+r.IntN(200))*time.Millisecond
+		}
+		if r.IntN(3) == 0 {
+			task.Lease = &provider.TaskLease{Token: unique(), Owner: owner(r), Duration: 100 * time.Millisecond}
+		}
+		c.Tasks = append(c.Tasks, task)
 	}
 	if r.IntN(3) == 0 {
 		due := fetched.Instance.UpdatedAt.Add(time.Duration(r.IntN(2000)) * time.Millisecond)
@@ -186,10 +193,14 @@ func (m *mob) commit(fetched *provider.Turn, token provider.UUID, r *rand.Rand) 
 	return c
 }
 
+// owner returns one that holds sessions.
+func owner(r *rand.Rand) string { return fmt.Sprint("owner", r.IntN(3)) }
+
 // work fetches tasks and remembers them for reports and renewals by anyone.
 func (m *mob) work(ctx context.Context, p *Provider, r *rand.Rand) {
 	req := tasksRequest()
 	req.Max, req.Lease, req.Expired = 1+r.IntN(5), 100*time.Millisecond, true
+	req.Owner, req.Sessions = owner(r), provider.SessionClaim{Max: 3, Lease: 100 * time.Millisecond, Idle: 50 * time.Millisecond}
 	res, err := p.FetchTasks(ctx, req)
 	m.answered("fetch tasks", err)
 	var report provider.ReportTasksRequest

@@ -174,7 +174,7 @@ func (u *unit) fenced() bool {
 			return false
 		}
 	}
-	return len(u.ops.retired)+len(u.ops.used) == 0
+	return len(u.ops.retired)+len(u.ops.used)+len(u.ops.leasedIn) == 0
 }
 
 // owns reports whether ownInstance works. Only the end of an instance is published with its row.
