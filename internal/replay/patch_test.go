@@ -250,6 +250,7 @@ func TestPropertyBothSidesOfAPatchReplay(t *testing.T) {
 				code = func(s *replay.Scope) error { return m.run(s, before) }
 			}
 			x := newExecution(code)
+			defer x.Close() // also of a program that is skipped
 			messages := []history.Event{started()}
 			for n := int64(1); n < 12; n++ {
 				messages = append(messages, at(n, received("box"+fmt.Sprint(n%4), fmt.Sprint(n), "")))
@@ -269,7 +270,6 @@ func TestPropertyBothSidesOfAPatchReplay(t *testing.T) {
 				}
 				y.Close()
 			}
-			x.Close()
 		}
 	})
 }

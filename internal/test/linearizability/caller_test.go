@@ -28,7 +28,7 @@ type caller struct {
 
 // counts are the figures of runs.
 type counts struct {
-	calls, unknown, cut, kills, undecided atomic.Int64
+	calls, unknown, cut, kills, histories, undecided atomic.Int64
 }
 
 type handle = client.Handle[[]string]

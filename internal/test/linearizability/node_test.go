@@ -12,8 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/perdure/perdure/internal/fastpath"
@@ -136,43 +136,44 @@ func runNode(of string) error {
 	return errors.Join(rt.Shutdown(ctx), store.Close())
 }
 
-// crash starts the process of a node, calls ready when it takes work, and kills it after some time under a lock. It reports whether
-// it was killed.
-func (n *node) crash(ctx context.Context, t *testing.T, ready func(), after time.Duration, lock sync.Locker) bool {
-	t.Helper()
+// errNotStarted is the error of a node that did not come to take work.
+var errNotStarted = errors.New("a node has not started")
+
+// crash starts the process of a node, calls ready when it takes work, and kills it after some time under a lock. It returns an error if
+// the process ended by itself.
+func (n *node) crash(ctx context.Context, ready func(), after time.Duration, lock sync.Locker) error {
 	of, err := json.Marshal(n)
 	if err != nil {
-		t.Error(err)
-		return false
+		return err
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), nodeVariable+"="+string(of)), os.Stderr
+	var printed strings.Builder
+	cmd.Env, cmd.Stderr = append(os.Environ(), nodeVariable+"="+string(of)), &printed
 	in, err := cmd.StdinPipe() // it ends with this process
 	if err != nil {
-		t.Error(err)
-		return false
+		return err
 	}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.Error(err, in.Close())
-		return false
+		return errors.Join(err, in.Close())
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Logf("a node has not started: %q, %v, %v", line, err, cmd.Wait()) // the machine is busy
-		return false
+		_ = cmd.Wait() // its state says why
+		return fmt.Errorf("%w: %q, %w, %v\n%s", errNotStarted, line, err, cmd.ProcessState, printed.String())
 	}
 	ready()
 	pause(ctx, after)
 	lock.Lock()
 	defer lock.Unlock()
-	if err := cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	killed := cmd.Process.Kill()
 	_ = cmd.Wait() // it was killed
-	return !cmd.ProcessState.Exited()
+	if killed != nil || cmd.ProcessState.Exited() {
+		return fmt.Errorf("a node ended by itself: %v\n%s", cmd.ProcessState, printed.String())
+	}
+	return nil
 }
 
 // pause waits, at most until the context ends.

@@ -2,6 +2,7 @@ package linearizability
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -57,9 +58,12 @@ func TestCallsAreLinearizable(t *testing.T) {
 			for first := 0; first < runs && !t.Failed(); first += share {
 				more := min(share, runs-first)
 				playOn(t, where(t), seed+uint64(first), more, &n)
-				t.Logf("%d runs from seed %d in %v: %d calls, %d with an unknown outcome, %d cut without effect, %d kills, %d histories undecided",
+				t.Logf("%d runs from seed %d in %v: %d calls, %d with an unknown outcome, %d cut without effect, %d kills, %d of %d histories undecided",
 					first+more, seed, time.Since(began).Round(time.Second),
-					n.calls.Load(), n.unknown.Load(), n.cut.Load(), n.kills.Load(), n.undecided.Load())
+					n.calls.Load(), n.unknown.Load(), n.cut.Load(), n.kills.Load(), n.undecided.Load(), n.histories.Load())
+			}
+			if n.undecided.Load()*20 > n.histories.Load() {
+				t.Error("more than one history in twenty is undecided: the others show little")
 			}
 			if n.unknown.Load() == 0 && runs > 1 || n.kills.Load() == 0 {
 				t.Error("the faults have hit nothing")
@@ -128,18 +132,28 @@ func playOn(t *testing.T, at address, seed uint64, runs int, n *counts) {
 	nodes.Wait()
 }
 
+// maxFailed is how often in a row a node may fail to start.
+const maxFailed = 5
+
 // crash starts nodes and kills them, one after the other. It says when the first takes work, or when there is none.
 func (f *field) crash(ctx context.Context, at address, random *rand.Rand, first chan<- struct{}) {
 	var once sync.Once
 	ready := func() { once.Do(func() { first <- struct{}{} }) }
 	defer ready()
-	for ctx.Err() == nil {
+	for failed := 0; ctx.Err() == nil; {
 		n := randomNode(at, random)
-		if n.crash(ctx, f.t, ready, between(random, 50*time.Millisecond, 600*time.Millisecond), &f.calm) {
+		err := n.crash(ctx, ready, between(random, 50*time.Millisecond, 600*time.Millisecond), &f.calm)
+		if err == nil {
 			f.counts.kills.Add(1)
-		} else if f.t.Failed() {
+			failed = 0
+			continue
+		}
+		if failed++; failed == maxFailed || !errors.Is(err, errNotStarted) {
+			f.t.Error(err)
 			return
 		}
+		f.t.Log(err) // the machine is busy, or the store
+		pause(ctx, time.Second)
 	}
 }
 

@@ -43,6 +43,7 @@ func busy(p *place) {
 	p.waits("elsewhere", "is queued", func(d client.Description) bool { return len(d.Activities) == 1 })
 	p.waits("blocked", "is blocked", func(d client.Description) bool { return d.Blocked != nil })
 	p.waits("rounds", "is in its second execution", func(d client.Description) bool { return d.Execution == 2 })
+	p.waits("family", "has its child", func(d client.Description) bool { return d.HistoryLength > 1 })
 	p.waits("ended", "has ended", func(d client.Description) bool { return d.Status.Ended() })
 	p.do("suspend", p.client.Suspend(ctx, "suspended", "test"))
 	p.do("raise", p.client.Raise(ctx, "suspended", "go", 1))

@@ -161,7 +161,11 @@ func TestSampleOfMutantsIsCaught(t *testing.T) {
 	mutants = mutants[:min(2**sample, len(mutants))]
 	p, ended := newPlayer(t, mutants), 0
 	for i, m := range mutants {
-		if ended < *sample && demandCaught(t, m, 3, t.Logf, func() (string, error) { return p.play(i) }) {
+		if ended == *sample {
+			break
+		}
+		p.control(m.Package)
+		if demandCaught(t, m, 3, t.Logf, func() (string, error) { return p.play(i) }) {
 			ended++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,10 @@ func TestRecordedTurns(t *testing.T) {
 		}
 	}
 	t.Logf("%d turns; requests that differ, by the commit that changed them: %v", turns, changed)
+	want := map[string]int{changes()[0].Commit: 6}
+	if own := *playFrom == "testdata/recorded.gz"; own && every == 1 && (turns != 441 || !maps.Equal(changed, want)) {
+		t.Errorf("%d turns with the changes %v, want 441 with %v", turns, changed, want)
+	}
 }
 
 // changes are the changes of what turns store since testdata was recorded.
