@@ -87,13 +87,6 @@ func (e *Env) kill(all []*release, again bool, opts []KillOption) {
 	}
 }
 
-// all returns all releases.
-func (n *nodes) all() []*release {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.releases)
-}
-
 // arm lets the node of a release die at its next commit. Then it calls struck, on a goroutine of its own.
 func (n *nodes) arm(r *release, at faulty.Kind, struck func()) {
 	n.mu.Lock()
