@@ -250,6 +250,13 @@ var fails = map[string]wants{
 		files := fstest.MapFS{"a/b.history": {Data: []byte("{}")}}
 		orchestrationtest.Replay(t, files, registryOf(t, oldRenewal))
 	}, []string{"replaying histories: a/b.history: ", "not a readable history file"}, "panic:", ""},
+	"files that are no histories": {func(t *testing.T) {
+		files := histories(t, oldRenewal)
+		files["0/0.history"], files["1/README.md"] = &fstest.MapFile{Data: []byte("{}")}, &fstest.MapFile{Data: []byte("{}")}
+		orchestrationtest.Replay(t, files, registryOf(t, orchestration.Define("renewal", waits)))
+	}, []string{
+		"replaying histories: 0/0.history: ", "0/1.history: replaying instance", "1/2.history: replaying instance", "replaying histories: 1/README.md: ",
+	}, "there are none", ""},
 	"release that changes code": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, oldRenewal, 1)
