@@ -112,3 +112,40 @@ func TestKillOneOfTwo(t *testing.T) {
 		second.Stop()
 	}, asInProduction())
 }
+
+// The node of the first release that was killed stays away until a restart, whatever is deployed or registered meanwhile.
+func TestKillStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		killFirst bool
+		change    func(e *orchestrationtest.Env)
+	}{
+		"deploy":   {true, func(*orchestrationtest.Env) {}},
+		"start":    {false, func(e *orchestrationtest.Env) { orchestrationtest.Start(e, sleepsAYear, 1) }},
+		"replace":  {false, func(e *orchestrationtest.Env) { orchestrationtest.Replace(e, Hello, nil) }},
+		"register": {false, func(e *orchestrationtest.Env) { orchestrationtest.AddActivity(e, hangs) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+				orchestrationtest.AddActivity(e, Hello)
+				if c.killFirst {
+					e.Node().Kill()
+				}
+				e.Deploy(func(reg *runtime.Registry) error { return runtime.AddOrchestration(reg, newRenewal) })
+				if !c.killFirst {
+					e.Node().Kill()
+				}
+				c.change(e)
+				e.Sleep(0) // the node whose place another one has taken has ended
+				if n := orchestrationtest.Running(e); n != 1 {
+					t.Errorf("%d nodes run, want that of the second release", n)
+				}
+				e.Restart()
+				if n := orchestrationtest.Running(e); n != 2 {
+					t.Errorf("%d nodes run after a restart, want 2", n)
+				}
+			})
+		})
+	}
+}

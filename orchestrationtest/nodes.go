@@ -136,7 +136,7 @@ func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error
 		}
 		for _, r := range releases {
 			before := r.current
-			if r.stopped || before == nil && r != releases[0] {
+			if r.stopped || before == nil && r.begun {
 				continue
 			}
 			err := n.start(ctx, r)
@@ -205,18 +205,21 @@ func (n *nodes) deploy(ctx context.Context, reg *runtime.Registry) (*release, er
 	r := &release{registry: reg}
 	return r, n.alone(func() error {
 		first := n.releases[0]
-		if first.current == nil && !first.stopped {
+		if !first.begun && !first.stopped {
 			if err := n.start(ctx, first); err != nil && !errors.Is(err, errEmpty) {
 				return err
 			}
 		}
-		if err := n.start(ctx, r); err != nil {
-			return err
-		}
 		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.releases = append(n.releases, r)
-		return nil
+		n.releases = append(n.releases, r) // before its node stores a turn that needs what only this release has
+		n.mu.Unlock()
+		err := n.start(ctx, r)
+		if err != nil {
+			n.mu.Lock()
+			n.releases = slices.DeleteFunc(n.releases, func(other *release) bool { return other == r })
+			n.mu.Unlock()
+		}
+		return err
 	})
 }
 
@@ -242,9 +245,7 @@ func (n *nodes) restart(ctx context.Context) error {
 
 // startAgain starts a node of each release that was not stopped for good.
 func (n *nodes) startAgain(ctx context.Context) error {
-	n.mu.Lock()
-	releases := slices.Clone(n.releases)
-	n.mu.Unlock()
+	releases := n.all()
 	for _, r := range releases {
 		if r.stopped {
 			continue

@@ -15,7 +15,7 @@ import (
 type release struct {
 	registry *runtime.Registry
 	current  *node // takes work; nil: none does
-	begun    bool  // a node of it has started
+	begun    bool  // a node of it has started: only a restart starts another one when that was killed
 	stopped  bool  // for good
 	known    map[provider.Capability]uintptr
 	served   map[bubble.Name]bool
