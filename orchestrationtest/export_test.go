@@ -45,5 +45,29 @@ func Serves(e *Env, activity string) bool {
 	return e.nodes.serves(bubble.Name{Queue: orchestration.DefaultQueue, Name: activity})
 }
 
+// DrainWhenDead lets no node start or stop, calls begun, waits until a node has died in the middle of a commit, and drains that.
+func DrainWhenDead(e *Env, begun func()) error {
+	one := e.nodes.started()[0]
+	return e.nodes.alone(func() error {
+		begun()
+		<-one.died
+		return e.nodes.drain(e.ctx, one)
+	})
+}
+
+// RestartWhenDead lets no node start or stop, calls begun, waits until a node has died in the middle of a commit, calls dead, and restarts all.
+func RestartWhenDead(e *Env, begun, dead func()) error {
+	one := e.nodes.started()[0]
+	return e.nodes.alone(func() error {
+		begun()
+		<-one.died
+		dead()
+		if err := e.nodes.shutDown(e.ctx, func(*node) bool { return true }); err != nil {
+			return err
+		}
+		return e.nodes.startAgain(e.ctx)
+	})
+}
+
 // StoreCalls returns how many calls of the store have begun or ended.
 func StoreCalls(e *Env) int64 { return e.store.alarm.calls.Load() }

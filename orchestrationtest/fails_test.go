@@ -257,6 +257,16 @@ var fails = map[string]wants{
 	}, []string{
 		"replaying histories: 0/0.history: ", "0/1.history: replaying instance", "1/2.history: replaying instance", "replaying histories: 1/README.md: ",
 	}, "there are none", ""},
+	"kill that never comes": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, nil)
+			if _, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context()); err != nil {
+				t.Error("it fails")
+			}
+			e.Kill(orchestrationtest.AfterCommit())
+		})
+		t.Error("it goes on")
+	}, []string{"killing a node in the middle of a commit: no turn was stored since"}, "it goes on", ""},
 	"release that changes code": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, oldRenewal, 1)

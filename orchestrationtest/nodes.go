@@ -46,8 +46,9 @@ type node struct {
 	rt      *runtime.Runtime
 	release *release
 	code    code
-	plan    *faulty.Plan // lets it die
-	leaving bool         // another one has taken its place: it ends when nothing runs on it
+	plan    *faulty.Plan  // lets it die
+	died    chan struct{} // closed when it has died in the middle of a commit; kill does the rest
+	leaving bool          // another one has taken its place: it ends when nothing runs on it
 }
 
 // newNodes returns the nodes of a store, none of which has started. With timers they wait as in production.
@@ -101,7 +102,8 @@ func (n *nodes) begin(ctx context.Context) error {
 
 // start starts a node of a release. Only one goroutine at a time may call it.
 func (n *nodes) start(ctx context.Context, r *release) error {
-	one := &node{release: r, code: code{r.registry, n.current()}, plan: faulty.NewPlan(0)}
+	one := &node{release: r, code: code{r.registry, n.current()}, plan: faulty.NewPlan(0), died: make(chan struct{})}
+	n.prepare(one)
 	settings, empty := *one.code.settings, false
 	settings.Registered = func(orchestrations []bubble.Orchestration, activities []bubble.Name) {
 		empty = len(orchestrations)+len(activities) == 0
@@ -151,7 +153,7 @@ func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error
 	})
 }
 
-// drain lets a node take no more work, and returns when it obeys. No virtual time passes, as would with the timer of operate.DrainNode.
+// drain lets a node take no more work, and returns when it obeys or is dead. No virtual time passes, as would with the timer of operate.DrainNode.
 func (n *nodes) drain(ctx context.Context, one *node) error {
 	n.mu.Lock()
 	one.leaving = true
@@ -172,6 +174,8 @@ func (n *nodes) drain(ctx context.Context, one *node) error {
 		}
 		select {
 		case <-changed:
+		case <-one.died: // it takes no work, and cannot say so
+			return nil
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -276,9 +280,18 @@ func (n *nodes) stop(ctx context.Context) error {
 func (n *nodes) end(ctx context.Context, goes func(one *node) bool) error {
 	var all []error
 	for _, one := range n.started() {
-		if goes(one) {
-			all = append(all, one.rt.Shutdown(ctx))
+		if !goes(one) {
+			continue
 		}
+		var err error
+		if !one.isDead() {
+			err = one.rt.Shutdown(ctx)
+		}
+		if one.isDead() { // since it began to shut down, perhaps
+			n.die(one) //nolint:contextcheck // a dead node waits for nobody
+			continue
+		}
+		all = append(all, err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

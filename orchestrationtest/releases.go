@@ -17,6 +17,7 @@ type release struct {
 	current  *node // takes work; nil: none does
 	begun    bool  // a node of it has started: only a restart starts another one when that was killed
 	stopped  bool  // for good
+	kills    []*armedKill
 	known    map[provider.Capability]uintptr
 	served   map[bubble.Name]bool
 }
