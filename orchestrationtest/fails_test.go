@@ -307,6 +307,31 @@ var fails = map[string]wants{
 			t.Errorf("it goes on: %v", err)
 		})
 	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "it goes on", "4s"},
+	"activity that waits in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			orchestrationtest.AddActivity(e, hangs)
+			_, err := orchestrationtest.Start(e, callsHangs, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"The time limit of the test binary is near", "waits for activity hangs"}, "it goes on", "10s"},
+	"test that waits for itself in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			orchestrationtest.Start(e, waits, 1)
+			<-make(chan int)
+		})
+	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "panic:", "10s"},
+	"function of After that waits in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			orchestrationtest.Start(e, waits, 1)
+			begun := make(chan struct{})
+			e.After(0, func() error {
+				close(begun)
+				<-make(chan int)
+				return nil
+			})
+			<-begun
+		})
+	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "panic:", "10s"},
 	"activity in real time that is not registered": {func(t *testing.T) {
 		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())
