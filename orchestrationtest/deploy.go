@@ -46,7 +46,7 @@ func (e *Env) Deploy(register func(reg *runtime.Registry) error) *Node {
 }
 
 // Node returns the first node, which runs what is registered with [AddActivity], [AddOrchestration] and [Env.Registry]. It need not have started.
-func (e *Env) Node() *Node { return &Node{e, e.nodes.releases[0]} }
+func (e *Env) Node() *Node { return &Node{e, e.nodes.all()[0]} }
 
 // Stop shuts the node down for good, as [Env.Restart] does. It fails the test if that fails.
 func (n *Node) Stop() {

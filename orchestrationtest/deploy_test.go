@@ -3,6 +3,8 @@ package orchestrationtest_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -135,6 +139,94 @@ func TestDeploy_First(t *testing.T) {
 		old.Stop()
 		if got, err := h.Wait(e.Context()); got != "old" || err != nil {
 			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// The second run of a turn ends with that turn, although another release has stored the next one.
+func TestDeploy_NextTurnOfOtherCode(t *testing.T) {
+	t.Parallel()
+	longer := func(patched bool) func(*orchestration.Context, int) (string, error) {
+		return orchestration.Define("longer", func(ctx *orchestration.Context, _ int) (string, error) {
+			if err := ctx.Sleep(24 * time.Hour); err != nil {
+				return "", err
+			}
+			if patched && ctx.Patched("longer") {
+				return "new", ctx.Sleep(24 * time.Hour)
+			}
+			return "old", nil
+		})
+	}
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h := orchestrationtest.Start(e, longer(false), 1)
+		e.Sleep(time.Hour)
+		repeat := orchestrationtest.Repeater(e)
+		e.Deploy(func(reg *runtime.Registry) error { return runtime.AddOrchestration(reg, longer(true)) })
+		e.Node().Stop()
+		if got, err := h.Wait(e.Context()); got != "new" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		repeat(h, 2)
+	})
+}
+
+// starting is a store that tells when a node starts.
+type starting struct {
+	provider.Provider
+
+	starts func()
+}
+
+func (s *starting) Unwrap() provider.Provider { return s.Provider }
+
+// ReleaseTurns implements provider.Provider. A node that starts calls it before it takes work.
+func (s *starting) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
+	if s.starts != nil {
+		s.starts()
+	}
+	return s.Provider.ReleaseTurns(ctx, req)
+}
+
+// What only a new release has counts as registered before its node takes work.
+func TestDeploy_RegistersFirst(t *testing.T) {
+	t.Parallel()
+	store := &starting{Provider: memory.New(memory.Options{})}
+	orchestrationtest.RunRealTime(t, store, func(e *orchestrationtest.Env) {
+		var known atomic.Bool
+		store.starts = func() {
+			if orchestrationtest.Serves(e, "far") {
+				known.Store(true)
+			}
+		}
+		e.Deploy(func(reg *runtime.Registry) error {
+			return runtime.AddActivity(reg, activity.Define("far", func(context.Context, int) (int, error) { return 0, nil }))
+		})
+		if !known.Load() {
+			t.Error("the node starts, and its activity does not count as registered")
+		}
+	})
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Goroutines may deploy and take the first node at once. A run of the race detector sees no race.
+func TestDeploy_AtOnce(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddActivity(e, Hello)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { e.Deploy(nil) })
+			all.Go(func() {
+				for range 100 {
+					e.Node()
+				}
+			})
+		}
+		all.Wait()
+		if n := orchestrationtest.Running(e); n != 5 {
+			t.Errorf("%d nodes, want 5", n)
 		}
 	})
 }

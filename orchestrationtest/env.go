@@ -81,7 +81,7 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	if e.real { // in a bubble the watch looks
 		if deadline, ok := t.Deadline(); ok {
 			left := time.Until(deadline)
-			e.limit = time.AfterFunc(left-margin(left), e.checks.late)
+			e.limit = time.AfterFunc(left-realMargin(left), e.checks.late)
 		}
 	}
 	return e, nil
@@ -107,6 +107,8 @@ func (e *Env) AllowBlocked() { e.checks.allowBlocked.Store(true) }
 
 // After calls fn on a goroutine of its own when d of virtual time has passed and all else that is due at that moment has come to rest, unless
 // the test is over by then. So fn sees what activities have written into variables of the test before. An error that it returns fails the test.
+//
+// In real time it does not wait for anything to come to rest: see [RunRealTime].
 //
 // Functions of one moment begin one after the other. Use [Env.Sleep] in place of synctest.Wait: a bubble allows one call at a time.
 func (e *Env) After(d time.Duration, fn func() error) {
@@ -158,8 +160,8 @@ func (e *Env) step(d time.Duration, fn func() error) {
 	err = fn()
 }
 
-// Sleep returns when d of virtual time has passed and all else that is due at that moment has come to rest. With 0 no time passes. If the test
-// fails meanwhile, it ends the calling goroutine as [testing.T.FailNow] does.
+// Sleep returns when d of virtual time has passed and all else that is due at that moment has come to rest. With 0 no time passes. In real time it
+// does not wait for anything to come to rest. If the test fails meanwhile, it ends the calling goroutine as [testing.T.FailNow] does.
 func (e *Env) Sleep(d time.Duration) {
 	e.t.Helper()
 	e.touch()
@@ -240,6 +242,29 @@ func (e *Env) fatal(text string) {
 	e.outcome.failNow()
 }
 
+// settle returns when the functions given to After have: what waits there for nothing is shown. In real time it does not wait long for them once the
+// test has failed.
+func (e *Env) settle() {
+	if !e.real {
+		e.running.Wait()
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.running.Wait()
+	}()
+	select {
+	case <-done:
+		return
+	case <-e.outcome.failed:
+	}
+	select {
+	case <-done:
+	case <-time.After(realEnding):
+	}
+}
+
 // close ends the engine. The test function has returned, or the test has failed.
 func (e *Env) close(returned bool) {
 	e.t.Helper()
@@ -250,7 +275,7 @@ func (e *Env) close(returned bool) {
 	}
 	clear(e.timers)
 	e.mu.Unlock()
-	e.running.Wait() // what waits there for nothing is shown
+	e.settle()
 	e.sentinel.Stop()
 	if e.limit != nil {
 		e.limit.Stop()
@@ -263,7 +288,12 @@ func (e *Env) close(returned bool) {
 			e.outcome.fail(err.Error())
 		}
 	}
-	err := e.nodes.stop(context.WithoutCancel(e.ctx))
+	stopping, cancel := context.WithCancel(context.WithoutCancel(e.ctx))
+	defer cancel()
+	if e.real && e.outcome.hasFailed() {
+		defer time.AfterFunc(realEnding, cancel).Stop()
+	}
+	err := e.nodes.stop(stopping)
 	e.checks.working.Wait()
 	e.outcome.end()
 	e.cancel(errors.New("orchestrationtest: the test is over"))

@@ -250,6 +250,23 @@ var fails = map[string]wants{
 		files := fstest.MapFS{"a/b.history": {Data: []byte("{}")}}
 		orchestrationtest.Replay(t, files, registryOf(t, oldRenewal))
 	}, []string{"replaying histories: a/b.history: ", "not a readable history file"}, "panic:", ""},
+	"files that are no histories": {func(t *testing.T) {
+		files := histories(t, oldRenewal)
+		files["0/0.history"], files["1/README.md"] = &fstest.MapFile{Data: []byte("{}")}, &fstest.MapFile{Data: []byte("{}")}
+		orchestrationtest.Replay(t, files, registryOf(t, orchestration.Define("renewal", waits)))
+	}, []string{
+		"replaying histories: 0/0.history: ", "0/1.history: replaying instance", "1/2.history: replaying instance", "replaying histories: 1/README.md: ",
+	}, "there are none", ""},
+	"kill that never comes": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.Replace(e, Hello, nil)
+			if _, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context()); err != nil {
+				t.Error("it fails")
+			}
+			e.Kill(orchestrationtest.AfterCommit())
+		})
+		t.Error("it goes on")
+	}, []string{"killing a node in the middle of a commit: no turn was stored since"}, "it goes on", ""},
 	"release that changes code": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			h := orchestrationtest.Start(e, oldRenewal, 1)
@@ -290,6 +307,31 @@ var fails = map[string]wants{
 			t.Errorf("it goes on: %v", err)
 		})
 	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "it goes on", "4s"},
+	"activity that waits in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			orchestrationtest.AddActivity(e, hangs)
+			_, err := orchestrationtest.Start(e, callsHangs, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"The time limit of the test binary is near", "waits for activity hangs"}, "it goes on", "10s"},
+	"test that waits for itself in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			orchestrationtest.Start(e, waits, 1)
+			<-make(chan int)
+		})
+	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "panic:", "10s"},
+	"function of After that waits in real time": {func(t *testing.T) {
+		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
+			orchestrationtest.Start(e, waits, 1)
+			begun := make(chan struct{})
+			e.After(0, func() error {
+				close(begun)
+				<-make(chan int)
+				return nil
+			})
+			<-begun
+		})
+	}, []string{"The time limit of the test binary is near", `waits for event "approval"`}, "panic:", "10s"},
 	"activity in real time that is not registered": {func(t *testing.T) {
 		orchestrationtest.RunRealTime(t, memory.New(memory.Options{}), func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context())

@@ -2,10 +2,9 @@ package orchestrationtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/provider/faulty"
@@ -46,7 +45,10 @@ func AfterCommit() KillOption {
 //
 // No goroutine can be stopped from outside. So activities of a dead node run until they return, with a context that has ended, and their [Call]
 // is Lost. Deferred functions of its orchestration code run, as they do when an instance leaves the cache of a node. An activity that does not
-// return fails the test at its end.
+// return fails the test at its end; in real time it does not.
+//
+// If another node takes the place of one before that has stored a turn, for example because something is registered, the other one dies. The test
+// fails at its end if no turn was stored in which a node could die.
 //
 // It fails the test if no node can start.
 func (e *Env) Kill(opts ...KillOption) {
@@ -68,6 +70,7 @@ func (e *Env) kill(all []*release, again bool, opts []KillOption) {
 	if err == nil {
 		err = e.nodes.begin(e.ctx)
 	}
+	var kills []*armedKill
 	for _, r := range all {
 		if err != nil {
 			break
@@ -76,79 +79,71 @@ func (e *Env) kill(all []*release, again bool, opts []KillOption) {
 			err = e.nodes.kill(e.ctx, r, again)
 			continue
 		}
-		e.nodes.arm(r, o.at, func() {
-			if err := e.nodes.kill(e.ctx, r, again); err != nil {
+		k := &armedKill{at: o.at, struck: func(one *node) {
+			if err := e.nodes.killStruck(e.ctx, one, again); err != nil {
 				e.outcome.fail(fmt.Sprintf("killing a node: %v", err))
 			}
-		})
+		}}
+		kills = append(kills, k)
+		err = e.nodes.arm(r, k)
 	}
 	if err != nil {
 		e.fatal(fmt.Sprintf("killing a node: %v", err))
 	}
-}
-
-// all returns all releases.
-func (n *nodes) all() []*release {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.releases)
-}
-
-// arm lets the node of a release die at its next commit. Then it calls struck, on a goroutine of its own.
-func (n *nodes) arm(r *release, at faulty.Kind, struck func()) {
-	n.mu.Lock()
-	one := r.current
-	n.mu.Unlock()
-	if one == nil {
-		return
+	if o.at != 0 {
+		e.expect(func() error {
+			if slices.ContainsFunc(kills, func(k *armedKill) bool { return k.done.Load() }) {
+				return nil
+			}
+			return errors.New("killing a node in the middle of a commit: no turn was stored since: call Kill before what the node is to store")
+		})
 	}
-	var dead atomic.Bool
-	var once sync.Once
-	one.plan.Add(faulty.Rule{Kind: faulty.Before, Match: func(any) bool { return dead.Load() }})
-	one.plan.Add(faulty.Rule{Kind: at, Ops: []faulty.Op{faulty.CommitTurn}, First: 1, Match: func(any) bool {
-		dead.Store(true)
-		once.Do(func() { n.dying.Go(struck) })
-		return true
-	}})
+}
+
+// arm lets the nodes of a release die at the next commit of one of them.
+func (n *nodes) arm(r *release, k *armedKill) error {
+	return n.alone(func() error {
+		n.mu.Lock()
+		r.kills = append(r.kills, k)
+		n.mu.Unlock()
+		for _, one := range n.started() {
+			if one.release == r {
+				n.add(one, k)
+			}
+		}
+		return nil
+	})
 }
 
 // kill kills the nodes of a release, and starts another one if it is asked to.
 func (n *nodes) kill(ctx context.Context, r *release, again bool) error {
+	return n.alone(func() error { return n.killNow(ctx, r, again) })
+}
+
+// killStruck is kill for the release of a node that has died in the middle of a commit. It does nothing if that was shut down meanwhile.
+func (n *nodes) killStruck(ctx context.Context, one *node, again bool) error {
 	return n.alone(func() error {
-		killed := false
-		for _, one := range n.started() {
-			if one.release == r {
-				n.die(one) //nolint:contextcheck // a dead node waits for nobody
-				killed = true
-			}
-		}
-		n.mu.Lock()
-		r.current = nil
-		n.mu.Unlock()
-		if !killed || !again {
+		if !slices.Contains(n.started(), one) {
 			return nil
 		}
-		return n.start(ctx, r)
+		return n.killNow(ctx, one.release, again)
 	})
 }
 
-// die cuts a node off from its store. Its code ends in the background.
-func (n *nodes) die(one *node) {
-	one.plan.Disconnect()
+// killNow is kill. Only one goroutine at a time may call it.
+func (n *nodes) killNow(ctx context.Context, r *release, again bool) error {
+	killed := false
+	for _, one := range n.started() {
+		if one.release == r {
+			n.die(one) //nolint:contextcheck // a dead node waits for nobody
+			killed = true
+		}
+	}
 	n.mu.Lock()
-	n.dead[one.rt.Owner()] = true
-	n.running = slices.DeleteFunc(n.running, func(other *node) bool { return other == one })
+	r.current = nil
 	n.mu.Unlock()
-	n.dying.Go(func() {
-		over, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // a dead node waits for nobody
-		cancel()
-		_ = one.rt.Shutdown(over) // it cannot release its leases
-	})
-}
-
-// lost reports whether a node was killed.
-func (n *nodes) lost(owner string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.dead[owner]
+	if !killed || !again {
+		return nil
+	}
+	return n.start(ctx, r)
 }

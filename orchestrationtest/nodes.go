@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/bubble"
-	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
@@ -42,30 +41,14 @@ type nodes struct {
 	dying    sync.WaitGroup  // what ends nodes that were killed
 }
 
-// release is code, and the node that runs it. If a release gets more code, another node takes the place of that, which finishes what it has
-// begun.
-type release struct {
-	registry *runtime.Registry
-	current  *node // takes work; nil: none does
-	begun    bool  // a node of it has started
-	stopped  bool  // for good
-	known    map[provider.Capability]uintptr
-	served   map[bubble.Name]bool
-}
-
 // node is a node of a run.
 type node struct {
 	rt      *runtime.Runtime
 	release *release
 	code    code
-	plan    *faulty.Plan // lets it die
-	leaving bool         // another one has taken its place: it ends when nothing runs on it
-}
-
-// code is what a node runs.
-type code struct {
-	registry *runtime.Registry
-	settings *bubble.Settings
+	plan    *faulty.Plan  // lets it die
+	died    chan struct{} // closed when it has died in the middle of a commit; kill does the rest
+	leaving bool          // another one has taken its place: it ends when nothing runs on it
 }
 
 // newNodes returns the nodes of a store, none of which has started. With timers they wait as in production.
@@ -88,93 +71,8 @@ func newNodes(store *store, reg *runtime.Registry, logger *slog.Logger, s *setti
 	return n
 }
 
-// current returns the settings of a node that would start now.
-func (n *nodes) current() *bubble.Settings {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	s := n.settings
-	return &s
-}
-
-// codes returns the code of all releases, the newest first.
-func (n *nodes) codes() (all []code) {
-	settings := n.current()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, r := range slices.Backward(n.releases) {
-		all = append(all, code{r.registry, settings})
-	}
-	return all
-}
-
-// register notes what a release can run.
-func (n *nodes) register(r *release, orchestrations []bubble.Orchestration, activities []bubble.Name) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	r.known, r.served = make(map[provider.Capability]uintptr), make(map[bubble.Name]bool)
-	for i := range orchestrations {
-		r.known[orchestrations[i].Capability] = orchestrations[i].Code
-	}
-	for _, a := range activities {
-		r.served[a] = true
-	}
-}
-
 // none reports whether no node runs.
 func (n *nodes) none() bool { return len(n.started()) == 0 }
-
-// runs reports whether a release can run an orchestration.
-func (n *nodes) runs(of provider.Capability) bool {
-	return n.any(func(r *release) bool { _, ok := r.known[of]; return ok })
-}
-
-// serves reports whether a release can run an activity.
-func (n *nodes) serves(name bubble.Name) bool {
-	return n.any(func(r *release) bool { return r.served[name] })
-}
-
-func (n *nodes) any(can func(r *release) bool) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.ContainsFunc(n.releases, func(r *release) bool { return !r.stopped && can(r) })
-}
-
-// substitute returns what replaces all versions of an orchestration, and false if nothing does.
-func (n *nodes) substitute(name string) (bubble.Orchestration, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, o := range slices.Backward(n.settings.Orchestrations) {
-		if !o.Absent && o.Every && o.Name == name {
-			return o, true
-		}
-	}
-	return bubble.Orchestration{}, false
-}
-
-// check refuses code that all releases know as another function, unless a substitute runs in its place.
-func (n *nodes) check(of provider.Capability, code uintptr) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for i := range n.settings.Orchestrations {
-		o := &n.settings.Orchestrations[i]
-		if !o.Absent && o.Name == of.Name && (o.Every || o.CodeVersion == of.CodeVersion) {
-			return nil
-		}
-	}
-	other := false
-	for _, r := range n.releases {
-		switch known, ok := r.known[of]; {
-		case ok && known == code:
-			return nil
-		case ok:
-			other = true
-		}
-	}
-	if other {
-		return fmt.Errorf("%s is another function already: give one of them another name with Define", check.Quote(of.Name))
-	}
-	return nil
-}
 
 // alone lets one goroutine at a time start and stop nodes.
 func (n *nodes) alone(do func() error) error {
@@ -204,7 +102,8 @@ func (n *nodes) begin(ctx context.Context) error {
 
 // start starts a node of a release. Only one goroutine at a time may call it.
 func (n *nodes) start(ctx context.Context, r *release) error {
-	one := &node{release: r, code: code{r.registry, n.current()}, plan: faulty.NewPlan(0)}
+	one := &node{release: r, code: code{r.registry, n.current()}, plan: faulty.NewPlan(0), died: make(chan struct{})}
+	n.prepare(one)
 	settings, empty := *one.code.settings, false
 	settings.Registered = func(orchestrations []bubble.Orchestration, activities []bubble.Name) {
 		empty = len(orchestrations)+len(activities) == 0
@@ -239,7 +138,7 @@ func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error
 		}
 		for _, r := range releases {
 			before := r.current
-			if r.stopped || before == nil && r != releases[0] {
+			if r.stopped || before == nil && r.begun {
 				continue
 			}
 			err := n.start(ctx, r)
@@ -254,7 +153,7 @@ func (n *nodes) change(ctx context.Context, edit func(s *bubble.Settings)) error
 	})
 }
 
-// drain lets a node take no more work, and returns when it obeys. No virtual time passes, as would with the timer of operate.DrainNode.
+// drain lets a node take no more work, and returns when it obeys or is dead. No virtual time passes, as would with the timer of operate.DrainNode.
 func (n *nodes) drain(ctx context.Context, one *node) error {
 	n.mu.Lock()
 	one.leaving = true
@@ -275,6 +174,8 @@ func (n *nodes) drain(ctx context.Context, one *node) error {
 		}
 		select {
 		case <-changed:
+		case <-one.died: // it takes no work, and cannot say so
+			return nil
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -308,18 +209,21 @@ func (n *nodes) deploy(ctx context.Context, reg *runtime.Registry) (*release, er
 	r := &release{registry: reg}
 	return r, n.alone(func() error {
 		first := n.releases[0]
-		if first.current == nil && !first.stopped {
+		if !first.begun && !first.stopped {
 			if err := n.start(ctx, first); err != nil && !errors.Is(err, errEmpty) {
 				return err
 			}
 		}
-		if err := n.start(ctx, r); err != nil {
-			return err
-		}
 		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.releases = append(n.releases, r)
-		return nil
+		n.releases = append(n.releases, r) // before its node stores a turn that needs what only this release has
+		n.mu.Unlock()
+		err := n.start(ctx, r)
+		if err != nil {
+			n.mu.Lock()
+			n.releases = slices.DeleteFunc(n.releases, func(other *release) bool { return other == r })
+			n.mu.Unlock()
+		}
+		return err
 	})
 }
 
@@ -345,9 +249,7 @@ func (n *nodes) restart(ctx context.Context) error {
 
 // startAgain starts a node of each release that was not stopped for good.
 func (n *nodes) startAgain(ctx context.Context) error {
-	n.mu.Lock()
-	releases := slices.Clone(n.releases)
-	n.mu.Unlock()
+	releases := n.all()
 	for _, r := range releases {
 		if r.stopped {
 			continue
@@ -378,9 +280,18 @@ func (n *nodes) stop(ctx context.Context) error {
 func (n *nodes) end(ctx context.Context, goes func(one *node) bool) error {
 	var all []error
 	for _, one := range n.started() {
-		if goes(one) {
-			all = append(all, one.rt.Shutdown(ctx))
+		if !goes(one) {
+			continue
 		}
+		var err error
+		if !one.isDead() {
+			err = one.rt.Shutdown(ctx)
+		}
+		if one.isDead() { // since it began to shut down, perhaps
+			n.die(one) //nolint:contextcheck // a dead node waits for nobody
+			continue
+		}
+		all = append(all, err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -32,6 +32,8 @@ func (f replayFunc) applyReplay(o *replayOptions) error { return f(o) }
 // EveryPrefix replays each history also up to each message in it, such as a result, an event or the end of a timer, and lets the code go on with
 // that. That is what new code does with an instance that was there when it was deployed. It finds code that panics then, although it replays
 // what the old code did next. Functions of orchestration.SideEffect run. The time that it takes grows with the square of the length of a history.
+//
+// Of the history that a reset or fork has opened it takes only messages after that: no node delivers the copied ones.
 func EveryPrefix() ReplayOption {
 	return replayFunc(func(o *replayOptions) error {
 		o.prefixes = true
@@ -46,21 +48,25 @@ func EveryPrefix() ReplayOption {
 //	orchestrationtest.Replay(t, os.DirFS("testdata/histories"), reg)
 //
 // It is an ordinary test, in real time: call it outside of [Run]. It fails, too, if there is no history, a file cannot be read, or the registry
-// has refused something.
+// has refused something. After a failure it goes on with the next file.
 func Replay(t *testing.T, files fs.FS, reg *runtime.Registry, opts ...ReplayOption) {
 	t.Helper()
 	r := replays{t: t, registry: reg}
 	if err := bind.Apply(opts, func(o ReplayOption) error { return o.applyReplay(&r.options) }); err != nil {
 		t.Fatalf("replaying histories: %v", err)
 	}
-	if err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	unreadable := false
+	_ = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error { // it returns only what the function does
+		if err == nil && !entry.IsDir() {
+			err = r.file(files, path)
 		}
-		return r.file(files, path)
-	}); err != nil {
-		t.Errorf("replaying histories: %v", err)
-	} else if r.count == 0 {
+		if err != nil {
+			unreadable = true
+			t.Errorf("replaying histories: %v", err)
+		}
+		return nil
+	})
+	if r.count == 0 && !unreadable {
 		t.Error("replaying histories: there are none")
 	}
 }
@@ -106,7 +112,7 @@ func (r *replays) history(h *client.HistoryFile) error {
 		}
 		events[i] = e
 	}
-	for n := 1; n < len(events); n++ {
+	for n := deliverable(events); n < len(events); n++ {
 		if !events[n].Body.Kind().IsMessage() || events[n-1].More {
 			continue
 		}
@@ -118,6 +124,17 @@ func (r *replays) history(h *client.HistoryFile) error {
 	return nil
 }
 
+// deliverable returns how many events a history has before the first one that a node can deliver to code: the start, or all up to the last
+// ForkPoint. The execution was opened with these, and the ForkPoint says which identity the code has seen.
+func deliverable(events []history.Event) int {
+	for n := len(events); n > 1; n-- {
+		if events[n-1].Body.Kind() == history.KindForkPoint {
+			return n
+		}
+	}
+	return 1
+}
+
 // goOn replays the first n events, and gives the code what came then, as a node does.
 func (r *replays) goOn(h *client.HistoryFile, events []history.Event, n int) error {
 	prefix := *h
@@ -127,9 +144,13 @@ func (r *replays) goOn(h *client.HistoryFile, events []history.Event, n int) err
 	return cmp.Or(runtime.Replay(bubble.With(r.t.Context(), test), r.registry, prefix), err) //nolint:wrapcheck // history says what it is
 }
 
-// deliver delivers the first messages of events, as far as the code was given them together.
+// deliver delivers the first messages of events, as far as the code was given them together. A termination is not delivered: it ends the execution
+// without the code.
 func deliver(x *replay.Execution, events []history.Event) error {
 	for _, e := range events {
+		if e.Body.Kind() == history.KindExecutionTerminated {
+			return x.Continue(e.At)
+		}
 		if _, err := x.Absorb(e); err != nil {
 			return err
 		}

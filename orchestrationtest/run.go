@@ -29,8 +29,12 @@ func Run(t *testing.T, test func(e *Env), opts ...Option) {
 }
 
 // RunRealTime runs a test of orchestrations outside of a bubble, in real time, with the timers of production: for activities that use sockets or
-// files, and for any store. It is slower, and nothing tells that nothing can happen any more: what never ends fails shortly before the end of the
-// time that the test binary has. All else is as in [Run]. Durations of [Env.After], [Env.Sleep] and [Delay] are real.
+// files, and for any store. It differs from [Run]:
+//   - Durations of [Env.After], [Env.Sleep] and [Delay] are real. After and Sleep do not wait until all else has come to rest, so other goroutines
+//     may still be at work. Variables of the test that activities write need a mutex.
+//   - Nothing tells that nothing can happen any more. What never ends fails half a minute before the end of the time that the test binary has. If
+//     that has less than a minute left when the test begins, it fails after half of that.
+//   - An activity of a node that was killed fails nothing if it does not return.
 //
 // The store should be empty: the node works on what it holds. The caller closes the store, after RunRealTime.
 func RunRealTime(t *testing.T, store provider.Provider, test func(e *Env), opts ...Option) {
@@ -113,8 +117,13 @@ func (r *oneRun) run() {
 	r.passed = true
 }
 
-// ending is how long, in virtual time, the test function has to return after a failure.
-const ending = time.Minute
+const (
+	// ending is how long, in virtual time, the test function has to return after a failure.
+	ending = time.Minute
+	// realEnding is that in real time. Functions given to After and the nodes then have as long: what a test shows is lost if the time of the
+	// binary is over before the test ends.
+	realEnding = 2 * time.Second
+)
 
 // main is the first goroutine of the bubble, or that of the outer test.
 func (r *oneRun) main(t *testing.T) {
@@ -140,9 +149,13 @@ func (r *oneRun) main(t *testing.T) {
 	select {
 	case <-over:
 	case <-e.outcome.failed:
+		limit := ending
+		if e.real {
+			limit = realEnding
+		}
 		select {
 		case <-over:
-		case <-time.After(ending):
+		case <-time.After(limit):
 			e.close(false)
 			return
 		}

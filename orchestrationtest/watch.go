@@ -35,6 +35,9 @@ func bubbleMark(head string) string {
 // margin returns how long before the end of the binary a test fails that has that much time.
 func margin(left time.Duration) time.Duration { return min(10*time.Second, left/4) }
 
+// realMargin is margin in real time: the nodes may take seconds to end.
+func realMargin(left time.Duration) time.Duration { return min(30*time.Second, left/2) }
+
 // wait returns when done is closed, or when nothing has happened for the limit. It then reports where goroutines of the bubble are. A test
 // that is near its deadline, if it has one, is told to end.
 func (w *watch) wait(done <-chan struct{}, limit time.Duration, deadline time.Time) (report string, stuck bool) {

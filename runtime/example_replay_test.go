@@ -45,7 +45,7 @@ func TestHistoriesReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orchestrationtest.Replay(t, os.DirFS("testdata"), reg, orchestrationtest.EveryPrefix())
+	orchestrationtest.Replay(t, os.DirFS("testdata/histories"), reg, orchestrationtest.EveryPrefix())
 }
 
 // serve would start a node.
@@ -53,7 +53,7 @@ func serve(context.Context, *runtime.Registry) (exitCode int) { return 0 }
 
 // The command replays a file with the code of the program.
 func ExampleReplayMain() {
-	fmt.Println("exit code", run(context.Background(), []string{"replay", "testdata/welcome-1.history"}))
+	fmt.Println("exit code", run(context.Background(), []string{"replay", "testdata/histories/welcome-1.history"}))
 	// Output:
 	// 1 replay, 0 differ, 0 unreadable
 	// exit code 0
@@ -62,7 +62,7 @@ func ExampleReplayMain() {
 // A test finds out what the next release does with an instance of production.
 func ExampleReplay() {
 	ctx := context.Background()
-	f, err := os.Open("testdata/welcome-1.history")
+	f, err := os.Open("testdata/histories/welcome-1.history")
 	if err != nil {
 		fmt.Println(err)
 		return
