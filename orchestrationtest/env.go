@@ -158,6 +158,7 @@ func (e *Env) step(d time.Duration, fn func() error) {
 		}
 	}()
 	err = fn()
+	e.touch() // substitutes that begin from now on see what fn has written
 }
 
 // Sleep returns when d of virtual time has passed and all else that is due at that moment has come to rest. With 0 no time passes. In real time it

@@ -233,6 +233,7 @@ func (r *replacement[In, Out]) attempt(with func(context.Context, In) (Out, erro
 		}()
 		if err = pause(ctx, r.options.delay); err == nil {
 			if err = r.options.fault(n); err == nil && with != nil {
+				r.env.touch() // it sees what functions of After have written
 				out, err = with(ctx, in)
 			}
 		}
