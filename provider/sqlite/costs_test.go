@@ -4,10 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,36 +58,17 @@ func count(t *testing.T, p *Provider) *atomic.Int64 {
 	return n
 }
 
-// What calls allocate on both SQL stores is compared with what is stored: a change that costs a little is seen, too. In one process of
-// seven, each fetch makes a statement more for as long as the process lives, for a reason that is not known. So the lowest of three
-// processes counts, as the lowest of several stores and rounds does.
+// What calls allocate on both SQL stores is compared with what is stored: a change that costs a little is seen, too. A node waits, as in
+// production: while nobody waits, the next due moments may be unknown, and then each fetch looks for expired leases.
 func TestHazard101_CostsOfCalls(t *testing.T) {
 	longtest.Skip(t)
-	const own = "PERDURE_TEST_COSTS_OF_CALLS"
-	if os.Getenv(own) != "" {
-		costs.Check(t, "sqlite-calls", costs.Calls(t, func() provider.Provider {
-			return openTest(t, filepath.Join(t.TempDir(), "costs.db"), Options{})
-		}))
-		return
-	}
-	args := []string{"-test.run=^TestHazard101_CostsOfCalls$"}
-	for _, arg := range os.Args[1:] {
-		if strings.HasPrefix(arg, "-costs.") {
-			args = append(args, arg)
+	costs.Check(t, "sqlite-calls", costs.Calls(t, func() provider.Provider {
+		p := openTest(t, filepath.Join(t.TempDir(), "costs.db"), Options{})
+		if err := fetchAsNodesDo(t, p)(t.Context(), time.Millisecond); err != nil {
+			t.Fatal(err)
 		}
-	}
-	for n := 1; ; n++ {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-		cmd.Env = append(os.Environ(), own+"=1")
-		out, err := cmd.CombinedOutput()
-		if err == nil {
-			return
-		}
-		if n == 3 {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		t.Logf("process %d: %v\n%s", n, err, out)
-	}
+		return p
+	}))
 }
 
 // These are the writer's statements for each call, including BEGIN and COMMIT.
