@@ -81,9 +81,9 @@ func EvenBlocked() QueryOption {
 }
 
 // After makes Query wait until the code has been given the event that was raised with this request ID: see [WithRequestID]. The answer
-// then shows what the event has led to: nothing, if it came after the function of the orchestration had returned, and nothing yet, if the
-// function waits to continue as new and the next execution will handle the event. The event is one of the last 10,000 with a request ID. If
-// the instance ends before it takes the event, Query returns ErrEnded.
+// then shows what the event has led to: nothing, if it came after the function of the orchestration had returned for the last time. If the
+// next execution gets the event, Query waits for that execution. The event is one of the last 10,000 with a request ID. If the instance ends
+// before the code is given the event, Query returns ErrEnded.
 func After(requestID string) QueryOption {
 	return queryFunc(func(o *queryOptions) error {
 		o.after = requestID

@@ -41,6 +41,7 @@ func ledger(roll func(ctx *octx, t *tally) error, opts ...orchestration.UpdateOp
 			_, err := add(ctx, k)
 			return err
 		})
+		orchestration.HandleQuery(ctx, "items", func(none) ([]int, error) { return slices.Clone(t.Items), nil })
 		rolls := orchestration.Events[none](ctx, "roll")
 		for {
 			which, err := orchestration.Select(ctx, rolls, orchestration.Events[none](ctx, "stop"))
@@ -174,6 +175,56 @@ func TestHazard114_TheNextExecutionHasWhatHandlersDid(t *testing.T) {
 		}
 		if level := e.Get(h.Key()).EngineLevel; level > replay.LevelOfExact {
 			e.T.Errorf("level %d", level)
+		}
+	})
+}
+
+// A query after an event that the next execution handles shows what that has led to. It waits while the execution that kept the event goes on.
+func TestHazard77_QueryAfterAnEventWaitsForTheNextExecution(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]func(ctx *octx, t *tally) error{"plain": plain, "late": late} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enginetest.EveryMode(t, func(e *enginetest.Engine) {
+				_, h, gate := startLedger(e, ledger(form))
+				u := askAdd(e, h, 1) // holds the end of the execution
+				raise(e, h, "roll", none{})
+				if err := h.Raise(e.T.Context(), "put", 2, client.WithRequestID("put-2")); err != nil {
+					e.T.Fatal(err)
+				}
+				e.Until("the event is received", func() bool { return strings.Count(kinds(e.History(h.Key(), 1)), "EventReceived") == 2 })
+				brief, cancel := context.WithTimeout(e.T.Context(), 200*time.Millisecond)
+				defer cancel()
+				if got, err := client.Query[[]int](brief, h, "items", none{}, client.After("put-2")); !errors.Is(err, client.ErrUnserved) {
+					e.T.Errorf("the first execution answers %v, %v", got, err)
+				}
+				close(gate)
+				got, err := client.Query[[]int](e.T.Context(), h, "items", none{}, client.After("put-2"))
+				if err != nil || !slices.Contains(got, 2) {
+					e.T.Errorf("a query after the event: %v, %v", got, err)
+				}
+				_, _ = outcomeOf(e, u)
+			})
+		})
+	}
+}
+
+// An event that waits for a handler is not given to the code any more when the instance is terminated. A query after it says so.
+func TestHazard77_QueryAfterAnEventThatNoHandlerGot(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		_, h, _ := startLedger(e, ledger(late))
+		askAdd(e, h, 1)
+		raise(e, h, "roll", none{})
+		if err := h.Raise(e.T.Context(), "put", 2, client.WithRequestID("put-2")); err != nil {
+			e.T.Fatal(err)
+		}
+		e.Until("the event is received", func() bool { return strings.Count(kinds(e.History(h.Key(), 1)), "EventReceived") == 2 })
+		if err := h.Terminate(e.T.Context(), "enough"); err != nil {
+			e.T.Fatal(err)
+		}
+		if got, err := client.Query[[]int](e.T.Context(), h, "items", none{}, client.After("put-2")); !errors.Is(err, client.ErrEnded) {
+			e.T.Errorf("a query after an event that no handler got: %v, %v", got, err)
 		}
 	})
 }

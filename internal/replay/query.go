@@ -55,7 +55,7 @@ func (s *Scope) HandleQuery(name string, handler QueryHandler) {
 type Query struct {
 	Name   string
 	Input  []byte
-	After  string // request ID that must have been applied; "": none
+	After  string // request ID of an event that the code must have been given; "": none
 	Answer history.Answer
 	// Spoiled says that the handler may have left the variables of the code half changed. The execution must not be
 	// used any more.
@@ -74,7 +74,7 @@ func (x *Execution) Ask(q *Query) {
 		q.Answer = history.Answer{Outcome: history.Answered}
 	case !x.begun:
 		q.Answer = history.Answer{Outcome: history.AnswerNotBegun}
-	case q.After != "" && (x.held || !x.requests.repeats(q.After)):
+	case q.After != "" && (x.held || !x.requests.repeats(q.After) || x.keeps(q.After)):
 		q.Answer = history.Answer{Outcome: history.AnswerNotYet}
 	case q.Name == QueryNames:
 		q.answer(x.handlers.names())
@@ -88,6 +88,21 @@ func (x *Execution) Ask(q *Query) {
 	default:
 		x.handle(q, handler)
 	}
+}
+
+// keeps reports whether the event with the request ID has not been given to the code, and may still be: its handler has not begun, or the
+// next execution gets it.
+func (x *core) keeps(requestID string) bool {
+	kept := func(e history.Event) bool { return e.Body.(*history.EventReceived).RequestID == requestID }
+	if x.closing != nil {
+		return x.closing.record.Next != nil && slices.ContainsFunc(x.unread(), kept)
+	}
+	for name := range x.job.events {
+		if box := x.boxes.byName[name]; box != nil && slices.ContainsFunc(box.unread, kept) {
+			return true
+		}
+	}
+	return false
 }
 
 // answer answers a query of the engine.

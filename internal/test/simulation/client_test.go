@@ -259,9 +259,8 @@ func (v *visitor) view(ctx context.Context, note, update string) bool {
 	if err != nil || !ok || v.in.Act == actReset {
 		return ok
 	}
-	// What comes after the function has returned, because the instance was cancelled, leads to nothing. What comes while it waits to continue
-	// as new leads to something in the next execution only.
-	if note != "" && !v.in.ends() && !v.in.Plan.continues() && !slices.ContainsFunc(got.Noted, func(n int) bool { return (&Send{Do: sendNote, N: n}).request() == note }) {
+	// What comes after the function has returned, because the instance was cancelled, leads to nothing.
+	if note != "" && !v.in.ends() && !slices.ContainsFunc(got.Noted, func(n int) bool { return (&Send{Do: sendNote, N: n}).request() == note }) {
 		v.wrongf("%s: a query after %s does not show it: %v", v.in.ID, note, got.Noted)
 	}
 	if update != "" && !slices.Contains(got.Added, update) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/perdure/perdure/activity"
@@ -67,11 +66,6 @@ type Plan struct {
 	Events  int    `json:"events,omitempty"` // that the code takes
 	Notes   int    `json:"notes,omitempty"`  // events with a handler
 	Updates int    `json:"updates,omitempty"`
-}
-
-// continues reports whether the code continues as new.
-func (p *Plan) continues() bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Do == doNext })
 }
 
 // Line is what code saw of a step.
