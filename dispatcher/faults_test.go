@@ -307,6 +307,7 @@ func TestHazard01_OvertakenCommitReleasesItsTasks(t *testing.T) {
 			return true
 		}})
 		rt := e.StartOn(node, reg, e.Options)
+		synctest.Wait() // until the node knows that no task waits: only then does a commit lease the task to it
 		key := e.Create("single", "single", 7)
 		<-stored
 		synctest.Wait()                     // until the node waits to repeat it

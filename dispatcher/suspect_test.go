@@ -121,6 +121,38 @@ func TestHazard11_OnlyTheKillerTaskIsPoisoned(t *testing.T) {
 	}
 }
 
+// A node fetches no other task while a suspect has only just begun. If the suspect kills it, nothing else is lost.
+func TestHazard11_NothingIsFetchedWhileASuspectBegins(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}}, func(e *enginetest.Engine) {
+		f := fleet{}
+		alone, other := make(chan time.Time, 1), make(chan time.Time, 1)
+		turns, worker := separate(e, func(ctx context.Context, n int) (int, error) {
+			switch {
+			case n > 0:
+				other <- time.Now()
+			case activity.GetInfo(ctx).Deliveries <= 3:
+				f.kill()
+				<-ctx.Done()
+			default:
+				alone <- time.Now()
+				pause(ctx, 10*time.Second)
+			}
+			return n, ctx.Err()
+		})
+		e.Start(turns)
+		suspect := e.Create("suspect", "single", 0)
+		f.run(e, worker, func() {
+			began := <-alone
+			e.Create("other", "single", 1)
+			if waited := (<-other).Sub(began); waited < time.Second {
+				e.T.Errorf("another task began %v after the suspect", waited)
+			}
+			_ = enginetest.Output[int](e, suspect)
+		})
+	})
+}
+
 // The same with turns.
 func TestHazard11_OnlyTheKillerTurnIsPoisoned(t *testing.T) {
 	t.Parallel()
