@@ -253,6 +253,30 @@ func TestHazard57_OutcomesOfChildrenAreFound(t *testing.T) {
 	})
 }
 
+// A child that has told its outcome may be deleted. The part that is taken back has the outcome.
+func TestHazard57_OutcomesOfDeletedChildrenAreKept(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		c := startNode(e)
+		h := startOf[int](e, c, "parent", "parent", "kid")
+		k := child(e, "kid")
+		for _, n := range []int{4, 2, 0} {
+			e.Raise(k.Key(), "item", n)
+		}
+		e.Raise(h.Key(), "end", 1)
+		if got, err := ended(e, h); got != 42 || err != nil {
+			e.T.Fatalf("%d, %v", got, err)
+		}
+		if _, err := e.Store.Delete(e.T.Context(), provider.DeleteRequest{Key: k.Key()}); err != nil {
+			e.T.Fatal(err)
+		}
+		reset(e, h, 3)
+		if got, err := ended(e, h); got != 42 || err != nil {
+			e.T.Errorf("after the reset: %d, %v", got, err)
+		}
+	})
+}
+
 // Children of the part that is taken back are asked to stop.
 func TestHazard57_LaterChildrenStop(t *testing.T) {
 	t.Parallel()

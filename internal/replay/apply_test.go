@@ -94,7 +94,7 @@ func continued(t *testing.T, n int, messages ...history.Event) *replay.End {
 	t.Cleanup(x.Close)
 	first := started()
 	body := first.Body.(*history.ExecutionStarted)
-	body.Parent, body.RequestID, body.CodeVersion = history.Parent{ID: "parent", EventID: 7}, "start", "v"
+	body.Parent, body.RequestID, body.CodeVersion, body.HasListener = history.Parent{ID: "parent", EventID: 7}, "start", "v", true
 	deliver(t, x, append([]history.Event{first}, messages...)...)
 	end := x.Turn().End
 	if end == nil || end.Next == nil {
@@ -104,7 +104,7 @@ func continued(t *testing.T, n int, messages ...history.Event) *replay.End {
 }
 
 // The next execution starts with the received events that were not read, in order. It knows
-// the consumed request IDs.
+// the consumed request IDs, and that somebody is told of the end.
 func TestSuccessor(t *testing.T) {
 	t.Parallel()
 	end := continued(t, 1, at(1, received("other", "1", "a")), at(2, received("more", "2", "b")), at(3, received("other", "3", "")),
@@ -112,7 +112,7 @@ func TestSuccessor(t *testing.T) {
 	want := []history.Event{
 		{Body: &history.ExecutionStarted{
 			Name: "test", CodeVersion: "v", Input: []byte("2"), Settings: replay.SettingsAt(replay.EngineLevel), Continued: true,
-			Parent: history.Parent{ID: "parent", EventID: 7}, RequestID: "start", Seen: [][]byte{[]byte("c")},
+			Parent: history.Parent{ID: "parent", EventID: 7}, RequestID: "start", Seen: [][]byte{[]byte("c")}, HasListener: true,
 		}},
 		{Body: received("other", "1", "a")},
 		{Body: received("more", "2", "b")},

@@ -135,7 +135,7 @@ func (j *handlerJob) cancel(reason error) {
 
 // inputTaken reports whether the next execution can hardly know what a handler does now.
 func (x *core) inputTaken() bool {
-	return x.job.taking > 0 || x.closing != nil && x.closing.record.Next != nil
+	return x.job.taking > 0
 }
 
 // logLate logs and counts a run that has ended too late for the next execution.
