@@ -3,7 +3,7 @@
 //	perdurevet ./...
 //	go vet -vettool=$(which perdurevet) ./...
 //
-// The two do the same: the first runs the second. Flags stand before the packages:
+// The two find the same. Flags stand before the packages:
 //
 //	perdurevet -perdurevet.skip=print -perdurevet.tests=false ./...
 package main
@@ -37,6 +37,10 @@ func main() {
 		os.Exit(2)
 	}
 	if !byGo(args) {
+		debug.SetGCPercent(400)
+		if args = remaining(args); args == nil {
+			return
+		}
 		os.Exit(vet(args))
 	}
 	if written, err := withoutFacts(args[len(args)-1]); err != nil {

@@ -1,0 +1,5 @@
+package shared_test
+
+import "time"
+
+func fixture() time.Time { return time.Now() }
