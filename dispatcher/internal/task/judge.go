@@ -2,7 +2,6 @@ package task
 
 import (
 	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 
 // retry reports whether a failed attempt is retried, and after how long. err may ask for a delay in place of the policy's.
 func (j *judge) retry(a *Attempt, f *history.Failure, err error) (time.Duration, bool) {
-	delay, again := retryDelay(a.Call.Retry, a.Number, f)
+	delay, again := engine.RetryDelay(a.Call.Retry, a.Number, f, rand.Float64)
 	if !again {
 		return 0, false
 	}
@@ -35,32 +34,6 @@ func (j *judge) retry(a *Attempt, f *history.Failure, err error) (time.Duration,
 // elapsed reports whether an attempt after the delay would begin too late.
 func elapsed(p *history.RetryPolicy, scheduled, now provider.Time, delay time.Duration) bool {
 	return p.MaxElapsed > 0 && int64(now.Add(delay)-scheduled) > p.MaxElapsed
-}
-
-// retryDelay reports whether a failed attempt is retried, and after how long. The interval grows by the coefficient with each attempt, up
-// to the maximum, plus or minus the jitter.
-func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time.Duration, bool) {
-	if p == nil || f.NonRetryable || p.MaxAttempts > 0 && attempt >= p.MaxAttempts || excluded(p, f) {
-		return 0, false
-	}
-	interval := float64(p.InitialInterval) * math.Pow(float64(p.Coefficient)/1000, float64(attempt-1))
-	interval = min(interval, float64(p.MaxInterval))
-	if p.Jitter > 0 {
-		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1)
-	}
-	// No release writes a policy without an interval. A damaged one must not make a node spin.
-	if !(interval > 0) { // true for NaN, too
-		interval = float64(time.Second / time.Microsecond)
-	}
-	return time.Duration(min(interval, float64(engine.MaxDelay/time.Microsecond))) * time.Microsecond, true
-}
-
-// excluded reports whether the policy does not retry the type of the failure or of one of its causes.
-func excluded(p *history.RetryPolicy, f *history.Failure) bool {
-	if slices.ContainsFunc(p.NonRetryable, func(name []byte) bool { return f.Type == string(name) }) {
-		return true
-	}
-	return slices.ContainsFunc(f.Causes, func(cause history.Failure) bool { return excluded(p, &cause) })
 }
 
 // maxReason limits the text of each failure in a list of attempts, in bytes.
