@@ -98,6 +98,11 @@ func (s *scheduler) endMain() {
 		co.over = co.over || co.run == nil
 	}
 	s.ready = slices.DeleteFunc(s.ready, func(co *coroutine) bool { return co.over })
+	for _, co := range s.coroutines {
+		if co.over {
+			s.loseHeld(co)
+		}
+	}
 }
 
 // closeStep goes on with the end when all code is blocked. It reports whether code may run again.

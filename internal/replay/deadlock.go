@@ -9,7 +9,7 @@ type DeadlockError struct {
 
 // Error implements error.
 func (e *DeadlockError) Error() string {
-	return fmt.Sprintf("the code can never continue: its coroutines (%d) wait for the ends of coroutines only, and no activity, timer, child or event "+
+	return fmt.Sprintf("the code can never continue: its coroutines (%d) wait for coroutines only, and no activity, timer, child or event "+
 		"can wake one: look for coroutines that wait for each other, run mended code, or cancel the instance", e.Coroutines)
 }
 

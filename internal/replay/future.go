@@ -30,6 +30,9 @@ type Future struct {
 // Ready implements Source.
 func (f *Future) Ready() bool { return f.settled }
 
+// Failed reports whether it is settled with an error. Code has not read it by that.
+func (f *Future) Failed() bool { return f.settled && (f.err != nil || f.failure != nil) }
+
 func (f *Future) since() int64 { return f.at }
 
 func (f *Future) list() *waitList { return &f.waiting }

@@ -30,6 +30,7 @@ type scheduler struct {
 	answering atomic.Pointer[answering] // the query whose handler runs; nil: none
 
 	callers map[*coroutine][]uintptr // see NoteCallers; nil: not kept
+	held    map[*coroutine][]held    // nil: no coroutine has ever held something
 }
 
 // spawn makes a coroutine that will run body and puts it into the ready queue. It belongs to the run of a handler, or
@@ -37,6 +38,9 @@ type scheduler struct {
 func (s *scheduler) spawn(run *handlerRun, body func()) {
 	co := newCoroutine(s, body)
 	co.run = run
+	if by := s.current.Load(); by != nil {
+		co.at = by.at
+	}
 	co.index = len(s.coroutines)
 	s.coroutines = append(s.coroutines, co)
 	s.enqueue(co)
@@ -99,6 +103,37 @@ func (s *scheduler) forget(co *coroutine) {
 	s.coroutines[co.index].index = co.index
 	s.coroutines[last] = nil
 	s.coroutines = s.coroutines[:last]
+}
+
+// held is something that a coroutine holds and has to release before it ends.
+type held interface {
+	// lose says that the coroutine has ended.
+	lose()
+}
+
+// holds notes that a coroutine holds something.
+func (s *scheduler) holds(co *coroutine, what held) {
+	if s.held == nil {
+		s.held = make(map[*coroutine][]held)
+	}
+	s.held[co] = append(s.held[co], what)
+}
+
+// holdsNoMore notes that a coroutine has released something.
+func (s *scheduler) holdsNoMore(co *coroutine, what held) {
+	if left := slices.DeleteFunc(s.held[co], func(other held) bool { return other == what }); len(left) > 0 {
+		s.held[co] = left
+	} else {
+		delete(s.held, co)
+	}
+}
+
+// loseHeld is called when a coroutine ends.
+func (s *scheduler) loseHeld(co *coroutine) {
+	for _, what := range s.held[co] {
+		what.lose()
+	}
+	delete(s.held, co)
 }
 
 // fail notes a fault. Only the first one counts.
@@ -259,10 +294,11 @@ type coroutine struct {
 	done        bool
 	queued      bool        // in the ready queue
 	over        bool        // its main function has returned, so it never continues
+	futuresOnly bool        // it waits for futures only
 	run         *handlerRun // nil: of the main function
 	waits       []*wait
-	futuresOnly bool // it waits for futures only
-	index       int  // in scheduler.coroutines
+	index       int   // in scheduler.coroutines
+	at          int64 // see Scope.ActsOn
 }
 
 func newCoroutine(s *scheduler, body func()) *coroutine {
@@ -291,6 +327,9 @@ func (co *coroutine) finish(returned bool, panicked any) {
 	case co.faultOfRun(errGoexit.Error()):
 	default:
 		s.fail(errGoexit)
+	}
+	if !s.closed.Load() {
+		s.loseHeld(co)
 	}
 	s.forget(co)
 }

@@ -79,9 +79,11 @@ func (s *Scope) Wait(sources ...Source) (int, error) {
 			}
 		}
 		if err := s.over(); err != nil && (s.err == nil || !awaitsEndOnly(sources)) && (first < 0 || blocked && s.err != nil && s.at < since) {
+			co.at = max(co.at, s.at)
 			return -1, err
 		}
 		if first >= 0 {
+			co.at = max(co.at, since)
 			return first, nil
 		}
 		co.futuresOnly = len(sources) > 0
@@ -100,6 +102,10 @@ func (s *Scope) Wait(sources ...Source) (int, error) {
 		co.waits = co.waits[:0]
 	}
 }
+
+// ActsOn returns the message that the running coroutine acts on, by event ID: the last of those that have ended its waits. It is 0 if a
+// message has begun the coroutine and it has not waited.
+func (s *Scope) ActsOn() int64 { return s.x.sched.checkCaller().at }
 
 // Go runs body as another coroutine, in a child scope. The future is settled with body's error. Cancelling the future
 // cancels the child scope.
