@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/perdure/perdure/orchestration"
@@ -30,31 +29,28 @@ func (h *Hotel) Cancel(_ context.Context, booking string) (orchestration.None, e
 }
 
 // Trip books the whole list or nothing.
-func Trip(ctx *orchestration.Context, list []string) (bookings []string, err error) {
+func Trip(ctx *orchestration.Context, list []string) ([]string, error) {
 	var hotel *Hotel // never called here: it only names the activities
-	defer func() {
-		if err == nil {
-			return
-		}
-		// A cancelled scope refuses new work; a detached one does not.
-		undo, errs := ctx.Detached(), []error{err}
-		for _, booking := range slices.Backward(bookings) {
-			_, undoErr := orchestration.CallActivity(undo, hotel.Cancel, booking,
-				orchestration.WithRetry(orchestration.RetryPolicy{}))
-			errs = append(errs, undoErr)
-		}
-		err = errors.Join(errs...)
-	}()
+	var saga orchestration.Saga
+	var bookings []string
 	for _, what := range list {
 		// A booking that is under way when the trip is cancelled ends first: it must be undone, too.
 		booking, err := orchestration.CallActivity(ctx, hotel.Book, what,
 			orchestration.WithCancellation(orchestration.WaitForEnd))
 		if err != nil {
-			return bookings, fmt.Errorf("booking %s: %w", what, err)
+			return nil, errors.Join(fmt.Errorf("booking %s: %w", what, err), saga.Compensate(ctx))
 		}
 		bookings = append(bookings, booking)
+		saga.Undo(func(ctx *orchestration.Context) error {
+			_, err := orchestration.CallActivity(ctx, hotel.Cancel, booking,
+				orchestration.WithRetry(orchestration.RetryPolicy{}))
+			return err
+		})
 	}
-	return bookings, ctx.Sleep(time.Hour) // time to cancel the trip
+	if err := ctx.Sleep(time.Hour); err != nil { // time to cancel the trip
+		return nil, errors.Join(err, saga.Compensate(ctx))
+	}
+	return bookings, nil
 }
 
 // Fastest takes whichever ends first, a booking or a timer, and cancels the other.

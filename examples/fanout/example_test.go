@@ -17,6 +17,7 @@ func register(reg *runtime.Registry) {
 	err := errors.Join(
 		runtime.AddOrchestration(reg, fanout.Album), runtime.AddOrchestration(reg, fanout.Cheapest),
 		runtime.AddOrchestration(reg, fanout.Limited), runtime.AddOrchestration(reg, fanout.Watched),
+		runtime.AddOrchestration(reg, fanout.Framed),
 		runtime.AddActivity(reg, fanout.Resize), runtime.AddActivity(reg, fanout.Quote),
 	)
 	if err != nil {
@@ -41,6 +42,9 @@ func Example() {
 	fmt.Println(err)
 	fmt.Println(call(c, fanout.Cheapest, "slow", "quick"))
 	fmt.Println(call(c, fanout.Limited, "a", "b", "c", "d", "e"))
+	fmt.Println(call(c, fanout.Framed, "cat"))
+	_, err = call(c, fanout.Framed, "")
+	fmt.Println(err)
 	fmt.Println(call(c, fanout.Watched, "cat"))
 	// Output:
 	// [small cat small dog] <nil>
@@ -48,5 +52,7 @@ func Example() {
 	// no picture
 	// quick: 42.00 <nil>
 	// [small a small b small c small d small e] <nil>
+	// small cat, frames: 42.00 <nil>
+	// instance "x" ended as Failed: no picture
 	// 1 pictures <nil>
 }

@@ -48,25 +48,27 @@ func Cheapest(ctx *orchestration.Context, shops []string) (string, error) {
 
 // Limited has at most three calls in flight.
 func Limited(ctx *orchestration.Context, pictures []string) ([]string, error) {
-	small := make([]string, len(pictures))
-	next := 0
-	worker := func(ctx *orchestration.Context) error {
-		for next < len(pictures) {
-			i := next
-			next++
-			var err error
-			if small[i], err = orchestration.CallActivity(ctx, Resize, pictures[i]); err != nil {
-				return fmt.Errorf("picture %d: %w", i, err)
-			}
-		}
-		return nil
+	return orchestration.Map(ctx, pictures, 3, func(ctx *orchestration.Context, picture string) (string, error) {
+		return orchestration.CallActivity(ctx, Resize, picture)
+	})
+}
+
+// Framed resizes a picture and asks for the price of a frame at the same time. If one fails, the other is cancelled.
+func Framed(ctx *orchestration.Context, pictures []string) (string, error) {
+	var small, price string
+	g := orchestration.NewGroup(ctx)
+	g.Go(func(ctx *orchestration.Context) (err error) {
+		small, err = orchestration.CallActivity(ctx, Resize, pictures[0])
+		return err
+	})
+	g.Go(func(ctx *orchestration.Context) (err error) {
+		price, err = orchestration.CallActivity(ctx, Quote, "frames")
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return "", err
 	}
-	workers := make([]orchestration.Future[orchestration.None], 3)
-	for i := range workers {
-		workers[i] = ctx.Go(worker)
-	}
-	_, err := orchestration.All(ctx, workers...)
-	return small, err
+	return small + ", " + price, nil
 }
 
 // Watched runs a coroutine in the background during the main work.

@@ -1,11 +1,10 @@
 // Package saga buys something in three steps, and undoes them when a later one fails. Each step is a pair of activities, called with
-// orchestration.CallActivity. Undoing runs in Context.Detached, which no cancellation reaches.
+// orchestration.CallActivity. An orchestration.Saga undoes them in reverse order, in a context that no cancellation reaches.
 package saga
 
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/orchestration"
@@ -27,19 +26,18 @@ func Buy(ctx *orchestration.Context, o Order) (orchestration.None, error) {
 		{Charge, Refund},
 		{Ship, Recall},
 	}
-	for i, step := range steps {
+	var saga orchestration.Saga
+	for _, step := range steps {
+		saga.Undo(func(ctx *orchestration.Context) error { // before the step: if that fails it may have had its effect, too
+			_, err := orchestration.CallActivity(ctx, step.undo, o, orchestration.WithRetry(orchestration.RetryPolicy{}))
+			return err
+		})
 		_, err := orchestration.CallActivity(ctx, step.do, o,
 			orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 3}),
 			orchestration.WithCancellation(orchestration.WaitForEnd)) // undoing must not begin while the step runs
-		if err == nil {
-			continue
+		if err != nil {
+			return orchestration.None{}, errors.Join(err, saga.Compensate(ctx))
 		}
-		errs := []error{err}
-		for _, done := range slices.Backward(steps[:i+1]) { // the step that failed may have had its effect, too
-			_, err := orchestration.CallActivity(ctx.Detached(), done.undo, o, orchestration.WithRetry(orchestration.RetryPolicy{}))
-			errs = append(errs, err)
-		}
-		return orchestration.None{}, errors.Join(errs...)
 	}
 	return orchestration.None{}, nil
 }

@@ -1,5 +1,5 @@
 // Package splitmerge counts words in many files at a time and adds the counts up. orchestration.StartActivity and All merge in the order
-// of the input. Context.Go merges each part as soon as it is there, and Context.SetStatus shows the sum so far.
+// of the input. An orchestration.Group merges each part as soon as it is there, and Context.SetStatus shows the sum so far.
 package splitmerge
 
 import (
@@ -40,17 +40,16 @@ func InOrder(ctx *orchestration.Context, files []string) (map[string]int, error)
 // AsTheyCome merges each part at once. Coroutines never run at the same time, so they may share the sum.
 func AsTheyCome(ctx *orchestration.Context, files []string) (map[string]int, error) {
 	total := map[string]int{}
-	merged := make([]orchestration.Future[orchestration.None], len(files))
-	for i, file := range files {
-		merged[i] = ctx.Go(func(ctx *orchestration.Context) error {
+	g := orchestration.NewGroup(ctx)
+	for _, file := range files {
+		g.Go(func(ctx *orchestration.Context) error {
 			part, err := orchestration.CallActivity(ctx, Count, file)
 			add(total, part)
 			ctx.SetStatus(total)
 			return err
 		})
 	}
-	_, err := orchestration.All(ctx, merged...)
-	return total, err
+	return total, g.Wait()
 }
 
 func add(total, part map[string]int) {
