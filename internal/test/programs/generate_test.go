@@ -73,7 +73,7 @@ func (g *generator) statement(depth int, dead bool) Statement {
 		doCall, doCall, doCall, doBulk, doRetry, doRetry, doFinal, doPanic, doSlow, doDenied, doFan, doSleep, doSleep, doRing, doRing,
 		doPoll, doSelect, doWithin, doEffect, doEffect, doPatch, doPatch, doShow, doShow, doOrder, doRace, doGiveUp,
 	}
-	nested := []string{doLoop, doTry, doDetached, doTimeout, doPatient, doScope}
+	nested := append([]string{doLoop, doTry, doDetached, doTimeout, doPatient, doScope}, togetherStatements()...)
 	if !dead {
 		nested = append(nested, doPar, doPar, doPar, doChild, doChild, doTwice, doRush, doAway)
 	}
@@ -120,6 +120,8 @@ func (g *generator) fill(s *Statement, depth int, dead bool) {
 	case doScope:
 		s.Kinds = g.kinds(3)
 		s.Bodies = [][]Statement{g.block(depth, dead), g.block(depth, true), g.block(depth, false)}
+	default:
+		g.fillTogether(s, depth, dead)
 	}
 }
 
