@@ -33,7 +33,7 @@ func pages() []page {
 		{"errors-runtime.md", "runtime", "the registry and the options of a node", []section{fillingRegistries(), startingRuntimes()}},
 		{
 			"errors-code.md", "orchestrations and activities", "calls that code of orchestrations and activities makes",
-			[]section{callingActivities(), callingLocals(), callingChildren(), reachingInOrchestrations(), waitingInOrchestrations(), usingActivities()},
+			[]section{callingActivities(), callingLocals(), callingChildren(), reachingInOrchestrations(), waitingInOrchestrations(), togetherInOrchestrations(), usingActivities()},
 		},
 		{"errors-sqlite.md", "SQLite files", "opening and restoring a file", []section{openingFiles(), restoring()}},
 		{"errors-command-line.md", "command line", "what the command prints", []section{typingCommands()}},
