@@ -29,7 +29,7 @@ func (c *checker) engineCall(call *ast.CallExpr, seen map[*ast.BlockStmt]bool) (
 			return display(fn), !slices.Contains(quietMethods(), fn.Name())
 		case ofOrchestration(fn, quietFunctions()...):
 			return "", false
-		case isFutureMethod(fn, "Cancel"):
+		case isFutureMethod(fn, "Cancel"), isOrderedMethod(fn):
 			return display(fn), true
 		}
 	}

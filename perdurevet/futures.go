@@ -72,8 +72,13 @@ func (c *checker) reportScope(u *unit, x ast.Expr, called string, outer []*types
 		return
 	}
 	why := "the end of the outer function ends the call, and a cancellation of the instance reaches it in another way"
-	if u.what == "ctx.Go" {
+	switch u.what {
+	case "ctx.Go":
 		why = "cancelling the future does not reach the call"
+	case "Group.Go", "orchestration.Map":
+		why = "the error of another function does not reach the call"
+	case "Saga.Undo":
+		why = "a cancellation ends the call, which has to undo something then"
 	}
 	c.reportf(ruleScope, x.Pos(), "the function of %s calls %s with the %s of the function around it: %s; use its own parameter",
 		u.what, called, v.Name(), why)

@@ -32,6 +32,11 @@ func scopedMethods() []string {
 // Functions whose result depends on the order of their futures.
 func orderedFunctions() []string { return []string{"All", "Race", "Select"} }
 
+// Methods without a Context whose order code can see, by their types.
+func orderedMethods() map[string][]string {
+	return map[string][]string{"Group": {"Go", "Wait"}, "Mutex": {"Unlock"}, "Semaphore": {"Release"}, "Saga": {"Undo"}}
+}
+
 // Functions whose future may be dropped: what they begin goes on by itself.
 func droppable() []string {
 	return []string{"Go", "Raise", "Cancel", "CancelInstance", "StartDetached", "StartDetachedNamed"}
@@ -133,4 +138,14 @@ func display(fn *types.Func) string {
 func isFutureMethod(fn *types.Func, name string) bool {
 	recv := fn.Signature().Recv()
 	return recv != nil && isFuture(recv.Type()) && fn.Name() == name
+}
+
+// isOrderedMethod reports whether fn is one of orderedMethods.
+func isOrderedMethod(fn *types.Func) bool {
+	recv := fn.Signature().Recv()
+	if recv == nil {
+		return false
+	}
+	path, name := named(recv.Type())
+	return path == orchestrationPath && slices.Contains(orderedMethods()[name], fn.Name())
 }

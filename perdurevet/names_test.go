@@ -82,8 +82,13 @@ func TestNamesExist(t *testing.T) {
 	for _, name := range slices.Concat(quietMethods(), readingMethods(), scopedMethods()) {
 		check(orchestrationPath, "Context."+name)
 	}
+	for typ, names := range orderedMethods() {
+		for _, name := range names {
+			check(orchestrationPath, typ+"."+name)
+		}
+	}
 	for _, name := range slices.Concat(quietFunctions(), orderedFunctions(), []string{
-		continueNow, continueLate, "HandleEvent", "HandleUpdate", "HandleQuery", "Validate", "SideEffect", "Context.Go", "Future.Cancel",
+		continueNow, continueLate, "Map", "HandleEvent", "HandleUpdate", "HandleQuery", "Validate", "SideEffect", "Context.Go", "Future.Cancel",
 	}) {
 		check(orchestrationPath, name)
 	}

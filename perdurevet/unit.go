@@ -156,7 +156,7 @@ func roleOf(fn *types.Func) (kind, bool) {
 		return reader, true
 	case ofOrchestration(fn, "SideEffect"):
 		return effect, true
-	case ofOrchestration(fn, "HandleEvent", "HandleUpdate", "Go"):
+	case ofOrchestration(fn, "HandleEvent", "HandleUpdate", "Go", "Map", "Undo"):
 		return code, true
 	case fn != nil && goroutineStarter(fn):
 		return free, true

@@ -128,3 +128,30 @@ func ContinueAsNew[In any](ctx *Context, in In, opts ...ContinueOption) error { 
 func ContinueAsNewAfterHandlers[In any](ctx *Context, input func() In, opts ...ContinueOption) error {
 	panic("stub")
 }
+
+type (
+	Group     struct{}
+	Mutex     struct{}
+	Semaphore struct{}
+	Saga      struct{}
+)
+
+func NewGroup(ctx *Context) *Group { panic("stub") }
+
+func (g *Group) Go(fn func(*Context) error) { panic("stub") }
+func (g *Group) Wait() error                { panic("stub") }
+
+func Map[Item, Result any](ctx *Context, items []Item, limit int, fn func(*Context, Item) (Result, error)) ([]Result, error) {
+	panic("stub")
+}
+
+func (m *Mutex) Lock(ctx *Context) error { panic("stub") }
+func (m *Mutex) Unlock()                 { panic("stub") }
+
+func NewSemaphore(n int) *Semaphore { panic("stub") }
+
+func (s *Semaphore) Acquire(ctx *Context, n int) error { panic("stub") }
+func (s *Semaphore) Release(n int)                     { panic("stub") }
+
+func (s *Saga) Undo(fn func(*Context) error)  { panic("stub") }
+func (s *Saga) Compensate(ctx *Context) error { panic("stub") }

@@ -42,6 +42,21 @@ func waits(ctx *orchestration.Context, items map[string]orchestration.Future[str
 	return 0, nil
 }
 
+func together(ctx *orchestration.Context, items map[string]int) error {
+	var saga orchestration.Saga
+	g, sem := orchestration.NewGroup(ctx), orchestration.NewSemaphore(5)
+	for item := range items { // want `range over a map calls Group.Go`
+		g.Go(func(ctx *orchestration.Context) error { return one(ctx, item) })
+	}
+	for item := range items { // want `range over a map calls Saga.Undo`
+		saga.Undo(func(ctx *orchestration.Context) error { return one(ctx, item) })
+	}
+	for _, n := range items { // want `range over a map calls Semaphore.Release`
+		sem.Release(n)
+	}
+	return g.Wait()
+}
+
 func closures(ctx *orchestration.Context, items map[string]int) (int, error) {
 	send := func(item string) error { return one(ctx, item) }
 	for item := range items { // want `range over a map calls send`

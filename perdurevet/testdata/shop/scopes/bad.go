@@ -26,6 +26,52 @@ func bad(ctx *orchestration.Context, item string) (string, error) {
 	return item, err
 }
 
+func together(ctx *orchestration.Context, items []string) error {
+	var saga orchestration.Saga
+	saga.Undo(func(*orchestration.Context) error {
+		_, err := orchestration.CallActivity(ctx, ship, "") // want `the function of Saga.Undo calls orchestration.CallActivity with the ctx of the function around it: a cancellation ends the call`
+		return err
+	})
+	g := orchestration.NewGroup(ctx)
+	g.Go(func(*orchestration.Context) error {
+		return ctx.Sleep(time.Second) // want `the function of Group.Go calls ctx.Sleep with the ctx of the function around it: the error of another function does not reach the call`
+	})
+	_, err := orchestration.Map(ctx, items, 5, func(_ *orchestration.Context, item string) (string, error) {
+		return orchestration.CallActivity(ctx, ship, item) // want `the function of orchestration.Map calls orchestration.CallActivity with the ctx`
+	})
+	if err != nil {
+		return saga.Compensate(ctx)
+	}
+	return g.Wait()
+}
+
+func cleanTogether(ctx *orchestration.Context, items []string) ([]string, error) {
+	var saga orchestration.Saga
+	var mu orchestration.Mutex
+	count := 0
+	g := orchestration.NewGroup(ctx)
+	for _, item := range items {
+		saga.Undo(func(ctx *orchestration.Context) error {
+			_, err := orchestration.CallActivity(ctx, ship, item)
+			return err
+		})
+		g.Go(func(ctx *orchestration.Context) error {
+			if err := mu.Lock(ctx); err != nil {
+				return err
+			}
+			defer mu.Unlock()
+			count++
+			return ctx.Sleep(time.Second)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, saga.Compensate(ctx)
+	}
+	return orchestration.Map(ctx, items, count, func(ctx *orchestration.Context, item string) (string, error) {
+		return orchestration.CallActivity(ctx, ship, item)
+	})
+}
+
 func clean(ctx *orchestration.Context, item string) (string, error) {
 	limited, cancel := ctx.WithTimeout(time.Hour)
 	defer cancel()
