@@ -303,3 +303,33 @@ func releaseTwice(ctx *octx) error {
 	sem.Release(1)
 	return nil
 }
+
+// An instance is cancelled while one coroutine has the lock and others wait for it. Nobody holds it after that.
+func TestHazard123_LocksOfACancelledInstance(t *testing.T) {
+	t.Parallel()
+	code := script(func(ctx *octx, note func(string, ...any)) error {
+		var mu orchestration.Mutex
+		g := orchestration.NewGroup(ctx)
+		for i := range 3 {
+			g.Go(func(ctx *octx) error {
+				err := locked(ctx, &mu, time.Hour)
+				note("%d %s", i, kindOf(err))
+				return err
+			})
+		}
+		err := g.Wait()
+		note("free %s", kindOf(locked(ctx.Detached(), &mu, time.Hour)))
+		return err
+	})
+	for after, want := range map[time.Duration][]string{
+		30 * time.Minute:  {"0h 0 cancelled", "0h 1 cancelled", "0h 2 cancelled", "1h free ok", "cancelled"},
+		90 * time.Minute:  {"1h 0 ok", "1h 1 cancelled", "1h 2 cancelled", "2h free ok", "cancelled"},
+		150 * time.Minute: {"1h 0 ok", "2h 1 ok", "2h 2 cancelled", "3h free ok", "cancelled"},
+		210 * time.Minute: {"1h 0 ok", "2h 1 ok", "3h 2 ok", "4h free ok", "ok"},
+	} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			code.inKit(t, after, want...)
+		})
+	}
+}
