@@ -1,90 +1,89 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 
-	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/operate"
-	"github.com/perdure/perdure/orchestration"
 )
 
-// meaning is what an error of the client means in HTTP.
-type meaning struct {
-	err    error
-	status int
-	code   string
-}
-
-// meanings are looked through in order: the first that an error is counts.
+// statuses has the HTTP statuses of the codes that client.Code returns. All others have 500.
 //
 //nolint:gochecknoglobals // constant table
-var meanings = []meaning{
-	{client.ErrForbidden, http.StatusForbidden, "forbidden"},
-	{client.ErrMoved, http.StatusGone, "moved"}, // it is ErrNotFound, too
-	{client.ErrNotFound, http.StatusNotFound, "not-found"},
-	{client.ErrNotSet, http.StatusNotFound, "not-set"},
-	{client.ErrNotStored, http.StatusConflict, "not-stored"},
-	{client.ErrExists, http.StatusConflict, "exists"},
-	{operate.ErrDamagedFile, http.StatusBadRequest, "damaged-file"},
-	{operate.ErrNewerFile, http.StatusBadRequest, "newer-file"},
-	{operate.ErrClockBehind, http.StatusConflict, "clock-behind"},
-	{operate.ErrUnsound, http.StatusUnprocessableEntity, "unsound"},
-	{client.ErrNoNode, http.StatusServiceUnavailable, "no-node"},
-	{client.ErrRunning, http.StatusConflict, "running"},
-	{client.ErrEnded, http.StatusConflict, "ended"},
-	{client.ErrConflict, http.StatusConflict, "conflict"},
-	{client.ErrSuperseded, http.StatusConflict, "superseded"},
-	{client.ErrClosing, http.StatusConflict, "closing"},
-	{client.ErrUpdateDiffers, http.StatusConflict, "update-differs"},
-	{client.ErrDiscarded, http.StatusConflict, "discarded"},
-	{client.ErrAbandoned, http.StatusConflict, "abandoned"},
-	{client.ErrNotCarried, http.StatusConflict, "not-carried"},
-	{client.ErrNotFinished, http.StatusConflict, "upgrade-not-finished"},
-	{client.ErrOutcomeGone, http.StatusGone, "outcome-gone"},
-	{client.ErrRejected, http.StatusUnprocessableEntity, "rejected"},
-	{client.ErrUpdateFailed, http.StatusUnprocessableEntity, "update-failed"},
-	{client.ErrUnknownUpdate, http.StatusUnprocessableEntity, "unknown-update"},
-	{client.ErrPanicked, http.StatusUnprocessableEntity, "panicked"},
-	{client.ErrUnknownQuery, http.StatusUnprocessableEntity, "unknown-query"},
-	{client.ErrQueryFailed, http.StatusUnprocessableEntity, "query-failed"},
-	{client.ErrQueryRefused, http.StatusUnprocessableEntity, "query-refused"},
-	{client.ErrQueryPanicked, http.StatusUnprocessableEntity, "query-panicked"},
-	{client.ErrNotReplayed, http.StatusUnprocessableEntity, "not-replayed"},
-	{client.ErrBlocked, http.StatusConflict, "blocked"},
-	{activity.ErrTimeout, http.StatusConflict, "activity-timeout"},
-	{activity.ErrLeaseLost, http.StatusConflict, "lease-lost"},
-	{activity.ErrAlreadyCompleted, http.StatusConflict, "already-completed"},
-	{activity.ErrCancelled, http.StatusConflict, "activity-cancelled"},
-	{activity.ErrNotCancelled, http.StatusConflict, "not-cancelled"},
-	{client.ErrTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
-	{client.ErrInvalid, http.StatusBadRequest, "invalid"},
-	{orchestration.ErrPayload, http.StatusBadRequest, "payload"},
-	{client.ErrInboxFull, http.StatusTooManyRequests, "inbox-full"},
-	{client.ErrOverloaded, http.StatusTooManyRequests, "overloaded"},
-	{client.ErrUnserved, http.StatusServiceUnavailable, "unserved"},
-	{client.ErrBusy, http.StatusConflict, "busy"},
-	{client.ErrQueryTimeout, http.StatusGatewayTimeout, "query-timeout"},
-	{client.ErrOutcomeUnknown, http.StatusBadGateway, "outcome-unknown"},
-	{client.ErrClosed, http.StatusServiceUnavailable, "closed"},
-	{errors.ErrUnsupported, http.StatusNotImplemented, "unsupported"},
-	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
-	{context.Canceled, http.StatusServiceUnavailable, "cancelled"},
+var statuses = map[string]int{
+	"forbidden":            http.StatusForbidden,
+	"store-read-only": http.StatusForbidden,
+	"moved":                http.StatusGone,
+	"outcome-gone":         http.StatusGone,
+	"not-found":            http.StatusNotFound,
+	"not-set":              http.StatusNotFound,
+	"not-stored":           http.StatusConflict,
+	"exists":               http.StatusConflict,
+	"clock-behind":         http.StatusConflict,
+	"running":              http.StatusConflict,
+	"ended":                http.StatusConflict,
+	"conflict":             http.StatusConflict,
+	"superseded":           http.StatusConflict,
+	"closing":              http.StatusConflict,
+	"update-differs":       http.StatusConflict,
+	"discarded":            http.StatusConflict,
+	"abandoned":            http.StatusConflict,
+	"not-carried":          http.StatusConflict,
+	"upgrade-not-finished": http.StatusConflict,
+	"blocked":              http.StatusConflict,
+	"activity-timeout":     http.StatusConflict,
+	"lease-lost":           http.StatusConflict,
+	"already-completed":    http.StatusConflict,
+	"activity-cancelled":   http.StatusConflict,
+	"not-cancelled":        http.StatusConflict,
+	"busy":                 http.StatusConflict,
+	"not-ended":            http.StatusConflict,
+	"damaged-file":         http.StatusBadRequest,
+	"newer-file":           http.StatusBadRequest,
+	"invalid":              http.StatusBadRequest,
+	"payload":              http.StatusBadRequest,
+	"bad-point":            http.StatusBadRequest,
+	"history-file":         http.StatusBadRequest,
+	"unsound":              http.StatusUnprocessableEntity,
+	"rejected":             http.StatusUnprocessableEntity,
+	"update-failed":        http.StatusUnprocessableEntity,
+	"unknown-update":       http.StatusUnprocessableEntity,
+	"panicked":             http.StatusUnprocessableEntity,
+	"unknown-query":        http.StatusUnprocessableEntity,
+	"query-failed":         http.StatusUnprocessableEntity,
+	"query-refused":        http.StatusUnprocessableEntity,
+	"query-panicked":       http.StatusUnprocessableEntity,
+	"not-replayed":         http.StatusUnprocessableEntity,
+	"no-node":              http.StatusServiceUnavailable,
+	"unserved":             http.StatusServiceUnavailable,
+	"closed":               http.StatusServiceUnavailable,
+	"too-large":            http.StatusRequestEntityTooLarge,
+	"inbox-full":           http.StatusTooManyRequests,
+	"overloaded":           http.StatusTooManyRequests,
+	"query-timeout":        http.StatusGatewayTimeout,
+	"outcome-unknown":      http.StatusBadGateway,
+	"unsupported":          http.StatusNotImplemented,
 }
 
-// classify returns the status and the code of an error.
+// classify returns the status and the code of an error. The code is that of client.Code, or one of this package for what only HTTP knows.
 func classify(err error) (status int, code string) {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.status, r.code
 	}
-	for i := range meanings {
-		if errors.Is(err, meanings[i].err) {
-			return meanings[i].status, meanings[i].code
-		}
+	code = client.Code(err)
+	if status := statuses[code]; status != 0 {
+		return status, code
 	}
-	return http.StatusInternalServerError, "internal"
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout, "timeout"
+	case errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable, "cancelled"
+	default:
+		return http.StatusInternalServerError, cmp.Or(code, "internal")
+	}
 }
 
 // badInput is an error of the request's input.

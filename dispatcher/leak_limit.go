@@ -1,18 +1,18 @@
 package dispatcher
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/internal/failure"
 )
 
 // ErrLeaked is part of the error of Shutdown if user code did not end in time. The error names the code. Its leases were released.
-var ErrLeaked = leak.ErrLeaked
+var ErrLeaked = failure.ErrLeaked
 
 // ErrTooManyLeaks is the reason given to OnFatal: more instances than MaxLeaked have leaked code.
-var ErrTooManyLeaks = errors.New("too many leaked goroutines")
+var ErrTooManyLeaks = failure.ErrTooManyLeaks
 
 // LeakedWork is user code that should have returned and has not.
 type LeakedWork = leak.Work

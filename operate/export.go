@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -24,7 +23,7 @@ var (
 	// ErrClockBehind: the clock of the store is behind that of the store that the instances come from.
 	ErrClockBehind = provider.ErrClockBehind
 	// ErrUnsound: an import found damage in what it had stored. Nothing of it runs here.
-	ErrUnsound = errors.New("the imported instances are damaged")
+	ErrUnsound = moving.ErrUnsound
 )
 
 // MoveProgress is how far an export or import has come.

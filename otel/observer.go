@@ -3,7 +3,6 @@ package otel
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,10 +11,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perdure/perdure/observe"
+	"github.com/perdure/perdure/provider"
 )
 
-// ErrInvalid means that an option is missing or not allowed.
-var ErrInvalid = errors.New("invalid option")
+// ErrInvalid means that an option is missing or not allowed. It is the ErrInvalid of the other packages.
+var ErrInvalid = provider.ErrInvalid
 
 // Options are the settings of an Observer. TracerProvider is required.
 type Options struct {

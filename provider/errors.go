@@ -43,6 +43,8 @@ var (
 	ErrClockBehind = errors.New("the store's clock is behind")
 	// ErrForeignTx means that the caller's transaction is not on the store's database. Nothing happened.
 	ErrForeignTx = errors.New("the transaction is not one on this store's database")
+	// ErrReadOnly means that the store was opened for reading only.
+	ErrReadOnly = errors.New("the store is open for reading only")
 )
 
 // Outcome says what is known about a failed write.
@@ -100,7 +102,7 @@ func (e *ExistsError) Unwrap() error { return ErrExists }
 var refusals = []error{ //nolint:gochecknoglobals // constant table
 	ErrConflict, ErrLeaseLost, ErrInboxNotEmpty, ErrInboxFull, ErrNotFound, ErrExists, ErrEnded,
 	ErrRunning, ErrNoAnswer, ErrInvalid, ErrTooLarge, ErrClosed, ErrNewerSchema, ErrNotStore, ErrForeignTx,
-	ErrClockBehind,
+	ErrClockBehind, ErrReadOnly,
 }
 
 // OutcomeOf returns what is known about the effect of a call that returned err. A sentinel

@@ -306,8 +306,12 @@ func TestMistakes(t *testing.T) {
 					t.Errorf("the error must say %q: %s", part, stderr)
 				}
 			}
-			if !strings.HasPrefix(stderr, "perdure: ") {
-				t.Errorf("the error must begin with the program's name: %s", stderr)
+			begin := "perdure: "
+			if strings.Contains(c.line, "-o json") {
+				begin = `{"error":`
+			}
+			if !strings.HasPrefix(stderr, begin) {
+				t.Errorf("the error must begin with %s: %s", begin, stderr)
 			}
 		})
 	}

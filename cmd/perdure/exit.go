@@ -51,7 +51,7 @@ var exitMeanings = []exitMeaning{
 
 const exitStreams = `
 Errors go to standard error. A command that fails prints nothing to standard output, except doctor, which prints
-its findings.`
+its findings. With -o json or -o jsonl the last line on standard error is the error as JSON, with its code.`
 
 func exitCodesText() string {
 	var text strings.Builder
@@ -79,6 +79,23 @@ type storeError struct{ err error }
 func (e *storeError) Error() string { return e.err.Error() }
 
 func (e *storeError) Unwrap() error { return e.err }
+
+// errorCode returns the code of an error for programs: that of client.Code, or a word for the exit code.
+func errorCode(err error, exit exitCode) string {
+	if code := client.Code(err); code != "" {
+		return code
+	}
+	switch exit {
+	case exitUsage:
+		return "usage"
+	case exitStore:
+		return "store"
+	case exitInterrupted:
+		return "interrupted"
+	default:
+		return "failure"
+	}
+}
 
 // codeOf returns the exit code for an error. It checks conflicts before bad input, since some storage errors are both.
 func codeOf(err error) exitCode {

@@ -49,12 +49,27 @@ func (a *app) run(ctx context.Context, args []string, in io.Reader, out, errs io
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
-	fmt.Fprintf(errs, "perdure: %s\n", lines(dbname.Mask(operatorText(err.Error()))))
+	code := exitUsage
+	if a.started {
+		code = codeOf(err)
+	}
+	text := dbname.Mask(operatorText(err.Error()))
+	if a.output == outputJSON || a.output == outputJSONL {
+		_ = writeLine(errs, failed{text, errorCode(err, code), code}) // nobody could be told
+		return code
+	}
+	fmt.Fprintf(errs, "perdure: %s\n", lines(text))
 	if !a.started {
 		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
-		return exitUsage
 	}
-	return codeOf(err)
+	return code
+}
+
+// failed is the error of a command as JSON. It is the last line on standard error.
+type failed struct {
+	Error    string   `json:"error"`
+	Code     string   `json:"code"`
+	ExitCode exitCode `json:"exitCode"`
 }
 
 func newRoot(a *app) *cobra.Command {

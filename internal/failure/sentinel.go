@@ -46,6 +46,14 @@ var (
 	ErrOutcomeUnknown = errors.New("it may have been stored all the same")
 )
 
+// Errors of a node, which no history holds.
+var (
+	// ErrLeaked means that user code did not end in time. The error names the code.
+	ErrLeaked = errors.New("user code is still running")
+	// ErrTooManyLeaks means that more instances than a node's limit have leaked code.
+	ErrTooManyLeaks = errors.New("too many leaked goroutines")
+)
+
 // sentinel is how an error of the engine is stored. Code and message are part of the stored format; err may have another text.
 type sentinel struct {
 	err           error
@@ -95,6 +103,14 @@ func sentinelOf(err error) *sentinel {
 		}
 	}
 	return nil
+}
+
+// Code returns the stored code of err itself if it is an error of the engine, and "" if it is not.
+func Code(err error) string {
+	if s := sentinelOf(err); s != nil {
+		return s.code
+	}
+	return ""
 }
 
 // sentinelBy returns the error of the engine with the code; nil if there is none.

@@ -63,6 +63,9 @@ var ErrDamaged = errors.New("the file is damaged")
 // ErrNewer means that a newer release wrote the file.
 var ErrNewer = errors.New("the file has a newer format")
 
+// ErrUnsound means that an import found damage in what it had stored.
+var ErrUnsound = errors.New("the imported instances are damaged")
+
 // Writer writes a file. It is for one goroutine.
 type Writer struct {
 	to    *bufio.Writer

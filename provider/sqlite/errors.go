@@ -13,7 +13,7 @@ import (
 
 // ErrReadOnly is in the error of every call that would change a store opened with [Options].ReadOnly. The call changed nothing,
 // and a retry does not help.
-var ErrReadOnly = errors.New("the store is open for reading only")
+var ErrReadOnly = provider.ErrReadOnly
 
 // failed wraps an error of the storage for callers. Errors of the contract and of contexts pass unchanged.
 func failed(op string, err error, outcome provider.Outcome) error {

@@ -29,6 +29,7 @@ func unbound() map[string][]string {
 			"SealState", "SealNone", "SealHeld", "SealClosed", "SealArriving", "SealStep", "StepStay", "StepAdopt", "StepHold", "StepClose", "StepReopen", "StepFree", "SealRequest", "SealResult", "Seal", "SealsRequest", "SealsResult is a page",
 			"ExportRequest", "ExportResult is a page", "ImportRequest", "ImportResult", "Parcel", "MovedHead", "MovedExecution", "MovedEvents", "MovedTask", "MovedLetter",
 			"ErrMoved means that the instance is sealed: it moves to another store, or from there", "ErrClockBehind means that the store's time is before that of the store that an instance comes from",
+			"ErrReadOnly means that the store was opened for reading only",
 			"Backuper",
 			"Prefix is all that an execution opens with: the beginning of a history, and what is pending at its end",
 			"Slots",

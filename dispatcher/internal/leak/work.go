@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
-)
 
-// ErrLeaked means that user code did not end in time. The error names the code.
-var ErrLeaked = errors.New("user code is still running")
+	"github.com/perdure/perdure/internal/failure"
+)
 
 // State is how far the watchdog is with code that does not return.
 type State string
@@ -66,13 +65,13 @@ const maxNamed = 20
 func joined(all []Work, hooks []string) error {
 	var named []error
 	for i := range all {
-		named = append(named, fmt.Errorf("%w: %s", ErrLeaked, &all[i]))
+		named = append(named, fmt.Errorf("%w: %s", failure.ErrLeaked, &all[i]))
 	}
 	for _, hook := range hooks {
-		named = append(named, fmt.Errorf("%w: %s", ErrLeaked, hook))
+		named = append(named, fmt.Errorf("%w: %s", failure.ErrLeaked, hook))
 	}
 	if more := len(named) - maxNamed; more > 0 {
-		named = append(named[:maxNamed], fmt.Errorf("%w: %d more", ErrLeaked, more))
+		named = append(named[:maxNamed], fmt.Errorf("%w: %d more", failure.ErrLeaked, more))
 	}
 	return errors.Join(named...)
 }

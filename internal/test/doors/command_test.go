@@ -3,6 +3,7 @@ package doors_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -50,7 +51,7 @@ func binary(t *testing.T) string {
 func typingCommands() section {
 	return section{
 		title: "Command line",
-		intro: "The error goes to standard error, after `perdure: `, and nothing to standard output. An unknown command line is followed by the line " +
+		intro: "The error goes to standard error, after `perdure: ` or, with `-o json`, as the field `error`, and nothing to standard output. An unknown command line is followed by the line " +
 			"`run 'perdure help' for the commands and their flags`. DB stands for a store in which `open` is running and `done` has ended, DIR for a directory, N for a number.",
 		rows: func(t *testing.T, store *world) []row {
 			perdure, dir := binary(t), t.TempDir()
@@ -78,6 +79,10 @@ func typingCommands() section {
 					t.Errorf("%v: standard output must be empty: %q", args, out.String())
 				}
 				said, begins := strings.CutPrefix(strings.TrimSuffix(errs.String(), "\n"), "perdure: ")
+				var problem struct{ Error string }
+				if json.Unmarshal(errs.Bytes(), &problem) == nil { // of -o json
+					said, begins = problem.Error, true
+				}
 				if !begins {
 					t.Errorf("%v: the error must begin with the program's name: %q", args, errs.String())
 				}

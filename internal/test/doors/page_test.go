@@ -73,7 +73,11 @@ Three rules cover every error of a call that stores something:
 
 Some errors have types for ` + "`errors.As`: `*client.ExistsError` (the instance that holds the ID), `*client.BlockedError` (why, since when, next try), `*orchestration.Error` (message, type," + `
 details and causes of a stored error), ` + "`*provider.Error`" + ` (the call, its known effect, whether a repeat may help).
-The [exit codes](command-line.md) of the command line follow from these errors.
+The [exit codes](command-line.md#exit-codes) of the command line follow from these errors.
+
+Each error has a code that never changes. ` + "`client.Code`" + ` returns it, problems of the [HTTP API](errors-dashboard.md) have it as ` + "`code`" + `, and so do errors of the
+[command line](command-line.md#exit-codes) with ` + "`-o json`" + `. A history has it as the code of a failure. An error that wraps several of these errors has the code of the outermost one.
+A ` + "`*provider.Error`" + ` has the code ` + "`storage`" + ` unless it wraps one of these errors, and ` + "`errors.ErrUnsupported`" + ` has ` + "`unsupported`" + `. No metric has an error as a label.
 `
 
 // legend explains the tables of a page.
