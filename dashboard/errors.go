@@ -14,7 +14,7 @@ import (
 //nolint:gochecknoglobals // constant table
 var statuses = map[string]int{
 	"forbidden":            http.StatusForbidden,
-	"store-read-only": http.StatusForbidden,
+	"store-read-only":      http.StatusForbidden,
 	"moved":                http.StatusGone,
 	"outcome-gone":         http.StatusGone,
 	"not-found":            http.StatusNotFound,
