@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // fetching is what brings in work, and the drain that has ended it.
@@ -11,6 +12,7 @@ type fetching struct {
 	stop  context.CancelFunc // ends the loops
 	over  bool               // the node shuts down: there is no way back
 	drain *drain             // nil: the node takes work
+	ended atomic.Bool        // a loop has ended by itself
 }
 
 // end ends the loops for good.
@@ -27,14 +29,21 @@ func (f *fetching) end() {
 // fetch starts the loops that bring in work.
 func (d *Dispatcher) fetch() {
 	fetching, stop := context.WithCancel(d.node.Working)
+	run := func(loop func(fetching, working context.Context)) {
+		d.node.Fetch(func() {
+			if loop(fetching, d.node.Working); fetching.Err() == nil {
+				d.fetching.ended.Store(true)
+			}
+		})
+	}
 	d.fetching.stop = stop
 	if len(d.node.Config.Orchestrations) > 0 {
-		d.node.Fetch(func() { d.turns.Loop(fetching, d.node.Working) })
+		run(d.turns.Loop)
 		d.node.Fetch(func() { d.queries.Loop(fetching, d.node.Working) })
 	}
 	d.node.Fetch(func() { d.worker.EndLate(fetching, d.node.Working) })
 	if len(d.node.Config.Activities) > 0 {
-		d.node.Fetch(func() { d.worker.Loop(fetching, d.node.Working) })
+		run(d.worker.Loop)
 	}
 }
 

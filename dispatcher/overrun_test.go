@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,6 +101,13 @@ func TestLeaksAreOnlyToldWithoutOnFatal(t *testing.T) {
 				h, err := rt.Health(e.T.Context())
 				if err != nil || errors.Is(h.Fatal, runtime.ErrTooManyLeaks) != c.fatal || len(h.Leaked) != 20 {
 					e.T.Errorf("%d leaks, %v, %v", len(h.Leaked), h.Fatal, err)
+				}
+				var probes runtime.Probes
+				probes.Use(rt)
+				w := httptest.NewRecorder()
+				probes.ServeHTTP(w, httptest.NewRequestWithContext(e.T.Context(), http.MethodGet, "/livez", http.NoBody))
+				if (w.Code == http.StatusServiceUnavailable) != c.fatal {
+					e.T.Errorf("/livez: %d %s", w.Code, w.Body)
 				}
 				if told := strings.Count(lines.String(), "restart the process"); told > 1 || (told == 1) != c.fatal {
 					e.T.Errorf("told %d times", told)

@@ -38,6 +38,8 @@ type Level struct {
 	reader chan struct{} // held by the goroutine that reads; it guards what follows
 	next   time.Time     // of the next read
 	none   bool          // the store keeps no records
+
+	known atomic.Bool // the record was read, or there is none
 }
 
 // New returns the level of a store for a process that runs executions up to the level own. Nothing is read yet.
@@ -92,6 +94,15 @@ func (l *Level) Again(ctx context.Context) (int64, error) {
 	return l.Allowed(), err
 }
 
+// Learn reads the record unless it was read before. An error means that what the store allows is not known.
+func (l *Level) Learn(ctx context.Context) error {
+	if l.known.Load() || l.settled() {
+		return nil
+	}
+	_, err := l.Again(ctx)
+	return err
+}
+
 // reread reads the record. The caller holds reader.
 func (l *Level) reread(ctx context.Context, now time.Time) error {
 	l.next = now.Add(reread)
@@ -130,6 +141,9 @@ func (l *Level) read(ctx context.Context) error {
 		l.allowed.Store(min(r.Level, l.own))
 	}
 	l.none = l.none || errors.Is(err, errors.ErrUnsupported)
+	if known(err) == nil {
+		l.known.Store(true)
+	}
 	return err
 }
 
