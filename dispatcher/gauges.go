@@ -9,7 +9,7 @@ func (d *Dispatcher) Gauges() observe.Gauges {
 	g := observe.Gauges{
 		TurnSlots: d.turns.Slots(), Pools: d.worker.Pools(), Cached: int64(cached), CachedBytes: int64(bytes),
 		Evicted: c.CacheEvictions.Load(), Leaked: d.node.Watchdog.Figures().Running, HeadersLeftOut: c.HeadersLeftOut.Load(),
-		EventsDropped: cfg.Watch.Dropped(),
+		EventsDropped: cfg.Watch.Dropped(), FiguresLost: c.FiguresLost.Load(),
 	}
 	if limit := int64(cfg.MaxActivities); limit > 0 {
 		g.ActivitySlots = observe.Slots{Used: c.AttemptsRunning.Load(), Limit: limit}

@@ -19,6 +19,7 @@ type Stats struct {
 	ErrorsUnread        int64 // of coroutines, at the end of their instance
 	StateRefused        int64 // statuses, values and attributes that could not be stored
 	HeadersLeftOut      int64 // of messages, activities and children, beyond the limits on headers
+	FiguresLost         int64 // counts and observations of code: left out, or of commits with an unknown outcome
 	PropagatorsFailed   int64 // calls of propagators that panicked or returned no context of the activity
 	CacheEvictions      int64
 	EvictionsStuck      int64 // deferred functions did not return within the deadlock limit
@@ -77,6 +78,7 @@ func (d *Dispatcher) Stats() Stats {
 	stats.HandlersLate = c.HandlersLate.Load()
 	stats.EventHandlersFailed, stats.ErrorsUnread = c.EventHandlersFailed.Load(), c.ErrorsUnread.Load()
 	stats.HeadersLeftOut, stats.PropagatorsFailed = c.HeadersLeftOut.Load(), c.PropagatorsFailed.Load()
+	stats.FiguresLost = c.FiguresLost.Load()
 	stats.QueriesAnswered, stats.QueriesCold = c.QueriesAnswered.Load(), c.QueriesCold.Load()
 	stats.QueriesLeaked, stats.QueriesRunning = d.queries.Leaks()
 	leaks := d.node.Watchdog.Figures()

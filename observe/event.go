@@ -39,6 +39,10 @@ const (
 	// the time from its due time until its first turn was stored as Took; NoTime for a backfill or a trigger, and with other outcomes.
 	// Those are told by the schedule; the execution is then its own, and Orchestration that of its instances.
 	Scheduled
+	// Counted is a count that code of an orchestration has made in a turn: Name, Attrs and Count, which is the sum of the turn.
+	Counted
+	// Observed is a value that code of an orchestration has observed: Name, Attrs and Value.
+	Observed
 )
 
 // Outcome says how something ended.
@@ -84,7 +88,11 @@ const (
 // NoTime in place of a duration says that it is not known, or has no meaning here.
 const NoTime time.Duration = -1
 
-// Event is something that happened. It is a plain value. It holds no inputs, results, error texts and other data of user code.
+// Attr is an attribute of a figure of user code.
+type Attr struct{ Name, Value string }
+
+// Event is something that happened. It is a plain value. It holds no inputs, results, error texts and other data of user code, except what code
+// has counted and observed.
 // Fields that a kind does not set are zero.
 type Event struct {
 	Kind Kind
@@ -115,4 +123,6 @@ type Event struct {
 	Reason  string            // one of a few words
 	From    map[string]string // header of the message
 	Count   int64
+	Value   float64 // that code has observed
+	Attrs   []Attr  // of a figure of code, sorted by name; several events may share the list, so do not change it
 }

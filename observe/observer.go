@@ -45,6 +45,7 @@ type Gauges struct {
 	Leaked         int64            // code that did not return within the grace period
 	EventsDropped  int64            // total: events that the Observer was too slow for, or panicked at
 	HeadersLeftOut int64            // total
+	FiguresLost    int64            // total: figures of code that were left out, or whose commit has an unknown outcome
 }
 
 // Slots are places of work.

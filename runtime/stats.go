@@ -19,6 +19,7 @@ type Stats struct {
 	ErrorsUnread        int64 // of coroutines whose futures nobody read before the end
 	StateRefused        int64 // statuses, values and attributes that could not be stored
 	HeadersLeftOut      int64 // of messages, activities and children, beyond the limits on headers
+	FiguresLost         int64 // counts and observations of code: left out, or of commits with an unknown outcome
 	PropagatorsFailed   int64 // calls of propagators that panicked or returned no context of the activity
 	CacheEvictions      int64
 	EvictionsStuck      int64 // deferred functions did not return within the deadlock limit

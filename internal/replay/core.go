@@ -87,7 +87,8 @@ type core struct {
 	log      codeLog
 	state    *state // nil: code has set nothing
 	notes    []Note // since the last confirmed commit
-	retained int    // bytes of the start event and of results that code has not read
+	figures  figures
+	retained int // bytes of the start event and of results that code has not read
 }
 
 // logger makes the logger on first use. Most executions never log, and all that sleep would hold one.

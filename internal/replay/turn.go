@@ -30,12 +30,15 @@ type Turn struct {
 	State    *State                // that code has set to something else than is stored; nil: none
 	Headers  int                   // of messages, that were left out
 	Notes    []Note                // for the Observer
+	Figures  []Figure              // that code made for the Observer
+	Lost     int                   // figures that were left out
 }
 
 // Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
 // the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
 	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Late: x.job.late, Values: x.shown(), Headers: x.events.headers.leftOut, Notes: x.notes}
+	t.Figures, t.Lost = x.figures.all, x.figures.lost
 	t.Updates, t.Repeats = x.updates.turn(x)
 	t.State = x.state.turn(x.events.room() - x.updates.freshBytes() - stateRoom)
 	if x.end != nil {
@@ -57,6 +60,8 @@ func (x *Execution) Confirm() {
 	if refused := x.state.confirm(); refused != nil {
 		x.logRefused(refused)
 	}
+	x.logLost(&x.figures)
+	x.figures = figures{}
 	x.warn()
 }
 

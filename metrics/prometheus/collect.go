@@ -50,6 +50,7 @@ func addTotals(to, g *observe.Gauges) {
 	to.Evicted += g.Evicted
 	to.HeadersLeftOut += g.HeadersLeftOut
 	to.EventsDropped += g.EventsDropped
+	to.FiguresLost += g.FiguresLost
 }
 
 // scrape sends the gauges of one scrape.
@@ -97,6 +98,7 @@ func (s *scrape) nodes(total observe.Gauges, nodes []*observe.Node) {
 	s.total(cacheEvicted, total.Evicted)
 	s.total(headersLeftOut, total.HeadersLeftOut)
 	s.total(eventsDropped, total.EventsDropped)
+	s.total(figuresLost, total.FiguresLost)
 }
 
 // store sends the state of the store.

@@ -23,6 +23,7 @@ const (
 	localLabel         = "local"
 	operationLabel     = "operation"
 	statusLabel        = "status"
+	nameLabel          = "name"
 )
 
 // metric describes a metric.
@@ -47,6 +48,9 @@ var (
 	}
 	lives = []float64{ //nolint:gochecknoglobals // constant table
 		.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000,
+	}
+	amounts = []float64{ //nolint:gochecknoglobals // constant table
+		.001, .01, .1, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000,
 	}
 	lengths = []float64{ //nolint:gochecknoglobals // constant table
 		10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 50_000,
@@ -75,6 +79,8 @@ const (
 	scheduleTotal    = "perdure_schedule_actions_total"
 	scheduleLag      = "perdure_schedule_lag_duration_seconds"
 	operationSeconds = "perdure_provider_operation_duration_seconds"
+	codeCounted      = "perdure_code_counted_total"
+	codeObserved     = "perdure_code_observed"
 
 	slotsUsed       = "perdure_node_slots_used"
 	slotsLimit      = "perdure_node_slots_limit"
@@ -84,6 +90,7 @@ const (
 	leaked          = "perdure_node_leaked"
 	headersLeftOut  = "perdure_node_headers_left_out_total"
 	eventsDropped   = "perdure_node_observer_dropped_total"
+	figuresLost     = "perdure_node_figures_lost_total"
 
 	storeInstances   = "perdure_store_instances"
 	storeTurns       = "perdure_store_turns_ready"
@@ -117,6 +124,8 @@ var metrics = []metric{ //nolint:gochecknoglobals // constant table
 	{scheduleTotal, counter, []string{orchestrationLabel, outcomeLabel}, nil, "Due times of schedules, and triggers, by what became of them."},
 	{scheduleLag, histogram, []string{orchestrationLabel}, waits, "From the due time of a schedule until the first turn of its instance was stored."},
 	{operationSeconds, histogram, []string{operationLabel, outcomeLabel}, quick, "Calls of the store, without those that wait for work."},
+	{codeCounted, counter, []string{orchestrationLabel, nameLabel}, nil, "What code of orchestrations counts, over all attributes."},
+	{codeObserved, histogram, []string{orchestrationLabel, nameLabel}, amounts, "What code of orchestrations observes, over all attributes."},
 
 	{slotsUsed, gauge, []string{kindLabel}, nil, "Slots in use: turn, activity, or the name of a pool."},
 	{slotsLimit, gauge, []string{kindLabel}, nil, "Slots that there are."},
@@ -126,6 +135,7 @@ var metrics = []metric{ //nolint:gochecknoglobals // constant table
 	{leaked, gauge, nil, nil, "Functions of users that did not return within the grace period and still run."},
 	{headersLeftOut, counter, nil, nil, "Headers beyond the limits."},
 	{eventsDropped, counter, nil, nil, "Events that observers were too slow for: other figures are too low by them."},
+	{figuresLost, counter, nil, nil, "Figures of code that were left out, or whose commit has an unknown outcome."},
 
 	{storeInstances, gauge, []string{statusLabel}, nil, "Instances by status; 10001 means more than 10000."},
 	{storeTurns, gauge, []string{orchestrationLabel}, nil, "Instances ready for a turn."},

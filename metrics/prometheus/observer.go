@@ -28,6 +28,7 @@ type Observer struct {
 	activities     *names
 	queues         *names
 	pools          *names
+	figures        *names // of code
 
 	mu    sync.Mutex
 	nodes map[*observe.Node]struct{}
@@ -50,7 +51,7 @@ func New(opts Options) *Observer {
 	o := &Observer{
 		vectors: newVectors(), cache: cache{all: make(map[seriesKey]*found)}, nodes: make(map[*observe.Node]struct{}),
 		orchestrations: newNames(orchestrationLabel, logger), activities: newNames(activityLabel, logger),
-		queues: newNames(queueLabel, logger), pools: newNames(kindLabel, logger),
+		queues: newNames(queueLabel, logger), pools: newNames(kindLabel, logger), figures: newNames(nameLabel, logger),
 	}
 	o.pools.allow([]string{"turn", "activity"})
 	for _, n := range []*names{o.orchestrations, o.activities, o.queues} {

@@ -29,7 +29,7 @@ func everything(o *Observer) {
 		Turns: []observe.Waiting{{Name: "order", Count: 2, Oldest: time.Second}},
 		Tasks: []observe.Waiting{{Name: "charge", Queue: "default", Count: 2, Oldest: time.Minute}},
 	})
-	for kind := observe.Turn; kind <= observe.Scheduled; kind++ {
+	for kind := observe.Turn; kind <= observe.Observed; kind++ {
 		o.Observe(observe.Event{
 			Kind: kind, Orchestration: "order", Activity: "charge", Queue: "default", Name: "get", Outcome: observe.Completed,
 			Source: "cached", Reason: "panic", Count: 3,

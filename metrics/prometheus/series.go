@@ -36,6 +36,7 @@ type series struct {
 	cancel  prom.Observer
 	history prom.Observer // of Count
 	each    bool          // count adds Count, not one
+	value   prom.Observer // of Value
 }
 
 // cache holds series.
@@ -69,7 +70,7 @@ func (o *Observer) of(e *observe.Event) *series {
 		key.orchestration, key.activity, key.queue, key.local = "", e.Activity, e.Queue, e.Local
 	case observe.Poisoned:
 		key.activity = e.Activity
-	case observe.Storage:
+	case observe.Storage, observe.Counted, observe.Observed:
 		key.name = e.Name
 	case observe.Blocked, observe.LeaseLost, observe.Dropped:
 		key.reason = e.Reason
@@ -147,9 +148,19 @@ func (o *Observer) lookUp(key *seriesKey) *series {
 		return &series{count: c(droppedTotal, key.reason), each: true}
 	case observe.Scheduled:
 		return &series{count: c(scheduleTotal, orchestration, outcome), took: h(scheduleLag, orchestration), each: true}
+	case observe.Counted:
+		return &series{count: c(codeCounted, orchestration, o.figure(key.name)), each: true}
+	case observe.Observed:
+		return &series{value: h(codeObserved, orchestration, o.figure(key.name))}
 	case observe.Handled: // of interest to traces
 	}
 	return &series{}
+}
+
+// figure returns the name of a figure as a label. Code chooses the names, so only their number is bounded.
+func (o *Observer) figure(name string) string {
+	o.figures.allow([]string{name})
+	return o.figures.value(name)
 }
 
 // add counts an event.
@@ -160,6 +171,10 @@ func (s *series) add(e *observe.Event) {
 			n = float64(e.Count)
 		}
 		s.count.Add(n)
+	}
+	if s.value != nil {
+		s.value.Observe(e.Value)
+		return
 	}
 	took(s.took, e.Took)
 	took(s.wait, e.Wait)

@@ -6,7 +6,7 @@ import "sync/atomic"
 type Counters struct {
 	TurnsFetched, TurnsCommitted, TurnsFast, TurnsConflicted, TurnsFailed, TurnsStuck, TurnsRunning atomic.Int64
 	TurnsEager                                                                                      atomic.Int64
-	HeadersLeftOut, PropagatorsFailed                                                               atomic.Int64
+	HeadersLeftOut, PropagatorsFailed, FiguresLost                                                  atomic.Int64
 	EventsBuried, EventsUnread, EventHandlersFailed, HandlersLate, ErrorsUnread, StateRefused       atomic.Int64
 	ColdReplays, MessagesDropped, CacheEvictions, EvictionsStuck                                    atomic.Int64
 	TasksFetched, TasksHandedOff, AttemptsRunning, AttemptsCompleted, AttemptsFailed                atomic.Int64

@@ -55,6 +55,7 @@ func (c *committer) committed(
 	if turn.State != nil {
 		c.Count.StateRefused.Add(int64(turn.State.Refused))
 	}
+	c.Count.FiguresLost.Add(int64(turn.Lost))
 	c.Count.EventHandlersFailed.Add(int64(turn.Failed))
 	c.Count.HandlersLate.Add(int64(turn.Late))
 	if n := turn.Headers + t.LeftOut; n > 0 {

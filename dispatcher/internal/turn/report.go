@@ -101,6 +101,7 @@ func (re reporter) stored(r *run, x replay.View, turn replay.Turn) {
 		e.Orchestration, e.Version, e.Outcome, e.Count = n.Name, "", observe.Outcome(n.Outcome), n.Count
 		re.Watch.Report(e)
 	}
+	re.figures(&info, trace, now, turn.Figures)
 	for reason, n := range r.dropped {
 		if n > 0 {
 			e := re.event(observe.Dropped, &info, trace, now)
@@ -113,6 +114,19 @@ func (re reporter) stored(r *run, x replay.View, turn replay.Turn) {
 	}
 	if turn.End != nil {
 		re.ended(x, &info, trace, now, turn.End)
+	}
+}
+
+// figures tells what the code has counted and observed.
+func (re reporter) figures(info *replay.Info, trace string, now time.Time, all []replay.Figure) {
+	for i := range all {
+		f := &all[i]
+		e := re.event(observe.Counted, info, trace, now)
+		if f.Observed {
+			e.Kind = observe.Observed
+		}
+		e.Name, e.Attrs, e.Count, e.Value = f.Name, f.Attrs, f.Count, f.Value
+		re.Watch.Report(e)
 	}
 }
 

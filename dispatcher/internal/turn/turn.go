@@ -113,6 +113,9 @@ func (ts *Turns) store(working context.Context, r *run, running map[int64]*local
 	stored = true // until store returns: the provider may panic
 	res, stored, err := r.of.store(working, t)
 	if err != nil {
+		if stored { // nobody will learn whether it is
+			ts.Count.FiguresLost.Add(int64(len(t.Turn.Figures) + t.Turn.Lost))
+		}
 		ts.committer.rollBack(working, t, stored)
 		r.of.refused(working, err, stored)
 		return nil
