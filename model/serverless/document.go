@@ -15,6 +15,9 @@ import (
 // MaxDocument is how many bytes the text of a document may have, together with those of the documents that it runs.
 const MaxDocument = 256 << 10
 
+// maxExpressions is how many expressions a document may have: a node compiles all of them before each replay.
+const maxExpressions = 2_000
+
 // Document is a workflow document that was read and checked. It never changes, and several goroutines may use it at once.
 type Document struct {
 	text  string

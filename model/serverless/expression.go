@@ -2,7 +2,6 @@ package serverless
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -93,6 +92,3 @@ func unwrap(text string) (source string, ok bool) {
 	}
 	return strings.TrimSpace(text[2 : len(text)-1]), true
 }
-
-// needs reports whether the expression uses a variable.
-func (e *expression) needs(variable string) bool { return slices.Contains(e.uses, variable) }

@@ -17,7 +17,7 @@ var (
 	refusedOfUse = map[string]string{
 		"authentications": "no task calls a service: let the activity authorize itself",
 		"catalogs":        "a document depends on nothing that can change outside of it",
-		"extensions":      "a task is what stands in the document: use an interceptor or an activity",
+		"extensions":      "a task is what stands in the document: write it at each place",
 		"functions":       "call names an activity: write the call at each place",
 		"secrets":         "secrets would be stored in histories: let the activity read them",
 	}
@@ -77,7 +77,10 @@ func (r *reader) head(n *yaml.Node, ref string) (id documentID) {
 		if of == nil {
 			continue
 		}
-		if *part.into = r.text(of, o.at(part.key)); of.Tag == "!!str" && !part.is.MatchString(*part.into) {
+		if *part.into = r.text(of, o.at(part.key)); part.key == "namespace" && of.Value == goNamespace {
+			r.fail(of, o.at(part.key), "%q is the namespace of orchestrations in Go: choose another one", goNamespace)
+		}
+		if of.Tag == "!!str" && !part.is.MatchString(*part.into) {
 			r.fail(of, o.at(part.key), "%q stands here: %s", of.Value, part.want)
 		}
 	}

@@ -12,12 +12,13 @@ import (
 
 // reader turns the nodes of a document into its tree, and notes all that is wrong with them.
 type reader struct {
-	findings Findings
-	budget   *budget
-	scope    []string                 // variables of loops, listeners and catches around, with their $
-	branches int                      // of forks, that the place is inside of
-	uses     map[documentID]*Document // that the document may run
-	runs     []*Document              // those of them that it runs
+	findings    Findings
+	budget      *budget
+	scope       []string                 // variables of loops, listeners and catches around, with their $
+	expressions int                      // so far
+	branches    int                      // of forks, that the place is inside of
+	uses        map[documentID]*Document // that the document may run
+	runs        []*Document              // those of them that it runs
 
 	errors   map[string]*raised
 	retries  map[string]*retry

@@ -97,7 +97,7 @@ func literal(q *gojq.Query) (text, small bool) {
 	if q.Term == nil || len(q.Term.SuffixList) > 0 {
 		return false, false
 	}
-	switch q.Term.Type { //nolint:exhaustive // all others are no literals
+	switch q.Term.Type {
 	case gojq.TermTypeString:
 		return q.Term.Str.Queries == nil, false
 	case gojq.TermTypeNumber:
@@ -303,6 +303,8 @@ func (w *rewriter) variable(of string) {
 	case slices.Contains(w.local, of) || slices.Contains(w.uses, of):
 	case slices.Contains(w.global, of):
 		w.uses = append(w.uses, of)
+	case refusedVariables[of] != "":
+		w.fail("%s is not allowed: %s", of, refusedVariables[of])
 	case refusedFunctions[of] != "":
 		w.fail("%s is not allowed: %s", of, refusedFunctions[of])
 	default:

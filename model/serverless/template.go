@@ -43,6 +43,12 @@ func (r *reader) expression(n *yaml.Node, ref string, names []string) *expressio
 		r.fail(n, ref, "%s stands here: an expression is needed", describe(n))
 		return nil
 	}
+	if r.expressions++; r.expressions > maxExpressions {
+		if r.expressions == maxExpressions+1 {
+			r.fail(n, ref, "this expression is one too many: a document has at most %d; move a part to a document of its own", maxExpressions)
+		}
+		return nil
+	}
 	source := strings.TrimSpace(n.Value)
 	if inner, ok := unwrap(source); ok {
 		source = inner
