@@ -65,7 +65,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .NOTPARALLEL:
 .PHONY: help check test test-engine test-quick test-long need-go need-cc test-build test-race test-plain \
 	lint lint-tool fmt tidy-check vet-orchestrations cross mutants matrix fuzz simulate soak bench bench-check test-bench compare otel perdurevet \
-	linearizability test-browser clean
+	linearizability serverless test-browser clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -105,7 +105,7 @@ test-quick: need-go ## part 3: the quick tests of all other packages
 			$$(printf '%s\n' "$$all" | grep -Ev '$(LONGONLY)|$(ENGINE)' | sort -r); \
 	}; $(call timed,go test -short,part)
 
-test-long: need-go need-cc test-race test-plain test-bench otel perdurevet linearizability ## all tests in their long form, on all stores (long)
+test-long: need-go need-cc test-race test-plain test-bench otel perdurevet linearizability serverless ## all tests in their long form, on all stores (long)
 	@printf '\nmake test-long: all parts passed\n'
 
 # As in test-quick. -short is not set: more rounds, more stores, real crashes.
@@ -129,7 +129,7 @@ test-plain: need-go ## part 2 of test-long: tests of all other packages
 	}; $(call timed,go test,part)
 
 # Modules of their own that the linter looks at, too: all but bench/compare, which fetches other engines.
-NESTED := bench otel perdurevet dashboard/browsertest internal/test/linearizability
+NESTED := bench otel perdurevet model/serverless dashboard/browsertest internal/test/linearizability
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings, with the nested modules
 	@part() { \
@@ -148,7 +148,7 @@ fmt: need-go lint-tool ## format all Go files
 	@$(LINT) fmt ./...
 
 tidy-check: need-go ## fail if go.mod or go.sum is not tidy
-	@for dir in . bench perdurevet internal/test/linearizability; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
+	@for dir in . bench perdurevet model/serverless internal/test/linearizability; do (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
@@ -203,6 +203,9 @@ perdurevet: need-go ## part 5 of test-long: build and test perdurevet, a module 
 linearizability: need-go ## part 6 of test-long: calls while nodes are killed, checked by porcupine (fetches it); RUNS=1000 for more on each store
 	@part() { cd internal/test/linearizability && $(GO) test -vet=all -count=1 -timeout 3h -v $(if $(RUNS),-linearizability.runs $(RUNS)) $(TESTFLAGS) .; }; \
 		$(call timed,linearizability,part)
+
+serverless: need-go ## part 7 of test-long: build and test model/serverless, a module of its own (fetches gojq and a reader of YAML)
+	@part() { cd model/serverless && $(GO) test -vet=all -timeout 10m $(TESTFLAGS) ./...; }; $(call timed,serverless,part)
 
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
 	@part() { cd bench/compare && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,comparison,part)
