@@ -36,14 +36,15 @@ type RetryPolicy struct {
 // listedAttempts is how many attempts of a call are kept to be shown.
 const listedAttempts = 10
 
-// ActivityOption is an option of a call of an activity.
-type ActivityOption interface {
-	applyActivity(call *history.ActivityScheduled) error
-}
+// ActivityOption is an option of a call of an activity. [Context.WithActivityOptions] gives it to all calls of a scope, and
+// runtime.Defaults to all calls of an activity that is registered. A call's own option counts before that of its scope, and that
+// before the one of the registration.
+type ActivityOption interface{ activityOption }
 
-type activityFunc func(call *history.ActivityScheduled) error
-
-func (f activityFunc) applyActivity(call *history.ActivityScheduled) error { return f(call) }
+type (
+	activityOption = bind.ActivityOption
+	activityFunc   = bind.ActivityOptionFunc
+)
 
 // WithRetry retries failed attempts. Without it an activity is tried once.
 func WithRetry(p RetryPolicy) ActivityOption {
@@ -165,31 +166,36 @@ func CallActivityNamed[Out any](ctx *Context, name string, in any, opts ...Activ
 // Runtime.Health shows it.
 func StartActivityNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
 	scope := ctx.engine()
-	call, err := activityCall(scope, name, in, opts)
+	call := newCall(scope, name)
+	err := applyScope(ctx, call)
+	if err == nil {
+		err = completeActivity(scope, call, in, opts)
+	}
 	if err != nil {
 		return Future[Out]{f: scope.Failed(err)}
 	}
 	return Future[Out]{f: scope.Activity(call)}
 }
 
-func activityCall(scope *replay.Scope, name string, in any, opts []ActivityOption) (*history.ActivityScheduled, error) {
-	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue}
-	err := check.Name("activity name", name)
+// completeActivity applies the options of a call and encodes its input.
+func completeActivity(scope *replay.Scope, call *history.ActivityScheduled, in any, opts []ActivityOption) error {
+	err := check.Name("activity name", call.Name)
 	if err == nil {
-		err = bind.Apply(opts, func(o ActivityOption) error { return o.applyActivity(call) })
+		err = bind.ApplyActivity(opts, call)
 	}
 	if err != nil {
-		return nil, refused("calling activity", name, err)
+		return refused("calling activity", call.Name, err)
 	}
-	if call.Input, err = encodeInput(scope, "activity", name, in); err != nil {
-		return nil, err
+	if call.Input, err = encodeInput(scope, "activity", call.Name, in); err != nil {
+		return err
 	}
-	return call, admitPolicy(call)
+	return admitPolicy(scope, call)
 }
 
-// admitPolicy refuses a policy that makes an event larger than any storage takes. Otherwise only the commit would find out.
-func admitPolicy(call *history.ActivityScheduled) error {
-	if call.Retry == nil {
+// admitPolicy refuses a policy that makes an event larger than any storage takes. Otherwise only the commit would find out. That of a
+// registration is small enough for any input, and must not count: see newCall.
+func admitPolicy(scope *replay.Scope, call *history.ActivityScheduled) error {
+	if registered := scope.Env().Defaults[call.Name]; call.Retry == nil || registered != nil && call.Retry == registered.Retry {
 		return nil
 	}
 	names := 0

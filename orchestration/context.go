@@ -22,8 +22,8 @@ type Context struct{ handle }
 
 type handle = bind.Context
 
-// in returns the Context of a scope.
-func in(s *replay.Scope) *Context { return &Context{bind.InScope(s)} }
+// in returns the Context of a scope that code has made with c.
+func (c *Context) in(s *replay.Scope) *Context { return &Context{bind.InScope(&c.handle, s)} }
 
 // Info identifies an execution of an instance, and says how far it is. All of it follows from the history, so it is the same on
 // a replay.
@@ -121,19 +121,19 @@ func (c *Context) Err() error { return c.engine().Err() }
 // cancelled, and calls that wait in it return ErrCancelled.
 func (c *Context) WithCancel() (child *Context, cancel func()) {
 	scope, cancel := c.engine().WithCancel()
-	return in(scope), cancel
+	return c.in(scope), cancel
 }
 
 // WithTimeout returns a child scope that a durable timer cancels after d with ErrTimeout. Call cancel when the work is done, to
 // stop the timer.
 func (c *Context) WithTimeout(d time.Duration) (child *Context, cancel func()) {
 	scope, cancel := c.engine().WithTimeout(d)
-	return in(scope), cancel
+	return c.in(scope), cancel
 }
 
 // Detached returns a scope that no cancellation reaches, for cleaning up after one. Its calls may use the part of the history
 // that is reserved for the end.
-func (c *Context) Detached() *Context { return in(c.engine().Detached()) }
+func (c *Context) Detached() *Context { return c.in(c.engine().Detached()) }
 
 // Go runs fn as another coroutine of the orchestration, in a child scope. The future is settled with fn's error;
 // cancelling it cancels the scope. The context of fn is valid until fn returns: later calls with it fail with
@@ -141,5 +141,5 @@ func (c *Context) Detached() *Context { return in(c.engine().Detached()) }
 // orchestration's function returns end there.
 func (c *Context) Go(fn func(*Context) error) Future[None] {
 	mustFunc(fn == nil, "Go")
-	return Future[None]{f: c.engine().Go(func(s *replay.Scope) error { return fn(in(s)) })}
+	return Future[None]{f: c.engine().Go(func(s *replay.Scope) error { return fn(c.in(s)) })}
 }

@@ -69,7 +69,7 @@ func HandleEvent[In any](ctx *Context, name string, fn func(*Context, In) error,
 		if err := payload.Decode(data, &event); err != nil {
 			return newError(failure.ErrPayload, "event %q: %v", name, err)
 		}
-		return notFromHandler(fn(in(s), event))
+		return notFromHandler(fn(ctx.in(s), event))
 	})
 }
 

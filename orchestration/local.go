@@ -26,7 +26,8 @@ const DefaultLocalTimeout = 5 * time.Second
 // be shutting down.
 //
 // An attempt is bounded by [DefaultLocalTimeout] or WithStartToCloseTimeout. WithRetry, WithQueue and WithCancellation are as
-// for CallActivity; AtMostOnce and WithHeartbeatTimeout are refused. An execution waits for at most 100 at a time.
+// for CallActivity; AtMostOnce and WithHeartbeatTimeout are refused. Options of a scope or a registration do not count:
+// see [Context.WithActivityOptions]. An execution waits for at most 100 at a time.
 func CallLocal[In, Out any](
 	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
 ) (Out, error) {
@@ -49,7 +50,8 @@ func CallLocalNamed[Out any](ctx *Context, name string, in any, opts ...Activity
 // StartLocalNamed is StartLocal for an activity that is known by name only.
 func StartLocalNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
 	scope := ctx.engine()
-	call, err := activityCall(scope, name, in, append([]ActivityOption{WithStartToCloseTimeout(DefaultLocalTimeout)}, opts...))
+	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue, StartToClose: micros(DefaultLocalTimeout)}
+	err := completeActivity(scope, call, in, opts)
 	if err == nil {
 		err = admitLocal(call)
 	}

@@ -104,7 +104,7 @@ func HandleUpdate[In, Out any](ctx *Context, name string, fn func(*Context, In) 
 			if err != nil {
 				return nil, err
 			}
-			out, err := fn(in(s), update)
+			out, err := fn(ctx.in(s), update)
 			if err != nil {
 				return nil, notFromHandler(err)
 			}

@@ -16,7 +16,7 @@ const (
 
 // Functions of package orchestration whose calls the engine does not see: they read, or store what is no event.
 func quietMethods() []string {
-	return []string{"Now", "Info", "Err", "Logger", "SetStatus", "Detached", "WithCancel", "SetHandlerGrace"}
+	return []string{"Now", "Info", "Err", "Logger", "SetStatus", "Detached", "WithCancel", "WithActivityOptions", "SetHandlerGrace"}
 }
 
 func quietFunctions() []string { return []string{"SetValue", "SetAttribute", "EndSession"} }

@@ -8,14 +8,16 @@ import (
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
 )
 
 // activitySettings are set by the options of AddActivity.
 type activitySettings struct {
-	queue  string
-	limits activityLimits
-	beats  time.Duration // interval of automatic heartbeats; 0: the node's
+	queue    string
+	limits   activityLimits
+	beats    time.Duration              // interval of automatic heartbeats; 0: the node's
+	defaults *history.ActivityScheduled // options of its calls; nil: none
 }
 
 // activityLimits bound how many attempts of an activity run at the same time on a node.

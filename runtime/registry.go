@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
@@ -48,6 +49,8 @@ type activityEntry struct {
 	code    uintptr // behind Define
 	limits  activityLimits
 	beats   time.Duration
+
+	defaults *history.ActivityScheduled // options of its calls; nil: none
 }
 
 // NewRegistry makes an empty registry.
@@ -115,10 +118,16 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	if _, ok := r.activities[key]; ok {
 		return r.refuseLocked("activity", name, errTaken)
 	}
+	if err := r.checkOneDefault(key, settings.defaults); err != nil {
+		return r.refuseLocked("activity", name, err)
+	}
 	if r.activities == nil {
 		r.activities = make(map[activityName]activityEntry)
 	}
-	r.activities[key] = activityEntry{bind.Activity(fn), reflect.ValueOf(fn).Pointer(), bind.ActivityCode(fn), settings.limits, settings.beats}
+	r.activities[key] = activityEntry{
+		fn: bind.Activity(fn), pointer: reflect.ValueOf(fn).Pointer(), code: bind.ActivityCode(fn),
+		limits: settings.limits, beats: settings.beats, defaults: settings.defaults,
+	}
 	return nil
 }
 

@@ -231,7 +231,7 @@ func (r *Registry) code(logger *slog.Logger) (map[provider.Capability]replay.Bod
 	}
 	return bodies, &replay.Env{
 		NewKey: dispatcher.NewKey, Logger: logger, Errors: failure.Snapshot(bind.SetOf(r.errorsLocked())),
-		Activities: activities, Orchestrations: orchestrations, Newest: newestOf(bodies),
+		Activities: activities, Defaults: r.defaults(), Orchestrations: orchestrations, Newest: newestOf(bodies),
 	}
 }
 

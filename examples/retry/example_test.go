@@ -19,6 +19,9 @@ func register(reg *runtime.Registry) {
 		runtime.AddOrchestration(reg, retry.Impatient),
 		runtime.AddOrchestration(reg, retry.Bounded),
 		runtime.AddOrchestration(reg, retry.Patient),
+		runtime.AddOrchestration(reg, retry.Send),
+		runtime.AddOrchestration(reg, retry.Order),
+		retry.Register(reg),
 		runtime.AddActivity(reg, retry.Charge),
 		runtime.AddActivity(reg, retry.Hang),
 		runtime.AddActivity(reg, retry.Ask),
@@ -55,6 +58,17 @@ func Example_busy() {
 
 	fmt.Println(call(c, retry.Patient, "how many"))
 	// Output: how many? 42 <nil>
+}
+
+func Example_defaults() {
+	c, stop := local.Start(register)
+	defer stop()
+
+	fmt.Println(call(c, retry.Send, "parcel 3"))
+	fmt.Println(call(c, retry.Order, "card 7"))
+	// Output:
+	// shipped parcel 3 <nil>
+	// paid with card 7, shipped parcel 7 <nil>
 }
 
 func Example_timeouts() {

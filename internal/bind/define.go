@@ -85,7 +85,12 @@ func ActivityCode[In, Out any](fn func(context.Context, In) (Out, error)) uintpt
 }
 
 // OrchestrationDefinition is ActivityDefinition for an orchestration function.
-func OrchestrationDefinition(c *Context) *Definition { return c.definition }
+func OrchestrationDefinition(c *Context) *Definition {
+	if c.more == nil {
+		return nil
+	}
+	return c.more.definition
+}
 
 // definitionOfOrchestration is definitionOfActivity for an orchestration function.
 func definitionOfOrchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) *Definition {
@@ -95,7 +100,7 @@ func definitionOfOrchestration[C any, P Holder[C], In, Out any](fn func(P, In) (
 	var given Definition
 	var none In
 	ctx := P(new(C))
-	ctx.held().definition = &given
+	ctx.held().more = &more{definition: &given}
 	_, _ = fn(ctx, none)
 	return &given
 }

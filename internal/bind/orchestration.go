@@ -12,8 +12,14 @@ import (
 
 // Context is embedded in orchestration.Context.
 type Context struct {
-	scope      *replay.Scope
-	definition *Definition // set only while a function is asked for its Definition
+	scope *replay.Scope
+	more  *more // nil for most
+}
+
+// more is what few handles have.
+type more struct {
+	definition *Definition      // set only while a function is asked for its Definition
+	options    []ActivityOption // of the calls of activities, before their own
 }
 
 func (c *Context) held() *Context { return c }
@@ -24,8 +30,8 @@ type Holder[C any] interface {
 	held() *Context
 }
 
-// InScope returns the handle of a scope.
-func InScope(s *replay.Scope) Context { return Context{scope: s} }
+// InScope returns the handle of a scope that code has made with c. It gives calls the same options.
+func InScope(c *Context, s *replay.Scope) Context { return Context{scope: s, more: c.more} }
 
 // ScopeOf returns the scope of a handle; nil for that of a zero Context.
 func ScopeOf(c *Context) *replay.Scope { return c.scope }

@@ -23,6 +23,7 @@ type Env struct {
 	Logger         *slog.Logger
 	Errors         *failure.Set
 	Activities     Names
+	Defaults       map[string]*history.ActivityScheduled // options of the calls of activities by name, from their registration
 	Orchestrations Names
 	// Newest returns the newest version of an orchestration on this node, or the given one if no version is newer. Nil: no
 	// version is registered.

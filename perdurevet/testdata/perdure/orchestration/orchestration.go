@@ -47,6 +47,7 @@ func (c *Context) Sleep(d time.Duration) error                                 {
 func (c *Context) SetStatus(v any)                                             { panic("stub") }
 func (c *Context) Patched(id string) bool                                      { panic("stub") }
 func (c *Context) Detached() *Context                                          { panic("stub") }
+func (c *Context) WithActivityOptions(opts ...ActivityOption) *Context         { panic("stub") }
 func (c *Context) SetHandlerGrace(d time.Duration)                             { panic("stub") }
 func (c *Context) AwaitHandlers() error                                        { panic("stub") }
 func (c *Context) Go(fn func(*Context) error) Future[None]                     { panic("stub") }
