@@ -44,6 +44,16 @@ var fails = map[string]wants{
 		"Nothing can happen any more since 2000-01-01 01:00:00, 1h0m0s after the test began", `of waits, execution 1, since 2000-01-01 01:00:00`, `waits for event "approval"`,
 		`unread events "approvel": 1`, "coroutine 1 waits at", "orchestrationtest_test.waits (", "fails_test.go:", "event 1: ExecutionStarted waits",
 	}, "it goes on", ""},
+	"method replaced without its prefix": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			orchestrationtest.AddActivities(e, &kiosk{}, runtime.Prefix("stall."), runtime.Except("Close"))
+			orchestrationtest.Replace(e, (*kiosk)(nil).Sell, nil)
+			_, err := orchestrationtest.Start(e, sells, 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{
+		`substitute of activity "kiosk.Sell"`, `the method is registered as "stall.Sell"`,
+	}, "it goes on", ""},
 	"activity that never ends": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			orchestrationtest.AddActivity(e, hangs)

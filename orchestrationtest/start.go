@@ -24,6 +24,12 @@ func AddActivity[In, Out any](e *Env, fn func(context.Context, In) (Out, error),
 	e.added("an activity", runtime.AddActivity(e.registry, fn, opts...))
 }
 
+// AddActivities registers the methods of a receiver as [runtime.AddActivities] does. It fails the test if the registry refuses them.
+func AddActivities(e *Env, receiver any, opts ...runtime.ActivitiesOption) {
+	e.t.Helper()
+	e.added("activities", runtime.AddActivities(e.registry, receiver, opts...))
+}
+
 // AddOrchestration registers an orchestration as [runtime.AddOrchestration] does. It fails the test if the registry refuses it. An
 // orchestration that [Start] is given needs no registration.
 func AddOrchestration[In, Out any](e *Env, fn func(*orchestration.Context, In) (Out, error)) {

@@ -2,6 +2,7 @@ package perdurevet
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/types"
 	"slices"
 	"strings"
@@ -49,6 +50,9 @@ func (c *checker) signatures() {
 			}
 			if slices.Contains(storing[fn.Pkg().Path()], fn.Name()) {
 				c.unstorable(call, fn)
+			}
+			if fn.Pkg().Path() == runtimePath && fn.Name() == "AddActivities" && len(call.Args) > 1 {
+				c.unstorableMethods(call, fn)
 			}
 			return true
 		})
@@ -105,8 +109,40 @@ func (c *checker) unstorable(call *ast.CallExpr, fn *types.Func) {
 		return
 	}
 	args := c.pass.TypesInfo.Instances[id].TypeArgs
+	c.reportUnstorable(call, fn, slices.Collect(args.Types()))
+}
+
+// unstorableMethods reports methods of the receiver given to AddActivities whose inputs or outputs JSON cannot store. Others that are no
+// activities are refused when they are registered, and those that Except names do not count.
+func (c *checker) unstorableMethods(call *ast.CallExpr, fn *types.Func) {
+	var except []string
+	for _, opt := range call.Args[2:] {
+		ast.Inspect(opt, func(n ast.Node) bool {
+			if x, ok := n.(ast.Expr); ok {
+				if v := c.pass.TypesInfo.Types[x].Value; v != nil && v.Kind() == constant.String {
+					except = append(except, constant.StringVal(v))
+				}
+			}
+			return true
+		})
+	}
+	var work []types.Type
+	for of := range types.NewMethodSet(c.pass.TypesInfo.TypeOf(call.Args[1])).Methods() {
+		s, ok := of.Type().(*types.Signature)
+		if !ok || !of.Obj().Exported() || slices.Contains(except, of.Obj().Name()) {
+			continue
+		}
+		if s.Params().Len() == 2 && s.Results().Len() == 2 && isGoContext(s.Params().At(0).Type()) {
+			work = append(work, s.Params().At(1).Type(), s.Results().At(0).Type())
+		}
+	}
+	c.reportUnstorable(call, fn, work)
+}
+
+// reportUnstorable reports the types that JSON cannot store, each once.
+func (c *checker) reportUnstorable(call *ast.CallExpr, fn *types.Func, all []types.Type) {
 	var said []string
-	for t := range args.Types() {
+	for _, t := range all {
 		s := stored{seen: map[types.Type]bool{}}
 		problem := s.walk(t, types.TypeString(t, types.RelativeTo(c.pass.Pkg)))
 		if problem != "" && !slices.Contains(said, problem) {

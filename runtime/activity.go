@@ -26,8 +26,9 @@ type activityLimits struct {
 	pool string // "": none
 }
 
-// RegisterOption is an option of AddActivity.
+// RegisterOption is an option of AddActivity, and of AddActivities for each of its methods.
 type RegisterOption interface {
+	ActivitiesOption
 	applyRegister(s *activitySettings) error
 }
 

@@ -31,6 +31,7 @@ type Registry struct {
 	mu             sync.Mutex
 	orchestrations map[provider.Capability]orchestrationEntry
 	activities     map[activityName]activityEntry
+	receivers      map[reflect.Type]any  // given to AddActivities
 	errors         *orchestration.Errors // nil: empty
 	problems       []error
 }
@@ -47,6 +48,7 @@ type activityEntry struct {
 	fn      bind.ActivityFunc
 	pointer uintptr
 	code    uintptr // behind Define
+	symbol  string  // of a method of AddActivities, which has neither pointer nor code; "": it is none
 	limits  activityLimits
 	beats   time.Duration
 
@@ -121,13 +123,7 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	if err := r.checkOneDefault(key, settings.defaults); err != nil {
 		return r.refuseLocked("activity", name, err)
 	}
-	if r.activities == nil {
-		r.activities = make(map[activityName]activityEntry)
-	}
-	r.activities[key] = activityEntry{
-		fn: bind.Activity(fn), pointer: reflect.ValueOf(fn).Pointer(), code: bind.ActivityCode(fn),
-		limits: settings.limits, beats: settings.beats, defaults: settings.defaults,
-	}
+	r.put(key, activityEntry{fn: bind.Activity(fn), pointer: reflect.ValueOf(fn).Pointer(), code: bind.ActivityCode(fn)}, &settings)
 	return nil
 }
 
@@ -183,16 +179,20 @@ func refused(what, name string, err error) error {
 
 // checkShape refuses names that no storage takes and types that cannot be stored.
 func checkShape[In, Out any](what, name string) error {
+	return checkTypes(what, name, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+}
+
+func checkTypes(what, name string, in, out reflect.Type) error {
 	if err := check.Name(what+" name", name); err != nil {
 		return err
 	}
 	if reserved.Name(name) {
 		return fmt.Errorf("names that begin with %s belong to perdure itself: choose another one", reserved.NamePrefix)
 	}
-	if err := payload.Check(reflect.TypeFor[In]()); err != nil {
+	if err := payload.Check(in); err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
-	if err := payload.Check(reflect.TypeFor[Out]()); err != nil {
+	if err := payload.Check(out); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	return nil

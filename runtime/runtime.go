@@ -227,7 +227,11 @@ func (r *Registry) code(logger *slog.Logger) (map[provider.Capability]replay.Bod
 	}
 	activities := newNames("activity")
 	for key, entry := range r.activities {
-		activities.add(key.name, entry.pointer, entry.code)
+		if entry.symbol != "" {
+			activities.addFound(key.name, entry.symbol)
+		} else {
+			activities.add(key.name, entry.pointer, entry.code)
+		}
 	}
 	return bodies, &replay.Env{
 		NewKey: dispatcher.NewKey, Logger: logger, Errors: failure.Snapshot(bind.SetOf(r.errorsLocked())),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/funcname"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -76,7 +77,7 @@ func (r *Registry) replaceOrchestration(o *bubble.Orchestration) {
 func (r *Registry) replaceActivity(a *bubble.Activity) error {
 	replaced := false
 	for key, entry := range r.activities {
-		if key.name == a.Name.Name && (a.Queue == "" || key.queue == a.Queue) && (a.Code == 0 || entry.code == a.Code) {
+		if key.name == a.Name.Name && (a.Queue == "" || key.queue == a.Queue) && (a.Code == 0 || entry.is(a.Code)) {
 			entry.fn, replaced = a.Fn, true
 			r.activities[key] = entry
 		}
@@ -84,12 +85,26 @@ func (r *Registry) replaceActivity(a *bubble.Activity) error {
 	if replaced {
 		return nil
 	}
+	for key, entry := range r.activities {
+		if key.name != a.Name.Name && a.Code == a.Pointer && entry.symbol != "" && entry.is(a.Code) { // code cannot call it by that name
+			return refused("substitute of activity", a.Name.Name, fmt.Errorf("the method is registered as %s: "+
+				"replace it by that name, or give what activity.Define returns for that name", check.Quote(key.name)))
+		}
+	}
 	key := activityName{cmp.Or(a.Queue, orchestration.DefaultQueue), a.Name.Name}
 	if _, taken := r.activities[key]; taken {
 		return refused("substitute of activity", a.Name.Name, fmt.Errorf("queue %s has another function of that name", check.Quote(key.queue)))
 	}
 	r.activities[key] = activityEntry{fn: a.Fn, pointer: a.Pointer, code: a.Code}
 	return nil
+}
+
+// is reports whether an activity has the code.
+func (e *activityEntry) is(code uintptr) bool {
+	if e.symbol != "" {
+		return funcname.IsMethodValue(code) && funcname.Symbol(code) == e.symbol
+	}
+	return e.code == code
 }
 
 // names returns what is registered.

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
@@ -22,10 +23,30 @@ func Activity[In, Out any](fn func(context.Context, In) (Out, error)) ActivityFu
 		if err != nil {
 			return nil, err
 		}
-		data, err := payload.EncodeExact(out)
-		if err != nil {
-			return nil, failure.NonRetryable(failure.New(failure.ErrPayload, "output: %v", err))
-		}
-		return data, nil
+		return encodeOutput(out)
 	}
+}
+
+// Method is Activity for a method value that reflection has found, whose type is that of an activity.
+func Method(method reflect.Value) ActivityFunc {
+	in := method.Type().In(1)
+	return func(ctx context.Context, input []byte) ([]byte, error) {
+		arg := reflect.New(in)
+		if err := payload.Decode(input, arg.Interface()); err != nil {
+			return nil, failure.NonRetryable(failure.New(failure.ErrPayload, "input: %v", err))
+		}
+		results := method.Call([]reflect.Value{reflect.ValueOf(ctx), arg.Elem()})
+		if err, failed := reflect.TypeAssert[error](results[1]); failed {
+			return nil, err
+		}
+		return encodeOutput(results[0].Interface())
+	}
+}
+
+func encodeOutput(out any) ([]byte, error) {
+	data, err := payload.EncodeExact(out)
+	if err != nil {
+		return nil, failure.NonRetryable(failure.New(failure.ErrPayload, "output: %v", err))
+	}
+	return data, nil
 }

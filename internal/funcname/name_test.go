@@ -175,6 +175,31 @@ func TestPointer(t *testing.T) {
 	}
 }
 
+// A method and its method values have one symbol. A promoted method has none of its own type.
+func TestDeclared(t *testing.T) {
+	s := &svc{}
+	for name, c := range map[string]struct {
+		of   any
+		name string
+		fn   any // a method value; nil: not declared
+	}{
+		"of a pointer":               {s, "Charge", s.Charge},
+		"of a value":                 {svc{}, "Quote", svc{}.Quote},
+		"of a value, by a pointer":   {s, "Quote", s.Quote},
+		"of a function type":         {handler(nil), "Do", handler(Checkout).Do},
+		"promoted from a pointer":    {shop{s}, "Charge", nil},
+		"promoted, by a pointer":     {&shop{s}, "Quote", nil},
+		"promoted from a value":      {&intBox{}, "Put", nil},
+		"of a pointer, by the value": {svc{}, "Charge", nil},
+		"unknown":                    {s, "Refund", nil},
+	} {
+		symbol, ok := Declared(reflect.TypeOf(c.of), c.name)
+		if ok != (c.fn != nil) || ok && symbol != Symbol(Pointer(c.fn)) {
+			t.Errorf("%s: %q, %v", name, symbol, ok)
+		}
+	}
+}
+
 func BenchmarkOf(b *testing.B) {
 	method := (&svc{}).Charge
 	for name, fn := range map[string]any{"function": Checkout, "method": method} {

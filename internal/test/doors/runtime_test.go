@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,26 @@ var (
 func Charge(_ context.Context, cents int) (int, error) { return cents, nil }
 
 func genericActivity[T any](_ context.Context, in T) (T, error) { return in, nil }
+
+type till struct{ fee int }
+
+func (t *till) Charge(_ context.Context, cents int) (int, error) { return cents + t.fee, nil }
+
+var sameTill = &till{1}
+
+// desk has methods that are no activities.
+type desk struct{ *till }
+
+func (*desk) Close() error                                      { return nil }
+func (*desk) Watch(context.Context, int) (chan int, error)      { return nil, nil }
+func (*desk) Open(_ context.Context, name string) (bool, error) { return name != "", nil }
+
+type bag[T any] struct{ in []T }
+
+func (b *bag[T]) Put(_ context.Context, v T) (int, error) {
+	b.in = append(b.in, v)
+	return len(b.in), nil
+}
 
 type withHook struct{ Hook func() }
 
@@ -65,6 +86,10 @@ func fillingRegistries() section {
 			sentinel := func(name string, err error) func(*runtime.Registry) error {
 				return func(r *runtime.Registry) error { return runtime.AddError(r, name, err) }
 			}
+			many := func(receiver any, opts ...runtime.ActivitiesOption) func(*runtime.Registry) error {
+				return func(r *runtime.Registry) error { return runtime.AddActivities(r, receiver, opts...) }
+			}
+			urgent := runtime.Defaults(orchestration.WithPriority(1))
 			named := func(name string) func(*runtime.Registry) error { return act(activity.Define(name, Charge)) }
 			closure := func(_ context.Context, n int) (int, error) { return n + len(t.Name()), nil }
 			return []row{
@@ -91,6 +116,21 @@ func fillingRegistries() section {
 				{"`MaxConcurrent(0)`", with(act(Charge, runtime.MaxConcurrent(0))), registration, `registering activity "Charge": registration refused: MaxConcurrent is 0: give 1 or more, or leave it out`, "Without the option `MaxConcurrentActivities` alone bounds it."},
 				{"`AutoHeartbeat(time.Millisecond)`", with(act(Charge, runtime.AutoHeartbeat(time.Millisecond))), registration, `registering activity "Charge": registration refused: AutoHeartbeat is 1ms: give 100ms or more, or Off (-1) for none`, "Each beat renews a lease in the store."},
 				{"`InPool(\"\")`", with(act(Charge, runtime.InPool(""))), registration, `registering activity "Charge": registration refused: pool name is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out for no pool."},
+				{"`Defaults` with an option that is not allowed", with(act(Charge, runtime.Defaults(orchestration.WithPriority(9)))), registration, `registering activity "Charge": registration refused: Defaults: priority is 9: give 1 (first) to 5`, "Give what a call may have."},
+				{"`Defaults` with 1,025 bytes of type names", with(act(Charge, runtime.Defaults(orchestration.WithRetry(orchestration.RetryPolicy{NonRetryable: []string{strings.Repeat("x", 1025)}})))), registration, `registering activity "Charge": registration refused: Defaults: retry policy: NonRetryable has 1025 bytes, and a default has at most 1024: give the policy with the calls`, "Name fewer types, or give the policy with each call."},
+				{"`Defaults` on two queues", with(act(Charge, urgent, runtime.OnQueue("cards")), act(Charge, urgent)), registration, `registering activity "Charge": registration refused: queue "cards" has it with Defaults, which count for the calls of all queues: give them once`, "Leave the option out of one registration."},
+				{"`AddActivities` with a nil registry", func(context.Context) error { return runtime.AddActivities(nil, &till{}) }, registration, `registering activities of "*doors_test.till": registration refused: the registry is nil: make one with runtime.NewRegistry`, "Make it first."},
+				{"`AddActivities` of nil", with(many(nil)), registration, `registering activities of "<nil>": registration refused: give a pointer to a value of a named type that has methods, such as &svc`, "Make the receiver first."},
+				{"`AddActivities` of a nil pointer", with(many((*till)(nil))), registration, `registering activities of "*doors_test.till": registration refused: give a pointer to a value of a named type that has methods, such as &svc`, "Make the receiver first."},
+				{"`AddActivities` of a value", with(many(till{})), registration, `registering activities of "doors_test.till": registration refused: give a pointer to a value of a named type that has methods, such as &svc`, "Give its address."},
+				{"`AddActivities` with methods that are no activities", with(many(&desk{})), registration, `registering activities of "*doors_test.desk": registration refused: Charge is promoted from an embedded field, whose value can be registered itself; Close is a func() error and no func(context.Context, In) (Out, error); Watch is refused: output: type cannot be stored as JSON: chan int: chan: take it out, or tag the field ` + "`json:\"-\"`" + `: change that, or add runtime.Except("Charge", "Close", "Watch")`, "Nothing is registered. Give the methods the form of an activity, or leave them out."},
+				{"`AddActivities` with no method left", with(many(&till{}, runtime.Except("Charge"))), registration, `registering activities of "*doors_test.till": registration refused: no exported method is left: give a receiver that has one, or leave out the call`, "Look at `Except`."},
+				{"`Except` of what it has not", with(many(&till{}, runtime.Except("Refund"))), registration, `registering activities of "*doors_test.till": registration refused: Except names "Refund", which it does not have as an exported method: leave it out`, "Give bare names, such as `Close`."},
+				{"`Prefix(\"\")`", with(many(&till{}, runtime.Prefix(""))), registration, `registering activities of "*doors_test.till": registration refused: prefix is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out for no prefix."},
+				{"`AddActivities` with a prefix of perdure", with(many(&till{}, runtime.Prefix("perdure."))), registration, `registering activities of "*doors_test.till": registration refused: Charge is refused: names that begin with perdure. belong to perdure itself: choose another one: change that, or add runtime.Except("Charge")`, "Choose another prefix."},
+				{"`AddActivities` of two receivers of a type", with(many(&till{1}, runtime.Prefix("eu.")), many(&till{2}, runtime.Prefix("us."))), registration, `registering activities of "*doors_test.till": registration refused: another receiver of that type is registered, and a method does not show its receiver: register the methods of this one with AddActivity and activity.Define`, "Name its methods one by one."},
+				{"`AddActivities` of the same twice", with(many(sameTill), many(sameTill)), registration, `registering activities of "*doors_test.till": registration refused: "till.Charge": the name is in use: give another one with Define`, "Register it once."},
+				{"`AddActivities` of a generic type", with(many(&bag[int]{})), registration, `registering activities of "*doors_test.bag[int]": registration refused: Put is of a type whose methods have no lasting name, and needs a Prefix: change that, or add runtime.Except("Put")`, "Give `Prefix`."},
 				{"a nil option", with(act(Charge, nil)), registration, `registering activity "Charge": registration refused: an option is nil: leave it out`, "Build the list of options without holes."},
 				{"an input with a function", func(context.Context) error {
 					return runtime.AddActivity(runtime.NewRegistry(), activity.Define("x", func(context.Context, withHook) (int, error) { return 0, nil }))

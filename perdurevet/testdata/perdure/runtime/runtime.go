@@ -9,7 +9,12 @@ import (
 
 type Registry struct{}
 
-type RegisterOption interface{ register() }
+type RegisterOption interface {
+	ActivitiesOption
+	register()
+}
+
+type ActivitiesOption interface{ activities() }
 
 func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, In) (Out, error)) error {
 	panic("stub")
@@ -18,3 +23,9 @@ func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, 
 func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, error), opts ...RegisterOption) error {
 	panic("stub")
 }
+
+func AddActivities(r *Registry, receiver any, opts ...ActivitiesOption) error { panic("stub") }
+
+func Prefix(prefix string) ActivitiesOption { panic("stub") }
+
+func Except(methods ...string) ActivitiesOption { panic("stub") }

@@ -45,8 +45,21 @@ func bad(ctx *orchestration.Context, n int) (int, error) {
 func register(reg *runtime.Registry) error {
 	return errors.Join(
 		runtime.AddOrchestration(reg, func(ctx *orchestration.Context, n int) (int, error) { return n, nil }), // want `runtime.AddOrchestration is given a function literal: .* orchestration.Define \(signature\)`
-		runtime.AddActivity(reg, take), // want `runtime.AddActivity stores order.Done`
+		runtime.AddActivity(reg, take),         // want `runtime.AddActivity stores order.Done`
+		runtime.AddActivities(reg, &service{}), // want `runtime.AddActivities stores order.Done, which JSON cannot store`
+		runtime.AddActivities(reg, &service{}, runtime.Prefix("shop."), runtime.Except("Take")),
 	)
+}
+
+type service struct{ fee int }
+
+func (s *service) Take(_ context.Context, o order) (int, error)     { return s.fee, nil }
+func (s *service) Keep(_ context.Context, v stored) (stored, error) { return v, nil }
+func (s *service) Close() (chan int, error)                         { return nil, nil } // refused when it is registered
+
+func callsMethods(ctx *orchestration.Context, s *service, v stored) (stored, error) {
+	quick := ctx.WithActivityOptions()
+	return orchestration.CallActivity(quick, s.Keep, v)
 }
 
 type stored struct {
