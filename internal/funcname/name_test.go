@@ -12,6 +12,11 @@ type svc struct{ fee int } //nolint:recvcheck // methods of both kinds are teste
 func (s *svc) Charge(n int) int { return n + s.fee }
 func (s svc) Quote(n int) int   { return n + s.fee }
 
+// Next begins with code of another function, which the compiler copies into it.
+func (s *svc) Next(n int) int { return increased(n) }
+
+func increased(n int) int { return n + 1 }
+
 type charger interface{ Charge(n int) int }
 
 type shop struct{ *svc }
@@ -60,6 +65,7 @@ func TestOf(t *testing.T) {
 		{"letters of other alphabets", Größe, "Größe"},
 		{"function as a named type", handler(Checkout), "Checkout"},
 		{"method value", s.Charge, "svc.Charge"},
+		{"method value with copied code", s.Next, "svc.Next"},
 		{"method value of another receiver", (&svc{1}).Charge, "svc.Charge"},
 		{"method value, value receiver", svc{}.Quote, "svc.Quote"},
 		{"method value, value receiver through pointer", s.Quote, "svc.Quote"},
@@ -186,6 +192,7 @@ func TestDeclared(t *testing.T) {
 		"of a pointer":               {s, "Charge", s.Charge},
 		"of a value":                 {svc{}, "Quote", svc{}.Quote},
 		"of a value, by a pointer":   {s, "Quote", s.Quote},
+		"with copied code":           {s, "Next", s.Next},
 		"of a function type":         {handler(nil), "Do", handler(Checkout).Do},
 		"promoted from a pointer":    {shop{s}, "Charge", nil},
 		"promoted, by a pointer":     {&shop{s}, "Quote", nil},
