@@ -36,7 +36,7 @@ func Events[T any](ctx *Context, name string) Mailbox[T] {
 
 func (m Mailbox[T]) source() replay.Source { return m.made() }
 
-// ReceiveOption is an option of Receive.
+// ReceiveOption is an option of Receive and [Context.Await]. [Within] makes one.
 type ReceiveOption interface {
 	applyReceive(o *receiveOptions) error
 }
@@ -50,7 +50,7 @@ type receiveOptions struct {
 	limited bool
 }
 
-// Within bounds the wait by a durable timer; Receive then returns ErrTimeout.
+// Within bounds the wait by a durable timer; Receive and Await then return ErrTimeout. With d of zero or less they do not wait.
 func Within(d time.Duration) ReceiveOption {
 	return receiveFunc(func(o *receiveOptions) error {
 		o.within, o.limited = d, true

@@ -15,7 +15,7 @@ type Future[T any] struct {
 	f *replay.Future
 }
 
-// Awaitable is a case of Select: a [Future] or a [Mailbox].
+// Awaitable is a case of Select: a [Future], a [Promise] or a [Mailbox].
 type Awaitable interface {
 	source() replay.Source
 }

@@ -159,6 +159,7 @@ func (x *Execution) applyMessage(e history.Event) {
 	x.now = max(x.now, e.At)
 	x.events.begin(e)
 	x.state.begin()
+	x.sched.atPoint = e.Body.Kind() == history.KindForkPoint
 	x.noteMessage(&e)
 	if e.Anchor != "" {
 		x.events.headers.bytes += len(e.Anchor)

@@ -74,3 +74,31 @@ func BenchmarkSpawn(b *testing.B) {
 		return nil
 	})
 }
+
+// BenchmarkConditions delivers one message while a thousand coroutines wait for conditions that stay false.
+func BenchmarkConditions(b *testing.B) {
+	open := false
+	x := live(b, func(s *replay.Scope) error {
+		for range 1_000 {
+			s.Go(func(s *replay.Scope) error { return until(s, func() bool { return open }) })
+		}
+		for {
+			if err := taken(s, "box"); err != nil {
+				return err
+			}
+		}
+	})
+	message := at(1, received("box", "", ""))
+	b.ReportAllocs()
+	lose(func() {
+		for i := 0; b.Loop(); i++ {
+			if _, err := x.Deliver(message); err != nil {
+				b.Error(err)
+				return
+			}
+			if i%100 == 0 {
+				x.Confirm()
+			}
+		}
+	})
+}

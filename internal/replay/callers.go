@@ -53,7 +53,11 @@ func (s *scheduler) stacks() string {
 
 // appendStack appends the paragraph of a coroutine.
 func (s *scheduler) appendStack(text []byte, i int, co *coroutine) []byte {
-	text = fmt.Appendf(text, "coroutine %d:\n", i+1)
+	what := ""
+	if co.condition != nil {
+		what = " (awaits a condition)"
+	}
+	text = fmt.Appendf(text, "coroutine %d%s:\n", i+1, what)
 	for frames := runtime.CallersFrames(s.callers[co]); ; {
 		frame, more := frames.Next()
 		if ofCode(&frame) {

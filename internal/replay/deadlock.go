@@ -9,8 +9,8 @@ type DeadlockError struct {
 
 // Error implements error.
 func (e *DeadlockError) Error() string {
-	return fmt.Sprintf("the code can never continue: its coroutines (%d) wait for coroutines only, and no activity, timer, child or event "+
-		"can wake one: look for coroutines that wait for each other, run mended code, or cancel the instance", e.Coroutines)
+	return fmt.Sprintf("the code can never continue: its coroutines (%d) wait for coroutines, promises and conditions only, and no activity, "+
+		"timer, child or event can wake one: look for coroutines that wait for each other, run mended code, or cancel the instance", e.Coroutines)
 }
 
 // checkDeadlock fails a live turn after which only a cancellation could wake the code. Nothing of the turn is stored, so

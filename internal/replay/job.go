@@ -68,6 +68,7 @@ func (x *core) beginRun(r *handlerRun, body func(*Scope) error) {
 		j.holding++
 	}
 	x.sched.spawnFirst(r, func() {
+		x.sched.current.Load().began = r.began
 		if r.fresh {
 			r.fresh = false
 			j.fresh--

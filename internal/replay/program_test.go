@@ -27,6 +27,7 @@ func leaves() []string {
 		"activity", "local", "local", "child", "timer", "get", "cancel", "select", "receive", "within", "try", "sleep", "effect", "rand", "err",
 		"status", "value", "attribute",
 		"patched", "deprecate", "newer",
+		"set", "await", "await", "promise", "settle",
 	}
 }
 
@@ -54,9 +55,11 @@ func statements(depth int) *rapid.Generator[[]statement] {
 
 // machine runs a program and writes down everything it sees.
 type machine struct {
-	trace []string
-	open  []*replay.Future
-	names map[string]bool // of events that have a handler
+	trace    []string
+	open     []*replay.Future
+	names    map[string]bool // of events that have a handler
+	set      [4]int          // counters that conditions wait for
+	promises [4]*replay.Promise
 }
 
 func (m *machine) notef(format string, args ...any) {
@@ -170,6 +173,19 @@ func (m *machine) step(s *replay.Scope, st statement) {
 		})
 	case "update":
 		m.handleUpdate(s, fmt.Sprint("update", st.N), st)
+	case "set":
+		m.set[st.N]++
+	case "await":
+		m.await(s, st.N)
+	case "promise":
+		if m.promises[st.N] == nil {
+			m.promises[st.N] = s.NewPromise()
+		}
+		m.open = append(m.open, m.promises[st.N].View())
+	case "settle":
+		if p := m.promises[st.N]; p != nil {
+			m.notef("settled %v", p.Settle(fmt.Append(nil, len(m.trace)), nil))
+		}
 	case "detached":
 		m.notef("detached ended %v", m.run(s.Detached(), st.Body))
 	case "twice":
@@ -213,6 +229,20 @@ func (m *machine) drawn(n int) ([]byte, error) {
 	default:
 		return fmt.Append(nil, len(m.trace)%3), nil
 	}
+}
+
+// await waits until a counter is more than zero and takes one. Counters with even numbers have a limit, and one waits for the promise
+// or the time, too.
+func (m *machine) await(s *replay.Scope, n int) {
+	looks, begun := 0, s.Now()
+	err := s.Await(func() bool {
+		looks++
+		return m.set[n] > 0 || n == 2 && (s.Now() > begun+2_000_000 || m.promises[n] != nil && m.promises[n].Source().Ready())
+	}, time.Duration(n)*time.Second, n%2 == 0)
+	if err == nil {
+		m.set[n]--
+	}
+	m.notef("awaited %v after %d looks", err, looks)
 }
 
 func (m *machine) pick(n int) *replay.Future {

@@ -16,9 +16,12 @@ import (
 type scheduler struct {
 	coroutines []*coroutine // that have not returned
 	ready      []*coroutine
-	ended      bool  // the execution has
-	fault      error // the first one
-	inEffect   bool  // the function of a side effect is running
+	conditions []*condition // that coroutines wait for, longest wait first
+	atPoint    bool         // the last message is a ForkPoint, at which no condition is looked at
+	ended      bool         // the execution has
+	fault      error        // the first one
+	inEffect   bool         // the function of a side effect is running
+	reading    bool         // a condition is running
 
 	// Other goroutines read these while code runs.
 	current   atomic.Pointer[coroutine]
@@ -74,16 +77,12 @@ func (s *scheduler) enqueue(co *coroutine) {
 	s.ready = append(s.ready, co)
 }
 
-// run resumes ready coroutines in order until all are blocked, the execution has ended or a fault stops it.
+// run resumes ready coroutines in order until all are blocked, the execution has ended or a fault stops it. When none is
+// ready, those that wait for conditions look at them.
 func (s *scheduler) run() {
-	for len(s.ready) > 0 && s.fault == nil && !s.ended {
-		co := s.ready[0]
-		s.ready = s.ready[1:]
-		co.queued = false
-		s.progress.Add(1)
-		s.current.Store(co)
-		co.next()
-		s.current.Store(nil)
+	s.runReady()
+	if len(s.conditions) > 0 && !s.atPoint {
+		s.judge()
 	}
 	if len(s.ready) == 0 {
 		s.ready = nil
@@ -91,6 +90,24 @@ func (s *scheduler) run() {
 	if v := s.violation.Load(); v != nil {
 		s.fail(v)
 	}
+}
+
+// runReady resumes ready coroutines in order.
+func (s *scheduler) runReady() {
+	for len(s.ready) > 0 && s.fault == nil && !s.ended {
+		co := s.ready[0]
+		s.ready = s.ready[1:]
+		co.queued = false
+		s.resume(co)
+	}
+}
+
+// resume runs a coroutine until it blocks or returns.
+func (s *scheduler) resume(co *coroutine) {
+	s.progress.Add(1)
+	s.current.Store(co)
+	co.next()
+	s.current.Store(nil)
 }
 
 // forget drops a finished coroutine from the list of live ones.
@@ -176,15 +193,23 @@ func (s *scheduler) within(fn func()) {
 	co := newCoroutine(s, fn)
 	co.index = len(s.coroutines)
 	s.coroutines = append(s.coroutines, co)
-	s.progress.Add(1)
-	s.current.Store(co)
-	co.next()
-	s.current.Store(nil)
+	s.resume(co)
 }
 
-// checkCaller begins every call from code that leaves no trace. It returns the running coroutine. A call from a closed execution
-// or another goroutine never returns. It must not touch the state, and a panic there could kill the process.
+// checkCaller begins every call from code that leaves no trace. It returns the running coroutine. In a condition the call
+// fails the turn.
 func (s *scheduler) checkCaller() *coroutine {
+	co := s.running()
+	if s.reading {
+		s.abort(fmt.Errorf("a condition of Await uses the engine at %s: it may only read variables of the code, and call Now, Info, Err and "+
+			"Logger of the Context and Ready of a Future, so call the engine in the code that changes the variables", callerOutside()))
+	}
+	return co
+}
+
+// running returns the running coroutine. A call from a closed execution or another goroutine never returns. It must not
+// touch the state, and a panic there could kill the process.
+func (s *scheduler) running() *coroutine {
 	if s.closed.Load() {
 		runtime.Goexit()
 	}
@@ -201,12 +226,12 @@ func (s *scheduler) checkCaller() *coroutine {
 	return co
 }
 
-// checkReader begins every call that a handler of a query may make, too. It touches no state.
+// checkReader begins every call that a condition and a handler of a query may make, too. It touches no state.
 func (s *scheduler) checkReader() {
 	if a := s.answering.Load(); a != nil && a.goroutine.isCurrent() && !s.closed.Load() {
 		return
 	}
-	s.checkCaller()
+	s.running()
 }
 
 func (s *scheduler) violate(when string) {
@@ -294,11 +319,13 @@ type coroutine struct {
 	done        bool
 	queued      bool        // in the ready queue
 	over        bool        // its main function has returned, so it never continues
-	futuresOnly bool        // it waits for futures only
 	run         *handlerRun // nil: of the main function
 	waits       []*wait
-	index       int   // in scheduler.coroutines
-	at          int64 // see Scope.ActsOn
+	futuresOnly bool       // it waits for futures only, or for a condition
+	condition   *condition // that it waits for; nil: none
+	began       int64      // event ID of the message that began its run, until it blocks; 0: it has blocked, or is not the first of a run
+	index       int        // in scheduler.coroutines
+	at          int64      // see Scope.ActsOn
 }
 
 func newCoroutine(s *scheduler, body func()) *coroutine {
@@ -361,6 +388,7 @@ func short(panicked any) string {
 // park gives control back to the scheduler until something wakes the coroutine.
 func (co *coroutine) park() {
 	s := co.sched
+	co.began = 0
 	s.current.Store(nil)
 	co.yield(struct{}{})
 	if s.closed.Load() {
