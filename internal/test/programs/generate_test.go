@@ -33,9 +33,38 @@ func generate(seed uint64) Program {
 			p.Rounds[i].Body = append(p.Rounds[i].Body, early)
 		}
 	}
+	p.wait(rand.New(rand.NewPCG(seed, 2)))
 	// Code that goes on after a cancellation cannot wait for handlers.
 	p.Late = g.IntN(2) == 0 && !slices.ContainsFunc(p.Rounds, func(r Round) bool { return r.Cancel })
 	return p
+}
+
+// wait lets some simple statements wait for conditions and promises. It draws from numbers of its own, so that the other statements
+// of a seed stay as they are.
+func (p *Program) wait(r *rand.Rand) {
+	var block func(body []Statement)
+	block = func(body []Statement) {
+		for i := range body {
+			s := &body[i]
+			switch s.Do {
+			case doSleep, doRing, doEffect, doDenied:
+				if n := r.IntN(6); n < 2 {
+					s.Do = []string{doAwait, doPromise}[n]
+				}
+			case doServed:
+				s.Local = r.IntN(2) == 0
+			}
+			for _, nested := range s.Bodies {
+				block(nested)
+			}
+			if s.Child != nil {
+				s.Child.wait(r)
+			}
+		}
+	}
+	for _, round := range p.Rounds {
+		block(round.Body)
+	}
 }
 
 // program draws what one instance does, with blocks of at most the given depth.

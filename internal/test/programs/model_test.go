@@ -44,7 +44,7 @@ func (m *model) block(scope string, body []Statement) string {
 }
 
 func (m *model) step(scope string, s *Statement) string {
-	if m.call(scope, s) || m.wait(scope, s) || m.compete(scope, s) || m.together(scope, s) {
+	if m.call(scope, s) || m.wait(scope, s) || m.waitForCode(scope, s) || m.compete(scope, s) || m.together(scope, s) {
 		return ""
 	}
 	return m.nest(scope, s)

@@ -57,12 +57,15 @@ const (
 	doSelect = "select" // the same, among other events that never come
 	doWithin = "within" // waits some time for an event that never comes
 	doEarly  = "early"  // receives N of the driver's events
-	doServed = "served" // waits until the handlers of the driver's first N have begun
+	doServed = "served" // waits until the handlers of the driver's first N have begun; local: by a condition
 	doEffect = "effect" // side effect, which fails if N is odd
 	doOrder  = "order"  // makes timers from the order of what was seen
 	doThrow  = "throw"
 	doPatch  = "patch" // newer code makes a call more, behind a patch
 	doShow   = "show"  // sets or deletes a key-value and sets an attribute, both of its own
+
+	doAwait   = "await"   // 1 + N%4 coroutines wait for a condition that one after the other makes false, some within a limit
+	doPromise = "promise" // a promise that a coroutine sets, or fails if N is odd, against one that is set later
 
 	doChild  = "child"
 	doTwice  = "twice"  // two children that want the same ID

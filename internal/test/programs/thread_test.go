@@ -157,7 +157,7 @@ func (t *thread) block(ctx *octx, body []Statement) error {
 // step returns an error only if the statement throws.
 func (t *thread) step(ctx *octx, s *Statement) error {
 	t.w.runs[s.ID]++
-	if t.call(ctx, s) || t.wait(ctx, s) || t.compete(ctx, s) || t.together(ctx, s) {
+	if t.call(ctx, s) || t.wait(ctx, s) || t.waitForCode(ctx, s) || t.compete(ctx, s) || t.together(ctx, s) {
 		return nil
 	}
 	return t.nest(ctx, s)

@@ -33,6 +33,9 @@ func (t *thread) wait(ctx *octx, s *Statement) bool {
 		if t.w.late {
 			_ = ctx.Detached().AwaitHandlers()
 		}
+		if s.Local {
+			_ = ctx.Detached().Await(func() bool { return t.w.served >= s.N })
+		}
 		for t.w.served < s.N {
 			_ = ctx.Detached().Sleep(t.w.moments(4))
 		}
