@@ -131,6 +131,9 @@ func (c *checker) check(u *unit) {
 		c.dropped(u)
 		c.outerScope(u)
 		c.continues(u)
+	case condition:
+		c.determinism(u)
+		c.restricted(u)
 	case reader, effect:
 		c.restricted(u)
 	default:

@@ -20,7 +20,7 @@
 //   - signature: a function without a lasting name, or a type that JSON cannot store
 //   - continue: a ContinueAsNew that is not returned
 //   - late: ContinueAsNew in code whose handlers change what is carried over
-//   - handler: a query, validator or side effect that calls the engine, or a query or validator that changes a variable
+//   - handler: a query, validator, condition or side effect that calls the engine, or one of the first three that changes a variable
 //   - ok: a comment that silences nothing, or gives no reason
 //
 // The comment

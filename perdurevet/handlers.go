@@ -7,26 +7,33 @@ import (
 	"slices"
 )
 
-// restricted reports what functions of queries, validators and side effects do that they must not.
+// restricted reports what functions of queries, validators, conditions and side effects do that they must not.
 func (c *checker) restricted(u *unit) {
 	c.inspect(u.body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
 			if fn := c.callee(call); c.beyondReading(call, fn) {
 				why, instead := "it may only read, and the call ends it", "call the engine in the orchestration, and let it read the result from a variable"
-				if u.kind == effect {
+				switch u.kind {
+				case effect:
 					why, instead = "it must not use the engine, and the turn fails", "call the engine before or after it"
+				case condition:
+					why, instead = "it may only read, and the turn fails", "call the engine in other code, and let it read the result from a variable"
+				default:
 				}
 				c.reportf(ruleHandler, call.Pos(), "the function of %s calls %s: %s; %s", u.what, display(fn), why, instead)
 			}
 		}
 		return true
 	})
-	if u.kind != reader {
+	if u.kind == effect {
 		return
 	}
 	if name, at := c.firstChange(u.body, u.typ.Pos(), u.body.End()); name != "" {
-		c.reportf(ruleHandler, at, "the function of %s changes %s: a replay does not run it, so the change is lost; change it in an update or event handler",
-			u.what, name)
+		why := "a replay does not run it, so the change is lost; change it in an update or event handler"
+		if u.kind == condition {
+			why = "the engine decides how often it looks; change it behind the call"
+		}
+		c.reportf(ruleHandler, at, "the function of %s changes %s: %s", u.what, name, why)
 	}
 }
 
@@ -38,7 +45,7 @@ func (c *checker) beyondReading(call *ast.CallExpr, fn *types.Func) bool {
 	if isContextMethod(fn) {
 		return !slices.Contains(readingMethods(), fn.Name())
 	}
-	return takesContext(fn.Signature()) && len(call.Args) > 0
+	return takesContext(fn.Signature()) && len(call.Args) > 0 || isSourceMethod(fn) && fn.Name() != "Ready"
 }
 
 // changesOutside returns the name of a variable that a literal changes and that is declared outside of it, or "".

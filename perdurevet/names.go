@@ -21,12 +21,12 @@ func quietMethods() []string {
 
 func quietFunctions() []string { return []string{"SetValue", "SetAttribute", "EndSession"} }
 
-// Methods of Context that a query, a validator and a side effect may call.
+// Methods of Context that a query, a validator, a condition and a side effect may call.
 func readingMethods() []string { return []string{"Now", "Info", "Err", "Logger"} }
 
 // Methods of Context that belong to its scope: they wait in it, or make a part of it.
 func scopedMethods() []string {
-	return []string{"Sleep", "WithCancel", "WithTimeout", "Go", "AwaitHandlers"}
+	return []string{"Sleep", "WithCancel", "WithTimeout", "Go", "Await", "AwaitHandlers"}
 }
 
 // Functions whose result depends on the order of their futures.
@@ -142,10 +142,23 @@ func isFutureMethod(fn *types.Func, name string) bool {
 
 // isOrderedMethod reports whether fn is one of orderedMethods.
 func isOrderedMethod(fn *types.Func) bool {
+	return slices.Contains(orderedMethods()[receiverOf(fn)], fn.Name())
+}
+
+// isSourceMethod reports whether fn is a method of what code can wait for: a Future, a Promise or a Mailbox.
+func isSourceMethod(fn *types.Func) bool {
+	return slices.Contains([]string{"Future", "Promise", "Mailbox"}, receiverOf(fn))
+}
+
+// receiverOf returns the name of the type of package orchestration that fn is a method of, or "".
+func receiverOf(fn *types.Func) string {
 	recv := fn.Signature().Recv()
 	if recv == nil {
-		return false
+		return ""
 	}
 	path, name := named(recv.Type())
-	return path == orchestrationPath && slices.Contains(orderedMethods()[name], fn.Name())
+	if path != orchestrationPath {
+		return ""
+	}
+	return name
 }

@@ -25,7 +25,8 @@ func storedBy() map[string][]string {
 		orchestrationPath: {
 			"CallActivity", "StartActivity", "CallLocal", "StartLocal", "CallOrchestration", "StartOrchestration", "StartDetached",
 			"CallActivityNamed", "StartActivityNamed", "CallLocalNamed", "StartLocalNamed", "CallOrchestrationNamed", "StartOrchestrationNamed",
-			"HandleQuery", "HandleUpdate", "HandleEvent", "Events", "SideEffect", "ContinueAsNew", "ContinueAsNewAfterHandlers", "Define",
+			"HandleQuery", "HandleUpdate", "HandleEvent", "Events", "SideEffect", "NewPromise", "ContinueAsNew", "ContinueAsNewAfterHandlers",
+			"Define",
 		},
 		runtimePath: {"AddOrchestration", "AddActivity"},
 		clientPath:  {"Start", "StartNamed", "StartMany", "StartManyNamed", "StartAndUpdate", "CreateSchedule", "EnsureSchedule"},

@@ -11,11 +11,12 @@ import (
 type kind int
 
 const (
-	plain  kind = iota // it has no Context; it matters if orchestration code calls it
-	code               // orchestration code
-	reader             // the function of a query, or a validator: it may read, and is not replayed
-	effect             // the function of a side effect: its result is recorded
-	free               // an activity, or a goroutine that is reported as one: it may do anything
+	plain     kind = iota // it has no Context; it matters if orchestration code calls it
+	code                  // orchestration code
+	reader                // the function of a query, or a validator: it may read, and is not replayed
+	condition             // the function of Await: orchestration code that may only read
+	effect                // the function of a side effect: its result is recorded
+	free                  // an activity, or a goroutine that is reported as one: it may do anything
 )
 
 // unit is a function: a declared one or a literal. It has the literals in it that have no kind of their own.
@@ -154,6 +155,8 @@ func roleOf(fn *types.Func) (kind, bool) {
 	switch {
 	case ofOrchestration(fn, "HandleQuery", "Validate"):
 		return reader, true
+	case ofOrchestration(fn, "Await"):
+		return condition, true
 	case ofOrchestration(fn, "SideEffect"):
 		return effect, true
 	case ofOrchestration(fn, "HandleEvent", "HandleUpdate", "Go", "Map", "Undo"):

@@ -20,6 +20,8 @@ type Future[T any] struct{}
 
 type Mailbox[T any] struct{}
 
+type Promise[T any] struct{}
+
 type Instance struct{ ID string }
 
 type Awaitable interface{ source() }
@@ -49,6 +51,7 @@ func (c *Context) Patched(id string) bool                                      {
 func (c *Context) Detached() *Context                                          { panic("stub") }
 func (c *Context) WithActivityOptions(opts ...ActivityOption) *Context         { panic("stub") }
 func (c *Context) SetHandlerGrace(d time.Duration)                             { panic("stub") }
+func (c *Context) Await(cond func() bool, opts ...ReceiveOption) error         { panic("stub") }
 func (c *Context) AwaitHandlers() error                                        { panic("stub") }
 func (c *Context) Go(fn func(*Context) error) Future[None]                     { panic("stub") }
 func (c *Context) WithCancel() (child *Context, cancel func())                 { panic("stub") }
@@ -60,7 +63,17 @@ func (f Future[T]) Cancel()                     { panic("stub") }
 func (f Future[T]) source()                     { panic("stub") }
 
 func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) { panic("stub") }
+func (m Mailbox[T]) TryReceive() (event T, ok bool, err error)              { panic("stub") }
 func (m Mailbox[T]) source()                                                { panic("stub") }
+
+func (p Promise[T]) Set(v T) error        { panic("stub") }
+func (p Promise[T]) Fail(err error) error { panic("stub") }
+func (p Promise[T]) Future() Future[T]    { panic("stub") }
+func (p Promise[T]) source()              { panic("stub") }
+
+func NewPromise[T any](ctx *Context) Promise[T] { panic("stub") }
+
+func Within(d time.Duration) ReceiveOption { panic("stub") }
 
 func Define[In, Out any](name string, fn func(*Context, In) (Out, error), opts ...DefineOption) func(*Context, In) (Out, error) {
 	panic("stub")

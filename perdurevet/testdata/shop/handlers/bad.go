@@ -37,6 +37,49 @@ func bad(ctx *orchestration.Context, n int) (int, error) {
 	return asked + v, err
 }
 
+func badConditions(ctx *orchestration.Context, n int) error {
+	looks, state := 0, &cart{}
+	lines, ready := orchestration.Events[int](ctx, "line"), orchestration.NewPromise[int](ctx)
+	return errors.Join(
+		ctx.Await(func() bool {
+			looks++                                    // want `the function of ctx.Await changes looks: the engine decides how often it looks; change it behind the call \(handler\)`
+			_, ok, _ := lines.TryReceive()             // want `the function of ctx.Await calls Mailbox.TryReceive: it may only read, and the turn fails; call the engine in other code, and let it read the result from a variable \(handler\)`
+			return ok || ctx.Sleep(time.Second) == nil // want `calls ctx.Sleep`
+		}),
+		ctx.Await(func() bool {
+			state.add("seen")               // want `changes state`
+			_ = ready.Set(n)                // want `calls Promise.Set`
+			return time.Now().Year() > 2026 // want `orchestration code uses time.Now: a replay reads another time; use ctx.Now\(\) \(clock\)`
+		}, orchestration.Within(time.Hour)),
+	)
+}
+
+func cleanConditions(ctx *orchestration.Context, n int) (int, error) {
+	state, over := &cart{}, orchestration.StartTimer(ctx, time.Hour)
+	taken, promised := orchestration.Events[string](ctx, "item"), orchestration.NewPromise[int](ctx)
+	adding := ctx.Go(func(ctx *orchestration.Context) error {
+		for {
+			item, err := taken.Receive(ctx)
+			if err != nil {
+				return err
+			}
+			state.add(item)
+			if err := ctx.Await(func() bool { return state.count() < 10 }); err != nil {
+				return err
+			}
+		}
+	})
+	err := ctx.Await(func() bool {
+		seen := 0
+		for range state.items {
+			seen++
+		}
+		return seen > n || over.Ready() || promised.Future().Ready() || ctx.Now().After(time.Time{}) && ctx.Err() != nil // want `calls Promise.Future`
+	})
+	adding.Cancel()
+	return state.count(), err
+}
+
 func clean(ctx *orchestration.Context, n int) (int, error) {
 	state := &cart{}
 	orchestration.HandleQuery(ctx, "count", func(orchestration.None) (map[string]int, error) {
