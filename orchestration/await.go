@@ -20,9 +20,9 @@ import (
 // that is false then: one that has become true in the same turn counts first. A [Select] between a timer and a coroutine
 // that calls Await lets the timer count first.
 //
-// cond must be quick and only read. A turn calls it once for each wait, and again when another wait has ended. It must not change a variable. It may
-// call Now, Info, Err and Logger of the Context and Ready of a Future. Any other call of the engine fails the turn. So does
-// a panic that the code does not recover.
+// cond must be quick. A turn calls it once for each wait, and again when another wait has ended. It only reads: it must not
+// change a variable. It may call Now, Info, Err and Logger of the Context and Ready of a Future. Any other call of the
+// engine fails the turn. So does a panic that the code does not recover.
 //
 // If no activity, timer, child, event or handler can make cond true, the turn fails as for coroutines that wait for each
 // other. The query "stack" shows the line that waits. The error is ErrInvalid for an option that is nil.

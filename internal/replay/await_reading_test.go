@@ -173,21 +173,25 @@ func TestConditionsPanic(t *testing.T) {
 	}
 }
 
-// A condition that hangs is seen from outside, and blamed. When the execution is abandoned, nobody looks any more.
+// A condition that hangs is seen from outside, and blamed. When the execution is abandoned, the code behind it does not go on, and nobody
+// looks any more.
 func TestHazard112_HangingConditionIsSeen(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})
-	looks := 0
+	looks, on := 0, false
 	x := newExecution(func(s *replay.Scope) error {
 		for range 2 {
 			s.Go(func(s *replay.Scope) error {
-				return until(s, func() bool {
+				err := until(s, func() bool {
 					if looks++; looks == 3 { // both have waited
 						close(entered)
 						<-release
+						return true
 					}
 					return false
 				})
+				on = true
+				return err
 			})
 		}
 		return taken(s, "never")
@@ -204,8 +208,8 @@ func TestHazard112_HangingConditionIsSeen(t *testing.T) {
 	if !<-lost {
 		t.Error("the turn went on")
 	}
-	if looks != 3 {
-		t.Errorf("%d looks, want 3", looks)
+	if looks != 3 || on {
+		t.Errorf("%d looks, want 3; the code goes on: %v", looks, on)
 	}
 	x.Close()
 }
