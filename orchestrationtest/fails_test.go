@@ -74,6 +74,18 @@ var fails = map[string]wants{
 			t.Errorf("it goes on: %v", err)
 		})
 	}, []string{"An instance is blocked", `activity "Hello" is not registered`}, "it goes on", ""},
+	"code that the registry refuses": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.Register(func(reg *runtime.Registry) error { return runtime.AddError(reg, "", errors.New("no name")) })
+			t.Error("it goes on")
+		})
+	}, []string{"adding the code of a service: "}, "it goes on", ""},
+	"Register without a function": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			e.Register(nil)
+			t.Error("it goes on")
+		})
+	}, []string{"adding the code of a service: Register has no function: give one"}, "it goes on", ""},
 	"activity that is called by name": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			_, err := orchestrationtest.Start(e, orchestration.Define("code", func(ctx *orchestration.Context, _ int) (int, error) {

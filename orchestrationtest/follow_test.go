@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/operate"
+	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
 )
@@ -49,6 +50,44 @@ func TestLateStartsTakeNoTime(t *testing.T) {
 		}
 		if took := time.Since(began); took != year {
 			t.Errorf("it took %v, want %v", took, year)
+		}
+	})
+}
+
+// With the timers of production, too, what is registered late takes the place of what runs without a wait.
+func TestLateStartsTakeNoTimeWithTimers(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.RunWithTimers(t, func(e *orchestrationtest.Env) {
+		began := time.Now()
+		orchestrationtest.Replace(e, Hello, nil)
+		for range 2 {
+			if _, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context()); err != nil {
+				t.Fatal(err)
+			}
+			orchestrationtest.Replace(e, Hello, nil)
+		}
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("it took %v, want no wait", took)
+		}
+	})
+}
+
+// Register adds code before and after the first node has started.
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		e.Register(func(reg *runtime.Registry) error { return runtime.AddActivity(reg, Hello) })
+		if got, err := orchestrationtest.Start(e, Greet, "Ann").Wait(e.Context()); got != "Hello, Ann!" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		second := orchestration.Define("second", Greet)
+		e.Register(func(reg *runtime.Registry) error { return runtime.AddOrchestration(reg, second) })
+		h, err := client.StartNamed[string](e.Context(), e.Client(), "second", "Ben")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := h.Wait(e.Context()); got != "Hello, Ben!" || err != nil {
+			t.Errorf("%q, %v", got, err)
 		}
 	})
 }

@@ -63,7 +63,9 @@ func newNodes(store *store, reg *runtime.Registry, logger *slog.Logger, s *setti
 		n.options.Leaks.MaxInterruptInterval = runtime.Off
 		n.options.Shutdown.WatchdogTimeout = patience
 	}
-	if !s.timers {
+	if s.timers {
+		n.settings.Orders = store.changes // a node whose place another one has taken obeys at once
+	} else {
 		n.settings.Changes = store.changes
 		n.options.Lease = provider.MaxLease // a third of it passes between renewals
 		n.options.Cache.Idle = runtime.Off

@@ -37,6 +37,16 @@ func AddOrchestration[In, Out any](e *Env, fn func(*orchestration.Context, In) (
 	e.added("an orchestration", runtime.AddOrchestration(e.registry, fn))
 }
 
+// Register calls register with [Env.Registry], for the function that registers all of a service. It fails the test if register returns an error.
+// It may be called again, and after the first node has started.
+func (e *Env) Register(register func(reg *runtime.Registry) error) {
+	e.t.Helper()
+	if register == nil {
+		e.fatal("adding the code of a service: Register has no function: give one")
+	}
+	e.added("the code of a service", register(e.registry))
+}
+
 func (e *Env) added(what string, err error) {
 	e.t.Helper()
 	if err = cmp.Or(err, e.nodes.change(e.ctx, func(*bubble.Settings) {})); err != nil {

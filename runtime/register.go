@@ -46,7 +46,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	if changes := cfg.Bubble.RecordChanges(); changes != nil { // nothing of a test runs by a timer, and its kit says what waits
 		cfg.Background = func(working context.Context, node control.Controls) {
 			var both sync.WaitGroup
-			both.Go(func() { watch.Follow(working, node, m, changes.Next) })
+			both.Go(func() { watch.Follow(working, node, m, changes.Next, false) })
 			m.Stay(working)
 			both.Wait()
 		}
@@ -54,7 +54,13 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	}
 	cfg.Background = func(working context.Context, node control.Controls) {
 		var both sync.WaitGroup
-		both.Go(func() { watch.Run(working, node, m) })
+		both.Go(func() {
+			if changes := cfg.Bubble.OrderChanges(); changes != nil {
+				watch.Follow(working, node, m, changes.Next, true)
+				return
+			}
+			watch.Run(working, node, m)
+		})
 		both.Go(func() { waiting.Watch(working, store, owner, logger) })
 		m.Run(working)
 		both.Wait()

@@ -23,6 +23,9 @@ type Settings struct {
 	// Changes tell that records of the store have changed. With them no timer of a node runs while the node has nothing to do; nil: its
 	// timers are those of production.
 	Changes *Changes
+	// Orders is Changes for a node whose timers are those of production: it also reads its orders when records have changed; nil: only its
+	// timer lets it read them.
+	Orders *Changes
 }
 
 // Name is an activity of a queue.
@@ -70,6 +73,14 @@ func (s *Settings) RecordChanges() *Changes {
 		return nil
 	}
 	return s.Changes
+}
+
+// OrderChanges returns the changes after which a node reads its orders beside its timer; nil: it has only that. The settings may be nil.
+func (s *Settings) OrderChanges() *Changes {
+	if s == nil {
+		return nil
+	}
+	return s.Orders
 }
 
 type unboundedKey struct{}

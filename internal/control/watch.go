@@ -120,9 +120,15 @@ func (w *Watch) Run(ctx context.Context, node Controls, member *upgrade.Membersh
 }
 
 // Follow is Run in a test whose store tells of changes of records: next returns a channel that is closed at the next one. The end of a drain
-// changes none, so the test tells of that, too.
-func (w *Watch) Follow(ctx context.Context, node Controls, member *upgrade.Membership, next func() <-chan struct{}) {
+// changes none, so the test tells of that, too. Without timers the node does nothing between two changes.
+func (w *Watch) Follow(ctx context.Context, node Controls, member *upgrade.Membership, next func() <-chan struct{}, timers bool) {
 	w.member, w.reportedAt = member, time.Now()
+	var due <-chan time.Time // nil: never
+	if timers {
+		tick := time.NewTicker(ReadInterval)
+		defer tick.Stop()
+		due = tick.C
+	}
 	for !w.absent {
 		changed := next()
 		w.applyOrders(ctx, node)
@@ -131,6 +137,7 @@ func (w *Watch) Follow(ctx context.Context, node Controls, member *upgrade.Membe
 		case <-ctx.Done():
 			return
 		case <-changed:
+		case <-due:
 		}
 	}
 }
