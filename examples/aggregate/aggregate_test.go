@@ -3,31 +3,21 @@ package aggregate_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log"
+	"maps"
+	"slices"
 	"sync"
+	"testing"
+	"time"
 
-	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/examples/aggregate"
-	"github.com/perdure/perdure/examples/internal/local"
-	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-// world simulates the sources.
-type world struct {
-	mu    sync.Mutex
-	asked map[string]int
-}
-
 // ask returns the length of a source's name, or behaves as the name says.
-func (w *world) ask(ctx context.Context, source string) (int, error) {
-	w.mu.Lock()
-	w.asked[source]++
-	n := w.asked[source]
-	w.mu.Unlock()
+func ask(ctx context.Context, source string) (int, error) {
 	switch {
-	case source == "dead", source == "flaky" && n == 1:
+	case source == "dead", source == "flaky" && activity.GetInfo(ctx).Attempt == 1:
 		return 0, errors.New("no answer")
 	case source == "slow":
 		<-ctx.Done()
@@ -36,46 +26,41 @@ func (w *world) ask(ctx context.Context, source string) (int, error) {
 	return len(source), nil
 }
 
-// call runs an orchestration in a new world and returns how often each source was asked.
-func call[Out any](fn func(*orchestration.Context, []string) (Out, error), sources ...string) (Out, map[string]int) {
-	w := &world{asked: map[string]int{}}
-	s := &aggregate.Sources{Ask: w.ask}
-	c, stop := local.Start(func(reg *runtime.Registry) {
-		if err := errors.Join(
-			runtime.AddActivity(reg, s.Figure), runtime.AddActivity(reg, s.All),
-			runtime.AddOrchestration(reg, aggregate.Summarize), runtime.AddOrchestration(reg, aggregate.Total),
-		); err != nil {
-			log.Panic(err)
+func TestSummaryOfThoseThatAnswerInTime(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		var s *aggregate.Sources
+		began := time.Now()
+		calls := orchestrationtest.Replace(e, s.Figure, ask)
+		sum, err := orchestrationtest.Start(e, aggregate.Summarize, []string{"north", "dead", "south", "flaky", "slow"}).Wait(e.Context())
+		missing := []string{"dead: no answer", "slow: scope timed out after 5s"}
+		if sum.Total != 15 || !slices.Equal(sum.Missing, missing) || err != nil || time.Since(began) != 5*time.Second {
+			t.Errorf("%+v, %v after %v", sum, err, time.Since(began))
+		}
+		asked := map[string]int{}
+		for _, c := range calls.Calls() {
+			asked[c.In]++
+		}
+		if want := map[string]int{"north": 1, "dead": 3, "south": 1, "flaky": 2, "slow": 1}; !maps.Equal(asked, want) {
+			t.Errorf("asked are %v, want %v", asked, want)
 		}
 	})
-	defer stop()
-	h, err := client.Start(context.Background(), c, fn, sources)
-	if err != nil {
-		log.Panic(err)
-	}
-	out, err := h.Wait(context.Background())
-	if err != nil {
-		log.Panic(err)
-	}
-	return out, w.asked
 }
 
-func Example() {
-	sum, asked := call(aggregate.Summarize, "north", "dead", "south", "flaky", "slow")
-	fmt.Println(sum.Total)
-	for _, missing := range sum.Missing {
-		fmt.Println(missing)
-	}
-	fmt.Println(asked)
-	// Output:
-	// 15
-	// dead: no answer
-	// slow: scope timed out after 5s
-	// map[dead:3 flaky:2 north:1 slow:1 south:1]
-}
-
-func Example_oneActivity() {
-	fmt.Println(call(aggregate.Total, "north", "flaky", "south"))
-	// Output:
-	// 15 map[flaky:2 north:1 south:1]
+// The second attempt asks only those that have not answered the first one.
+func TestTotalInOneActivity(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		var mu sync.Mutex // the activity asks from several goroutines
+		asked := map[string]int{}
+		s := &aggregate.Sources{Ask: func(ctx context.Context, source string) (int, error) {
+			mu.Lock()
+			asked[source]++
+			mu.Unlock()
+			return ask(ctx, source)
+		}}
+		orchestrationtest.AddActivity(e, s.All)
+		total, err := orchestrationtest.Start(e, aggregate.Total, []string{"north", "flaky", "south"}).Wait(e.Context())
+		if want := map[string]int{"north": 1, "flaky": 2, "south": 1}; total != 15 || err != nil || !maps.Equal(asked, want) {
+			t.Errorf("%d, %v, asked are %v, want %v", total, err, asked, want)
+		}
+	})
 }

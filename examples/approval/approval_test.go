@@ -1,61 +1,56 @@
 package approval_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log"
+	"maps"
+	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/approval"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func register(reg *runtime.Registry) {
-	if err := errors.Join(runtime.AddOrchestration(reg, approval.Expense), runtime.AddOrchestration(reg, approval.Basket)); err != nil {
-		log.Panic(err)
-	}
+func TestApproved(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h := orchestrationtest.Start(e, approval.Expense, 4200, client.WithID("expense-7"))
+		ctx, c := e.Context(), e.Client()
+		// A web handler, a command line or another process can raise events: by handle, or by ID.
+		err := c.Raise(ctx, "expense-7", "decision", approval.Decision{By: "ann", Approved: true},
+			client.WithRequestID("click-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := h.Wait(ctx); out != "approved by ann" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
 }
 
-func Example() {
-	ctx := context.Background()
-	c, stop := local.Start(register)
-	defer stop()
-
-	h, err := client.Start(ctx, c, approval.Expense, 4200, client.WithID("expense-7"))
-	if err != nil {
-		log.Panic(err)
-	}
-	// A web handler, a command line or another process can raise events: by handle, or by ID.
-	err = c.Raise(ctx, "expense-7", "decision", approval.Decision{By: "ann", Approved: true},
-		client.WithRequestID("click-1"))
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(h.Wait(ctx))
-	// Output: approved by ann <nil>
+func TestNoDecisionInADay(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		began := time.Now()
+		h := orchestrationtest.Start(e, approval.Expense, 4200)
+		if out, err := h.Wait(e.Context()); out != "no decision" || err != nil || time.Since(began) != 24*time.Hour {
+			t.Errorf("%q, %v after %v", out, err, time.Since(began))
+		}
+	})
 }
 
-func Example_select() {
-	ctx := context.Background()
-	c, stop := local.Start(register)
-	defer stop()
-
-	h, err := client.Start(ctx, c, approval.Basket, orchestration.None{})
-	if err != nil {
-		log.Panic(err)
-	}
-	err = errors.Join(
-		h.Raise(ctx, "line", approval.Line{Item: "lamp", Count: 1}),
-		h.Raise(ctx, "line", approval.Line{Item: "bulb", Count: 4}),
-		h.Raise(ctx, "line", approval.Line{Item: "bulb", Count: 2}),
-		h.Raise(ctx, "checkout", orchestration.None{}),
-	)
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(h.Wait(ctx))
-	// Output: map[bulb:6 lamp:1] <nil>
+func TestBasket(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h, ctx := orchestrationtest.Start(e, approval.Basket, orchestration.None{}), e.Context()
+		if err := errors.Join(
+			h.Raise(ctx, "line", approval.Line{Item: "lamp", Count: 1}),
+			h.Raise(ctx, "line", approval.Line{Item: "bulb", Count: 4}),
+			h.Raise(ctx, "line", approval.Line{Item: "bulb", Count: 2}),
+			h.Raise(ctx, "checkout", orchestration.None{}),
+		); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := h.Wait(ctx); !maps.Equal(out, map[string]int{"bulb": 6, "lamp": 1}) || err != nil {
+			t.Errorf("%v, %v", out, err)
+		}
+	})
 }

@@ -3,49 +3,45 @@ package cart_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log"
+	"maps"
+	"slices"
+	"testing"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/cart"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func register(reg *runtime.Registry) {
-	if err := runtime.AddOrchestration(reg, cart.Shop); err != nil {
-		log.Panic(err)
+// ask asks a cart for what is in it, and for the number of lamps.
+func ask(ctx context.Context, h client.Handle[int]) (counts map[string]int, lamps int, err error) {
+	// The handlers answer while the orchestration runs, and after its end.
+	counts, err = client.Query[map[string]int](ctx, h, "cart", nil)
+	if err == nil {
+		lamps, err = client.Query[int](ctx, h, "count", "lamp")
 	}
+	return counts, lamps, err
 }
 
-func Example() {
-	ctx := context.Background()
-	c, stop := local.Start(register)
-	defer stop()
-
-	h, err := client.Start(ctx, c, cart.Shop, orchestration.None{}, client.WithID("cart-7"))
-	if err == nil {
-		err = errors.Join(h.Raise(ctx, "item", cart.Item{Name: "lamp", Count: 2}), h.Raise(ctx, "item", cart.Item{}))
-	}
-	if err == nil {
-		_, err = h.Wait(ctx)
-	}
-	if err != nil {
-		log.Panic(err)
-	}
-	// The handlers answer while the orchestration runs, and after its end.
-	counts, err := client.Query[map[string]int](ctx, h, "cart", nil)
-	fmt.Println(counts, err)
-	lamps, err := client.Query[int](ctx, h, "count", "lamp")
-	fmt.Println(lamps, err)
-
-	_, err = client.Query[int](ctx, h, "price", nil)
-	if unknown, ok := errors.AsType[*client.UnknownQueryError](err); ok {
-		fmt.Println(unknown.Known)
-	}
-	// Output:
-	// map[lamp:2] <nil>
-	// 2 <nil>
-	// [cart count queries stack]
+func TestQueriesDuringAndAfterTheRun(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h, ctx := orchestrationtest.Start(e, cart.Shop, orchestration.None{}), e.Context()
+		for _, count := range []int{2, 0} { // 0 checks out
+			if err := h.Raise(ctx, "item", cart.Item{Name: "lamp", Count: count}); err != nil {
+				t.Fatal(err)
+			}
+			e.Sleep(0)
+			if counts, lamps, err := ask(ctx, h.Handle); !maps.Equal(counts, map[string]int{"lamp": 2}) || lamps != 2 || err != nil {
+				t.Errorf("%v, %d, %v", counts, lamps, err)
+			}
+		}
+		if n, err := h.Wait(ctx); n != 2 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		_, err := client.Query[int](ctx, h.Handle, "price", nil)
+		unknown, ok := errors.AsType[*client.UnknownQueryError](err)
+		if want := []string{"cart", "count", "queries", "stack"}; !ok || !slices.Equal(unknown.Known, want) {
+			t.Errorf("%v, want an error that knows %q", err, want)
+		}
+	})
 }

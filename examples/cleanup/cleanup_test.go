@@ -3,97 +3,90 @@ package cleanup_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/cleanup"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func with(hotel *cleanup.Hotel) func(*runtime.Registry) {
-	return func(reg *runtime.Registry) {
-		err := errors.Join(
-			runtime.AddOrchestration(reg, cleanup.Trip), runtime.AddOrchestration(reg, cleanup.Fastest),
-			runtime.AddOrchestration(reg, cleanup.Patience), runtime.AddActivity(reg, hotel.Queue),
-			runtime.AddActivity(reg, hotel.Book), runtime.AddActivity(reg, hotel.Cancel),
-		)
-		if err != nil {
-			log.Panic(err)
+// book adds the activities of a hotel. It returns what the hotel has done so far.
+func book(e *orchestrationtest.Env) *[]string {
+	var done []string
+	hotel := &cleanup.Hotel{Log: func(text string) { done = append(done, text) }}
+	orchestrationtest.AddActivity(e, hotel.Book)
+	orchestrationtest.AddActivity(e, hotel.Cancel)
+	orchestrationtest.AddActivity(e, hotel.Queue)
+	return &done
+}
+
+func TestFailedTripIsUndone(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		done := book(e)
+		_, err := orchestrationtest.Start(e, cleanup.Trip, []string{"room", "flight", "moon"}, client.WithID("trip-1")).Wait(e.Context())
+		if err == nil || err.Error() != `instance "trip-1" ended as Failed: booking moon: no rocket` {
+			t.Error(err)
 		}
-	}
+		if want := []string{"book room", "book flight", "cancel booking of flight", "cancel booking of room"}; !slices.Equal(*done, want) {
+			t.Errorf("%q, want %q", *done, want)
+		}
+	})
 }
 
-func Example_failure() {
-	ctx := context.Background()
-	c, stop := local.Start(with(&cleanup.Hotel{Log: func(text string) { fmt.Println(text) }}))
-	defer stop()
-
-	h, err := client.Start(ctx, c, cleanup.Trip, []string{"room", "flight", "moon"}, client.WithID("trip-1"))
-	if err != nil {
-		log.Panic(err)
-	}
-	_, err = h.Wait(ctx)
-	fmt.Println(err)
-	// Output:
-	// book room
-	// book flight
-	// cancel booking of flight
-	// cancel booking of room
-	// instance "trip-1" ended as Failed: booking moon: no rocket
-}
-
-func Example_cancel() {
-	ctx := context.Background()
-	booked := make(chan string, 8)
-	c, stop := local.Start(with(&cleanup.Hotel{Log: func(text string) { booked <- text }}))
-	defer stop()
-
-	h, err := client.Start(ctx, c, cleanup.Trip, []string{"room"}, client.WithID("trip-2"))
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(<-booked)
+// callOff cancels a trip and returns the error that it ends with.
+func callOff(ctx context.Context, h client.Handle[[]string]) error {
 	if err := h.Cancel(ctx, "the customer is ill"); err != nil {
-		log.Panic(err)
+		return err
 	}
-	_, err = h.Wait(ctx)
-	fmt.Println(<-booked)
-	fmt.Println(errors.Is(err, orchestration.ErrCancelled))
-	fmt.Println(err)
-	// Output:
-	// book room
-	// cancel booking of room
-	// true
-	// instance "trip-2" ended as Cancelled: cancelled: the customer is ill
+	_, err := h.Wait(ctx)
+	return err
 }
 
-func Example_scope() {
-	ctx := context.Background()
-	c, stop := local.Start(with(&cleanup.Hotel{Log: func(string) {}}))
-	defer stop()
-
-	h, err := client.Start(ctx, c, cleanup.Fastest, []string{"room"})
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(h.Wait(ctx))
-	// Output: booking of room <nil>
+func TestCancelledTripIsUndone(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		done := book(e)
+		h := orchestrationtest.Start(e, cleanup.Trip, []string{"room"}, client.WithID("trip-2"))
+		e.Sleep(30 * time.Minute)
+		err := callOff(e.Context(), h.Handle)
+		if !errors.Is(err, orchestration.ErrCancelled) || err.Error() != `instance "trip-2" ended as Cancelled: cancelled: the customer is ill` {
+			t.Error(err)
+		}
+		if want := []string{"book room", "cancel booking of room"}; !slices.Equal(*done, want) {
+			t.Errorf("%q, want %q", *done, want)
+		}
+	})
 }
 
-func Example_waitForEnd() {
-	ctx := context.Background()
-	c, stop := local.Start(with(&cleanup.Hotel{Log: func(text string) { fmt.Println(text) }}))
-	defer stop()
+func TestFastest(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		book(e)
+		if out, err := orchestrationtest.Start(e, cleanup.Fastest, []string{"room"}).Wait(e.Context()); out != "booking of room" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
+}
 
-	h, err := client.Start(ctx, c, cleanup.Patience, "a table")
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(h.Wait(ctx))
-	// Output:
-	// queue for a table
-	// left the queue for a table <nil>
+func TestSlowestIsGivenUp(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		var hotel *cleanup.Hotel
+		orchestrationtest.Replace(e, hotel.Book, nil, orchestrationtest.Delay(time.Hour))
+		began := time.Now()
+		_, err := orchestrationtest.Start(e, cleanup.Fastest, []string{"room"}).Wait(e.Context())
+		if !errors.Is(err, client.ErrFailed) || time.Since(began) != time.Minute {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestPatienceWaitsForTheEnd(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		done := book(e)
+		out, err := orchestrationtest.Start(e, cleanup.Patience, "a table").Wait(e.Context())
+		if out != "left the queue for a table" || err != nil || !slices.Equal(*done, []string{"queue for a table"}) {
+			t.Errorf("%q, %v, %q", out, err, *done)
+		}
+	})
 }

@@ -1,63 +1,44 @@
 package failures_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log"
+	"testing"
 
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/failures"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func checkout(c *client.Client, cents int) (string, error) {
-	h, err := client.Start(context.Background(), c, failures.Checkout, cents)
-	if err != nil {
-		log.Panic(err)
-	}
-	return h.Wait(context.Background())
+// checkout returns how a checkout ends.
+func checkout(e *orchestrationtest.Env, cents int) (string, error) {
+	return orchestrationtest.Start(e, failures.Checkout, cents).Wait(e.Context())
 }
 
-func Example() {
-	c, stop := local.Start(func(reg *runtime.Registry) {
-		if err := failures.Register(reg); err != nil {
-			log.Panic(err)
+func TestErrorsKeepTheirIdentity(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		e.Register(failures.Register)
+		if out, err := checkout(e, 600); out != "please use another card" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		_, err := checkout(e, 1200)
+		if limit, ok := errors.AsType[*failures.LimitError](err); !ok || *limit != (failures.LimitError{Limit: 1000, Asked: 1200}) {
+			t.Errorf("%v, want the limit", err)
+		}
+		if _, err := checkout(e, -1); !errors.Is(err, orchestration.ErrPanic) {
+			t.Errorf("%v, want a panic", err)
 		}
 	})
-	defer stop()
-
-	fmt.Println(checkout(c, 600))
-
-	_, err := checkout(c, 1200)
-	limit, ok := errors.AsType[*failures.LimitError](err)
-	fmt.Println(ok, limit.Limit, limit.Asked)
-
-	_, err = checkout(c, -1)
-	fmt.Println(errors.Is(err, orchestration.ErrPanic))
-	// Output:
-	// please use another card <nil>
-	// true 1000 1200
-	// true
 }
 
 // An unregistered error keeps its message, its type name and its causes.
-func Example_unregistered() {
-	c, stop := local.Start(func(reg *runtime.Registry) {
-		if err := errors.Join(runtime.AddOrchestration(reg, failures.Checkout), runtime.AddActivity(reg, failures.Charge)); err != nil {
-			log.Panic(err)
+func TestUnregisteredError(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddActivity(e, failures.Charge)
+		_, err := checkout(e, 1200)
+		_, found := errors.AsType[*failures.LimitError](err)
+		stored, ok := errors.AsType[*orchestration.Error](err)
+		if found || !ok || stored.Type != "*failures.LimitError" || stored.Message != "1200 is over the limit of 1000" {
+			t.Errorf("%v, %+v", found, stored)
 		}
 	})
-	defer stop()
-
-	_, err := checkout(c, 1200)
-	_, found := errors.AsType[*failures.LimitError](err)
-	stored, ok := errors.AsType[*orchestration.Error](err)
-	fmt.Println(found, ok)
-	fmt.Println(stored.Type, "-", stored.Message)
-	// Output:
-	// false true
-	// *failures.LimitError - 1200 is over the limit of 1000
 }

@@ -1,58 +1,74 @@
 package fanout_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"log"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/fanout"
-	"github.com/perdure/perdure/examples/internal/local"
-	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func register(reg *runtime.Registry) {
-	err := errors.Join(
-		runtime.AddOrchestration(reg, fanout.Album), runtime.AddOrchestration(reg, fanout.Cheapest),
-		runtime.AddOrchestration(reg, fanout.Limited), runtime.AddOrchestration(reg, fanout.Watched),
-		runtime.AddOrchestration(reg, fanout.Framed),
-		runtime.AddActivity(reg, fanout.Resize), runtime.AddActivity(reg, fanout.Quote),
-	)
-	if err != nil {
-		log.Panic(err)
-	}
+func TestAlbum(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddActivity(e, fanout.Resize)
+		out, err := orchestrationtest.Start(e, fanout.Album, []string{"cat", "dog"}).Wait(e.Context())
+		if !slices.Equal(out, []string{"small cat", "small dog"}) || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		_, err = orchestrationtest.Start(e, fanout.Album, []string{"cat", "", ""}, client.WithID("x")).Wait(e.Context())
+		if err == nil || err.Error() != "instance \"x\" ended as Failed: no picture\nno picture" {
+			t.Error(err)
+		}
+	})
 }
 
-func call[Out any](c *client.Client, fn func(*orchestration.Context, []string) (Out, error), in ...string) (Out, error) {
-	h, err := client.Start(context.Background(), c, fn, in, client.WithIDPolicy(client.ReplaceEnded), client.WithID("x"))
-	if err != nil {
-		log.Panic(err)
-	}
-	return h.Wait(context.Background())
+func TestCheapest(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddActivity(e, fanout.Quote)
+		out, err := orchestrationtest.Start(e, fanout.Cheapest, []string{"slow", "quick"}).Wait(e.Context())
+		if out != "quick: 42.00" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
 }
 
-func Example() {
-	c, stop := local.Start(register)
-	defer stop()
+// With a second for each picture, five take two seconds if three are in flight.
+func TestLimited(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		calls := orchestrationtest.Replace(e, fanout.Resize, fanout.Resize, orchestrationtest.Delay(time.Second))
+		out, err := orchestrationtest.Start(e, fanout.Limited, []string{"a", "b", "c", "d", "e"}).Wait(e.Context())
+		if !slices.Equal(out, []string{"small a", "small b", "small c", "small d", "small e"}) || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		for i, c := range calls.Calls() {
+			if want := time.Duration(i/3) * time.Second; c.At.Sub(calls.Calls()[0].At) != want {
+				t.Errorf("call %d begins at %v, want %v after the first one", i, c.At, want)
+			}
+		}
+	})
+}
 
-	fmt.Println(call(c, fanout.Album, "cat", "dog"))
-	_, err := call(c, fanout.Album, "cat", "", "")
-	fmt.Println(err)
-	fmt.Println(call(c, fanout.Cheapest, "slow", "quick"))
-	fmt.Println(call(c, fanout.Limited, "a", "b", "c", "d", "e"))
-	fmt.Println(call(c, fanout.Framed, "cat"))
-	_, err = call(c, fanout.Framed, "")
-	fmt.Println(err)
-	fmt.Println(call(c, fanout.Watched, "cat"))
-	// Output:
-	// [small cat small dog] <nil>
-	// instance "x" ended as Failed: no picture
-	// no picture
-	// quick: 42.00 <nil>
-	// [small a small b small c small d small e] <nil>
-	// small cat, frames: 42.00 <nil>
-	// instance "x" ended as Failed: no picture
-	// 1 pictures <nil>
+func TestWatched(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Replace(e, fanout.Resize, nil, orchestrationtest.Delay(100*time.Millisecond))
+		if out, err := orchestrationtest.Start(e, fanout.Watched, []string{"cat"}).Wait(e.Context()); out != "1 pictures" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
+}
+
+func TestFramed(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddActivity(e, fanout.Resize)
+		orchestrationtest.AddActivity(e, fanout.Quote)
+		if out, err := orchestrationtest.Start(e, fanout.Framed, []string{"cat"}).Wait(e.Context()); out != "small cat, frames: 42.00" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		if _, err := orchestrationtest.Start(e, fanout.Framed, []string{""}, client.WithID("x")).Wait(e.Context()); err == nil ||
+			err.Error() != "instance \"x\" ended as Failed: no picture" {
+			t.Error(err)
+		}
+	})
 }

@@ -1,20 +1,19 @@
 package fetch_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"testing"
 
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/fetch"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -62,57 +61,43 @@ func (s *service) find(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "who?", http.StatusNotFound)
 }
 
-// serve starts a service and a node that uses it.
-func serve(mux *http.ServeMux) (c *client.Client, stop func()) {
+// run runs a test with the activities of a service. A socket stops virtual time, so the test runs in real time.
+func run(t *testing.T, mux *http.ServeMux, test func(e *orchestrationtest.Env)) {
+	t.Helper()
 	server := httptest.NewServer(mux)
-	users := &fetch.Users{Client: server.Client(), URL: server.URL}
-	c, end := local.Start(func(reg *runtime.Registry) {
-		if err := errors.Join(
-			runtime.AddActivity(reg, users.Find), runtime.AddActivity(reg, users.Add),
-			runtime.AddOrchestration(reg, fetch.Invite), runtime.AddOrchestration(reg, fetch.Greet),
-			runtime.AddError(reg, "not found", fetch.ErrNotFound),
-		); err != nil {
-			log.Panic(err)
-		}
+	defer server.Close()
+	store := memory.New(memory.Options{})
+	defer store.Close() //nolint:errcheck // nothing to lose in memory
+	orchestrationtest.RunRealTime(t, store, func(e *orchestrationtest.Env) {
+		users := &fetch.Users{Client: server.Client(), URL: server.URL}
+		orchestrationtest.AddActivity(e, users.Find)
+		orchestrationtest.AddActivity(e, users.Add)
+		e.Register(func(reg *runtime.Registry) error { return runtime.AddError(reg, "not found", fetch.ErrNotFound) })
+		test(e)
 	})
-	return c, func() {
-		end()
-		server.Close()
-	}
 }
 
-func call[Out any](c *client.Client, fn func(*orchestration.Context, string) (Out, error), in string) (Out, error) {
-	h, err := client.Start(context.Background(), c, fn, in)
-	if err != nil {
-		log.Panic(err)
-	}
-	return h.Wait(context.Background())
-}
-
-func Example() {
+func TestFailuresOfTheService(t *testing.T) {
 	s := &service{keys: map[string]fetch.User{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /users", s.add)
 	mux.HandleFunc("GET /users/{id}", s.find)
-	c, stop := serve(mux)
-	defer stop()
-
-	fmt.Println(call(c, fetch.Invite, "Ann"))
-	fmt.Println("users:", len(s.users))
-	fmt.Println(call(c, fetch.Greet, "1"))
-	fmt.Println("asked:", s.asked)
-	_, err := call(c, fetch.Greet, "2")
-	fmt.Println(errors.Is(err, fetch.ErrNotFound), s.asked)
-	// Output:
-	// {1 Ann} <nil>
-	// users: 1
-	// hello Ann <nil>
-	// asked: 3
-	// true 4
+	run(t, mux, func(e *orchestrationtest.Env) {
+		user, err := orchestrationtest.Start(e, fetch.Invite, "Ann").Wait(e.Context())
+		if want := (fetch.User{ID: "1", Name: "Ann"}); user != want || err != nil || len(s.users) != 1 {
+			t.Errorf("%+v, %v, %d users", user, err, len(s.users))
+		}
+		if out, err := orchestrationtest.Start(e, fetch.Greet, "1").Wait(e.Context()); out != "hello Ann" || err != nil || s.asked != 3 {
+			t.Errorf("%q, %v, asked %d times", out, err, s.asked)
+		}
+		if _, err := orchestrationtest.Start(e, fetch.Greet, "2").Wait(e.Context()); !errors.Is(err, fetch.ErrNotFound) || s.asked != 4 {
+			t.Errorf("%v, asked %d times", err, s.asked)
+		}
+	})
 }
 
 // Cancelling the orchestration ends the request in flight.
-func Example_cancel() {
+func TestCancelledRequest(t *testing.T) {
 	reached, gone := make(chan struct{}), make(chan struct{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /users/{id}", func(_ http.ResponseWriter, r *http.Request) {
@@ -120,21 +105,15 @@ func Example_cancel() {
 		<-r.Context().Done()
 		close(gone)
 	})
-	c, stop := serve(mux)
-	defer stop()
-
-	ctx := context.Background()
-	h, err := client.Start(ctx, c, fetch.Greet, "1")
-	if err != nil {
-		log.Panic(err)
-	}
-	<-reached
-	if err := h.Cancel(ctx, "no longer wanted"); err != nil {
-		log.Panic(err)
-	}
-	<-gone
-	_, err = h.Wait(ctx)
-	fmt.Println(errors.Is(err, orchestration.ErrCancelled))
-	// Output:
-	// true
+	run(t, mux, func(e *orchestrationtest.Env) {
+		h := orchestrationtest.Start(e, fetch.Greet, "1")
+		<-reached
+		if err := h.Cancel(e.Context(), "no longer wanted"); err != nil {
+			t.Fatal(err)
+		}
+		<-gone
+		if _, err := h.Wait(e.Context()); !errors.Is(err, orchestration.ErrCancelled) {
+			t.Error(err)
+		}
+	})
 }

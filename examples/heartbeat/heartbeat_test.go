@@ -4,74 +4,55 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/heartbeat"
-	"github.com/perdure/perdure/examples/internal/local"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func Example() {
-	ctx := context.Background()
-	importer := &heartbeat.Importer{Row: func(ctx context.Context, n int) error {
-		attempt := activity.GetInfo(ctx).Attempt
-		fmt.Println("attempt", attempt, "row", n)
-		if attempt == 1 && n == 2 {
-			return heartbeat.ErrAway
+// imports runs an orchestration whose first attempt fails in row 2. It returns how long that took.
+func imports(t *testing.T, fn func(*orchestration.Context, int) (int, error), fail func(ctx context.Context) error) (took time.Duration) {
+	t.Helper()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		began := time.Now()
+		var read []string
+		importer := &heartbeat.Importer{Row: func(ctx context.Context, n int) error {
+			attempt := activity.GetInfo(ctx).Attempt
+			read = append(read, fmt.Sprintf("attempt %d row %d", attempt, n))
+			if attempt == 1 && n == 2 {
+				return fail(ctx)
+			}
+			return nil
+		}}
+		orchestrationtest.AddActivity(e, importer.Import)
+		if out, err := orchestrationtest.Start(e, fn, 3).Wait(e.Context()); out != 3 || err != nil {
+			t.Errorf("%d, %v", out, err)
 		}
-		return nil
-	}}
-	c, stop := local.Start(func(reg *runtime.Registry) {
-		if err := errors.Join(runtime.AddOrchestration(reg, heartbeat.Nightly), runtime.AddActivity(reg, importer.Import)); err != nil {
-			log.Panic(err)
+		if want := []string{"attempt 1 row 1", "attempt 1 row 2", "attempt 2 row 2", "attempt 2 row 3"}; !slices.Equal(read, want) {
+			t.Errorf("%q, want %q", read, want)
 		}
+		took = time.Since(began)
 	})
-	defer stop()
-
-	h, err := client.Start(ctx, c, heartbeat.Nightly, 3)
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(h.Wait(ctx))
-	// Output:
-	// attempt 1 row 1
-	// attempt 1 row 2
-	// attempt 2 row 2
-	// attempt 2 row 3
-	// 3 <nil>
+	return took
 }
 
-func Example_timeout() {
-	ctx := context.Background()
-	importer := &heartbeat.Importer{Row: func(ctx context.Context, n int) error {
-		attempt := activity.GetInfo(ctx).Attempt
-		fmt.Println("attempt", attempt, "row", n)
-		if attempt == 1 && n == 2 {
-			<-ctx.Done() // the source does not respond
-			fmt.Println(context.Cause(ctx))
-			return context.Cause(ctx)
-		}
-		return nil
-	}}
-	c, stop := local.Start(func(reg *runtime.Registry) {
-		if err := errors.Join(runtime.AddOrchestration(reg, heartbeat.Watched), runtime.AddActivity(reg, importer.Import)); err != nil {
-			log.Panic(err)
-		}
-	})
-	defer stop()
+func TestNextAttemptResumes(t *testing.T) {
+	imports(t, heartbeat.Nightly, func(context.Context) error { return heartbeat.ErrAway })
+}
 
-	h, err := client.Start(ctx, c, heartbeat.Watched, 3)
-	if err != nil {
-		log.Panic(err)
+func TestSilentAttemptTimesOut(t *testing.T) {
+	took := imports(t, heartbeat.Watched, func(ctx context.Context) error {
+		<-ctx.Done() // the source does not respond
+		if late, ok := errors.AsType[*activity.TimeoutError](context.Cause(ctx)); !ok || late.Kind != activity.NoHeartbeat {
+			t.Errorf("the attempt has ended by %v", context.Cause(ctx))
+		}
+		return context.Cause(ctx)
+	})
+	if took < 3*time.Second || took > 4*time.Second {
+		t.Errorf("it took %v, want the heartbeat timeout and a retry", took)
 	}
-	fmt.Println(h.Wait(ctx))
-	// Output:
-	// attempt 1 row 1
-	// attempt 1 row 2
-	// activity: heartbeat timeout
-	// attempt 2 row 2
-	// attempt 2 row 3
-	// 3 <nil>
 }

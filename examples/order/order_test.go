@@ -1,16 +1,14 @@
 package order
 
 import (
-	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -54,59 +52,31 @@ func TestParseNamesTheField(t *testing.T) {
 	}
 }
 
-// shop runs the package's orchestration in this process.
-type shop struct {
-	t      *testing.T
-	client *client.Client
-	ledger *Ledger
-}
-
-func openShop(t *testing.T, watch func(Progress)) *shop {
+// open adds a shop whose steps of packing take a second. It returns the ledger of the shop.
+func open(t *testing.T, e *orchestrationtest.Env, watch func(Progress)) *Ledger {
 	t.Helper()
-	store := memory.New(memory.Options{})
-	s := &shop{t: t}
-	var err error
-	if s.ledger, err = OpenLedger(t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	reg := runtime.NewRegistry()
-	if err := Register(reg, &Shop{Ledger: s.ledger, Watch: watch}); err != nil {
-		t.Fatal(err)
-	}
-	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{})
+	ledger, err := OpenLedger(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.client, err = rt.Client(client.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		err := rt.Shutdown(context.WithoutCancel(t.Context()))
-		enginetest.CheckLeases(t, store)
-		if err := errors.Join(err, store.Close()); err != nil {
-			t.Error(err)
-		}
+	e.Register(func(reg *runtime.Registry) error {
+		return Register(reg, &Shop{Ledger: ledger, StepTime: time.Second, Watch: watch})
 	})
-	return s
+	return ledger
 }
 
-func (s *shop) start(o Order) client.Handle[Receipt] {
-	s.t.Helper()
+func start(e *orchestrationtest.Env, o Order) orchestrationtest.Handle[Receipt] {
 	o.ID, o.Customer = "o", "Ann"
 	o.Items = []Item{{SKU: "a", Quantity: 2, UnitCents: 150}}
-	h, err := client.Start(s.t.Context(), s.client, Process, o, client.WithID("o"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return h
+	return orchestrationtest.Start(e, Process, o, client.WithID("o"))
 }
 
 // effects returns the applied effects, with all steps of packing as one.
-func (s *shop) effects() string {
-	s.t.Helper()
-	entries, err := s.ledger.Read("o")
+func effects(t *testing.T, ledger *Ledger) string {
+	t.Helper()
+	entries, err := ledger.Read("o")
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -119,45 +89,39 @@ func (s *shop) effects() string {
 }
 
 func TestOutcomes(t *testing.T) {
-	for _, c := range []struct {
-		name     string
+	for name, c := range map[string]struct {
 		order    Order
-		approval Approval
+		approval *Approval // nil: none comes
 		status   string
 		effects  string
 	}{
-		{"shipped", Order{}, Approval{Approved: true}, Shipped, "reserve pack-10 charge ship"},
-		{"declined", Order{Decline: true}, Approval{Approved: true}, Refused, "reserve pack-10 unpack release"},
-		{"not approved", Order{}, Approval{Reason: "no"}, Refused, "reserve pack-10 unpack release"},
+		"shipped":      {Order{}, &Approval{Approved: true}, Shipped, "reserve pack-10 charge ship"},
+		"declined":     {Order{Decline: true}, &Approval{Approved: true}, Refused, "reserve pack-10 unpack release"},
+		"not approved": {Order{}, &Approval{Reason: "no"}, Refused, "reserve pack-10 unpack release"},
+		"no approval":  {Order{}, nil, Refused, "reserve pack-10 unpack release"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := openShop(t, nil)
-			h := s.start(c.order)
-			if err := h.Raise(t.Context(), ApprovalEvent, c.approval); err != nil {
-				t.Fatal(err)
-			}
-			receipt, err := h.Wait(t.Context(), client.OrBlocked())
-			if err != nil || receipt.Status != c.status || (receipt.Reason == "") != (c.status == Shipped) {
-				t.Errorf("receipt %+v, %v", receipt, err)
-			}
-			if got := s.effects(); got != c.effects {
-				t.Errorf("effects are %q, must be %q", got, c.effects)
-			}
-			s.checkNames(h)
+		t.Run(name, func(t *testing.T) {
+			orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+				ledger := open(t, e, nil)
+				h := start(e, c.order)
+				if c.approval != nil {
+					e.After(23*time.Hour, func() error { return h.Raise(e.Context(), ApprovalEvent, *c.approval) })
+				}
+				receipt, err := h.Wait(e.Context())
+				if err != nil || receipt.Status != c.status || (receipt.Reason == "") != (c.status == Shipped) {
+					t.Errorf("receipt %+v, %v", receipt, err)
+				}
+				if got := effects(t, ledger); got != c.effects {
+					t.Errorf("effects are %q, must be %q", got, c.effects)
+				}
+				for _, event := range e.History(h) { // a name without the prefix could belong to a service
+					scheduled := event.Kind == "ActivityScheduled" || event.Kind == "ExecutionStarted"
+					if scheduled && !strings.HasPrefix(event.Name, "perdure-demo.") {
+						t.Errorf("%s has the name %q", event.Kind, event.Name)
+					}
+				}
+			})
 		})
-	}
-}
-
-// checkNames fails if a stored name could belong to a service, since the results of this package are made up.
-func (s *shop) checkNames(h client.Handle[Receipt]) {
-	s.t.Helper()
-	for e, err := range h.History(s.t.Context(), 0) {
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if scheduled := e.Kind == "ActivityScheduled" || e.Kind == "ExecutionStarted"; scheduled && !strings.HasPrefix(e.Name, "perdure-demo.") {
-			s.t.Errorf("%s has the name %q", e.Kind, e.Name)
-		}
 	}
 }
 
@@ -165,39 +129,33 @@ func (s *shop) checkNames(h client.Handle[Receipt]) {
 func TestCancelledOrderIsUndone(t *testing.T) {
 	for name, c := range map[string]struct {
 		at      func(Progress) bool
-		effects []string // one of them
+		effects string
 	}{
-		// Packing may hear of the cancellation before or after its last step, or may be faster.
-		"packing": {func(p Progress) bool { return p.Step == PackSteps/2 }, []string{
-			"reserve release", "reserve pack-10 release", "reserve pack-10 unpack release", "reserve pack-10 charge refund unpack release",
-		}},
-		"charging": {func(p Progress) bool { return p.Activity == "Charge" }, []string{"reserve pack-10 charge refund unpack release"}},
+		"packing":  {func(p Progress) bool { return p.Step == PackSteps/2 }, "reserve release"},
+		"charging": {func(p Progress) bool { return p.Activity == prefix+"Charge" }, "reserve pack-10 charge refund unpack release"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reached, cancelled := make(chan struct{}), make(chan struct{})
-			s := openShop(t, func(p Progress) {
-				p.Activity = strings.TrimPrefix(p.Activity, prefix)
-				if c.at(p) {
-					close(reached)
-					<-cancelled
+			orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+				var h orchestrationtest.Handle[Receipt]
+				ledger := open(t, e, func(p Progress) {
+					if !c.at(p) {
+						return
+					}
+					if err := h.Cancel(e.Context(), "test"); err != nil {
+						t.Error(err)
+					}
+				})
+				h = start(e, Order{})
+				if err := h.Raise(e.Context(), ApprovalEvent, Approval{Approved: true}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.Wait(e.Context()); !errors.Is(err, orchestration.ErrCancelled) {
+					t.Errorf("it ended with %v, must be cancelled", err)
+				}
+				if got := effects(t, ledger); got != c.effects {
+					t.Errorf("effects are %q, must be %q", got, c.effects)
 				}
 			})
-			h := s.start(Order{})
-			if err := h.Raise(t.Context(), ApprovalEvent, Approval{Approved: true}); err != nil {
-				t.Fatal(err)
-			}
-			<-reached
-			err := h.Cancel(t.Context(), "test")
-			close(cancelled)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := h.Wait(t.Context(), client.OrBlocked()); !errors.Is(err, orchestration.ErrCancelled) {
-				t.Errorf("it ended with %v, must be cancelled", err)
-			}
-			if got := s.effects(); !slices.Contains(c.effects, got) {
-				t.Errorf("effects are %q, must be one of %q", got, c.effects)
-			}
 		})
 	}
 }

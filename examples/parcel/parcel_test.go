@@ -3,69 +3,66 @@ package parcel_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/examples/parcel"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func register(reg *runtime.Registry) {
-	if err := errors.Join(runtime.AddOrchestration(reg, parcel.Parcel), runtime.AddActivity(reg, parcel.Tell),
-		runtime.AddOrchestration(reg, parcel.Till), runtime.AddActivity(reg, parcel.Receipt)); err != nil {
-		log.Panic(err)
-	}
-}
-
-func Example() {
-	ctx := context.Background()
-	c, stop := local.Start(register)
-	defer stop()
-
+// scan tells of a scan in Bremen.
+func scan(ctx context.Context, c *client.Client) (client.Handle[[]string], error) {
 	// The first scan may start the parcel, or come to one that exists: one commit does either.
-	h, err := client.Start(ctx, c, parcel.Parcel, orchestration.None{}, client.WithID("parcel-7"),
+	return client.Start(ctx, c, parcel.Parcel, orchestration.None{}, client.WithID("parcel-7"),
 		client.WithIDPolicy(client.UseExisting), client.WithEvent("scan", parcel.Scan{Depot: "Bremen"}))
-	if err != nil {
-		log.Panic(err)
-	}
-	err = errors.Join(h.Raise(ctx, "scan", parcel.Scan{Depot: "Hanover"}), h.Raise(ctx, "delivered", nil))
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(h.Wait(ctx))
-	// Output:
-	// [Bremen Hanover] <nil>
 }
 
-func Example_till() {
-	ctx := context.Background()
-	c, stop := local.Start(register)
-	defer stop()
+func TestEachScanCounts(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		ctx := e.Context()
+		told := orchestrationtest.Replace(e, parcel.Tell, nil)
+		orchestrationtest.AddOrchestration(e, parcel.Parcel)
+		h, err := scan(ctx, e.Client())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(h.Raise(ctx, "scan", parcel.Scan{Depot: "Hanover"}), h.Raise(ctx, "delivered", nil)); err != nil {
+			t.Fatal(err)
+		}
+		if depots, err := h.Wait(ctx); !slices.Equal(depots, []string{"Bremen", "Hanover"}) || err != nil || len(told.Calls()) != 2 {
+			t.Errorf("%q, %v, %+v", depots, err, told.Calls())
+		}
+	})
+}
 
-	h, err := client.Start(ctx, c, parcel.Till, parcel.Takings{})
-	if err != nil {
-		log.Panic(err)
-	}
-	// The evening comes while a customer pays. The takings of the day have that, too.
-	paying, err := client.SendUpdate[int](ctx, h, "pay", 350)
-	if err == nil {
-		_, err = paying.Wait(ctx, client.UntilAccepted())
-	}
-	err = errors.Join(err, h.Raise(ctx, "evening", nil))
-	if err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(paying.Wait(ctx))
-	fmt.Println(client.Update[int](ctx, h, "pay", 150))
-	if err := h.Raise(ctx, "close", nil); err != nil {
-		log.Panic(err)
-	}
-	fmt.Println(h.Wait(ctx))
-	// Output:
-	// 350 <nil>
-	// 500 <nil>
-	// {500 1} <nil>
+// The evening comes while a customer pays. The takings of the day have that, too.
+func TestTakingsOfADay(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		ctx := e.Context()
+		orchestrationtest.Replace(e, parcel.Receipt, nil, orchestrationtest.Delay(time.Minute))
+		h := orchestrationtest.Start(e, parcel.Till, parcel.Takings{})
+		paying, err := client.SendUpdate[int](ctx, h.Handle, "pay", 350)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Sleep(time.Second)
+		if err := h.Raise(ctx, "evening", nil); err != nil {
+			t.Fatal(err)
+		}
+		if cents, err := paying.Wait(ctx); cents != 350 || err != nil {
+			t.Errorf("%d, %v", cents, err)
+		}
+		if cents, err := client.Update[int](ctx, h.Handle, "pay", 150); cents != 500 || err != nil {
+			t.Errorf("%d, %v", cents, err)
+		}
+		if err := h.Raise(ctx, "close", nil); err != nil {
+			t.Fatal(err)
+		}
+		if takings, err := h.Wait(ctx); takings != (parcel.Takings{Cents: 500, Days: 1}) || err != nil {
+			t.Errorf("%+v, %v", takings, err)
+		}
+	})
 }

@@ -2,12 +2,10 @@ package pools_test
 
 import (
 	"context"
-	"fmt"
-	"log"
+	"testing"
 
-	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/examples/pools"
+	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -16,27 +14,20 @@ type recorder struct{}
 
 func (recorder) Record(url string, done func(int, error)) { go done(len(url), nil) }
 
-func Example() {
-	ctx := context.Background()
-	media := &pools.Media{
-		Get:      func(_ context.Context, url string) ([]byte, error) { return []byte("the picture at " + url), nil },
-		Recorder: recorder{},
-	}
-	c, stop := local.StartWith(pools.Options(), func(reg *runtime.Registry) {
-		if err := pools.Register(reg, media); err != nil {
-			log.Panic(err)
+func TestArchive(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		media := &pools.Media{
+			Get:      func(_ context.Context, url string) ([]byte, error) { return []byte("the picture at " + url), nil },
+			Recorder: recorder{},
 		}
-	})
-	defer stop()
-
-	for _, url := range []string{"https://a.example", "https://b.example"} {
-		h, err := client.Start(ctx, c, pools.Archive, url)
-		if err != nil {
-			log.Panic(err)
+		e.Register(func(reg *runtime.Registry) error { return pools.Register(reg, media) })
+		for url, want := range map[string]string{"https://a.example": "8ddd00b5", "https://b.example": "d060bc81"} {
+			if out, err := orchestrationtest.Start(e, pools.Archive, url).Wait(e.Context()); out != want || err != nil {
+				t.Errorf("%q, %v, want %q", out, err, want)
+			}
 		}
-		fmt.Println(h.Wait(ctx))
-	}
-	// Output:
-	// 8ddd00b5 <nil>
-	// d060bc81 <nil>
+	}, orchestrationtest.WithRuntime(func(o *runtime.Options) {
+		of := pools.Options()
+		o.MaxConcurrentActivities, o.Pools = of.MaxConcurrentActivities, of.Pools
+	}))
 }

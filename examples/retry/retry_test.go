@@ -1,83 +1,68 @@
 package retry_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log"
+	"testing"
+	"time"
 
-	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/examples/retry"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
 )
 
-func register(reg *runtime.Registry) {
-	err := errors.Join(
-		runtime.AddOrchestration(reg, retry.Pay),
-		runtime.AddOrchestration(reg, retry.Impatient),
-		runtime.AddOrchestration(reg, retry.Bounded),
-		runtime.AddOrchestration(reg, retry.Patient),
-		runtime.AddOrchestration(reg, retry.Send),
-		runtime.AddOrchestration(reg, retry.Order),
-		retry.Register(reg),
-		runtime.AddActivity(reg, retry.Charge),
-		runtime.AddActivity(reg, retry.Hang),
-		runtime.AddActivity(reg, retry.Ask),
-		runtime.AddError(reg, "no-card", retry.ErrNoCard),
+func register(reg *runtime.Registry) error {
+	return errors.Join(
+		runtime.AddActivity(reg, retry.Charge), runtime.AddActivity(reg, retry.Hang), runtime.AddActivity(reg, retry.Ask),
+		runtime.AddError(reg, "no-card", retry.ErrNoCard), retry.Register(reg),
 	)
-	if err != nil {
-		log.Panic(err)
-	}
 }
 
-func call[In, Out any](c *client.Client, fn func(*orchestration.Context, In) (Out, error), in In) (Out, error) {
-	h, err := client.Start(context.Background(), c, fn, in)
-	if err != nil {
-		log.Panic(err)
-	}
-	return h.Wait(context.Background())
+// ends checks how an orchestration ends, and how long it takes.
+func ends[In any](t *testing.T, fn func(*orchestration.Context, In) (string, error), in In, want string, after time.Duration) {
+	t.Helper()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		e.Register(register)
+		began := time.Now()
+		out, err := orchestrationtest.Start(e, fn, in).Wait(e.Context())
+		if took := time.Since(began); out != want || err != nil || took < after || took > 2*after {
+			t.Errorf("%q, %v after %v, want %q after %v or more", out, err, took, want, after)
+		}
+	})
 }
 
-func Example() {
-	c, stop := local.Start(register)
-	defer stop()
-
-	fmt.Println(call(c, retry.Pay, "card 7"))
-	_, err := call(c, retry.Pay, "")
-	fmt.Println(errors.Is(err, retry.ErrNoCard))
-	// Output:
-	// paid with card 7 <nil>
-	// true
+func TestThirdAttemptPays(t *testing.T) {
+	ends(t, retry.Pay, "card 7", "paid with card 7", 40*time.Millisecond)
 }
 
-func Example_busy() {
-	c, stop := local.Start(register)
-	defer stop()
-
-	fmt.Println(call(c, retry.Patient, "how many"))
-	// Output: how many? 42 <nil>
+func TestServiceSaysWhenToComeAgain(t *testing.T) {
+	ends(t, retry.Patient, "how many", "how many? 42", 20*time.Millisecond)
 }
 
-func Example_defaults() {
-	c, stop := local.Start(register)
-	defer stop()
-
-	fmt.Println(call(c, retry.Send, "parcel 3"))
-	fmt.Println(call(c, retry.Order, "card 7"))
-	// Output:
-	// shipped parcel 3 <nil>
-	// paid with card 7, shipped parcel 7 <nil>
+func TestTimeouts(t *testing.T) {
+	ends(t, retry.Impatient, orchestration.None{}, "gave up after two attempts", 40*time.Millisecond)
+	ends(t, retry.Bounded, orchestration.None{}, "gave up after 50 ms", 50*time.Millisecond)
 }
 
-func Example_timeouts() {
-	c, stop := local.Start(register)
-	defer stop()
+func TestNoCardIsNotTriedAgain(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		e.Register(register)
+		charges := orchestrationtest.Replace(e, retry.Charge, retry.Charge)
+		_, err := orchestrationtest.Start(e, retry.Pay, "").Wait(e.Context())
+		if !errors.Is(err, retry.ErrNoCard) || len(charges.Calls()) != 1 {
+			t.Errorf("%v after %d charges", err, len(charges.Calls()))
+		}
+	})
+}
 
-	fmt.Println(call(c, retry.Impatient, orchestration.None{}))
-	fmt.Println(call(c, retry.Bounded, orchestration.None{}))
-	// Output:
-	// gave up after two attempts <nil>
-	// gave up after 50 ms <nil>
+func TestDefaults(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		e.Register(register)
+		if out, err := orchestrationtest.Start(e, retry.Send, "parcel 3").Wait(e.Context()); out != "shipped parcel 3" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		if out, err := orchestrationtest.Start(e, retry.Order, "card 7").Wait(e.Context()); out != "paid with card 7, shipped parcel 7" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
 }

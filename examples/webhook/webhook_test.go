@@ -2,65 +2,74 @@ package webhook_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"testing"
+	"time"
 
-	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/examples/internal/local"
 	"github.com/perdure/perdure/examples/webhook"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
-func Example() {
-	ctx := context.Background()
-	mails := make(chan string, 1)
-	desk := &webhook.Desk{URL: "https://shop.example", Mail: func(_ context.Context, text string) error {
-		mails <- text
-		return nil
-	}}
-	c, stop := local.Start(func(reg *runtime.Registry) {
-		if err := errors.Join(runtime.AddOrchestration(reg, webhook.Expense), runtime.AddActivity(reg, desk.Approve)); err != nil {
-			log.Panic(err)
-		}
-	})
-	defer stop()
-	server := httptest.NewServer(webhook.Decide(c))
-	defer server.Close()
-
-	h, err := client.Start(ctx, c, webhook.Expense, 4200)
-	if err != nil {
-		log.Panic(err)
-	}
-	text, token, _ := strings.Cut(<-mails, "?token=")
-	fmt.Println(text)
-	click(server.URL, token)
-	fmt.Println(h.Wait(ctx))
-	click(server.URL, token)
-	click(server.URL, token[1:])
-	// Output:
-	// approve 4200 cents? https://shop.example/decide
-	// 200 OK: thank you
-	// approved by ann <nil>
-	// 410 Gone: already decided
-	// 400 Bad Request: invalid link
+// click does what the person does, and returns what the server answers.
+func click(ctx context.Context, server http.Handler, token string) string {
+	form := url.Values{"token": {token}, "by": {"ann"}, "approved": {"yes"}}
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/decide", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, r)
+	return fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
 }
 
-// click does what the person does.
-func click(server, token string) {
-	res, err := http.PostForm(server, url.Values{"token": {token}, "by": {"ann"}, "approved": {"yes"}})
-	if err != nil {
-		log.Panic(err)
+// ask starts an expense, and returns the token in the mail.
+func ask(t *testing.T, e *orchestrationtest.Env) (h orchestrationtest.Handle[string], token string) {
+	t.Helper()
+	mail := ""
+	desk := &webhook.Desk{URL: "https://shop.example", Mail: func(_ context.Context, text string) error {
+		mail = text
+		return nil
+	}}
+	orchestrationtest.AddActivity(e, desk.Approve)
+	h = orchestrationtest.Start(e, webhook.Expense, 4200)
+	e.Sleep(0)
+	text, token, _ := strings.Cut(mail, "?token=")
+	if text != "approve 4200 cents? https://shop.example/decide" {
+		t.Errorf("the mail is %q", mail)
 	}
-	body, err := io.ReadAll(res.Body)
-	if err := errors.Join(err, res.Body.Close()); err != nil {
-		log.Panic(err)
-	}
-	fmt.Printf("%s: %s", res.Status, body)
-	http.DefaultClient.CloseIdleConnections()
+	return h, token
+}
+
+func TestDecisionAfterSixDays(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h, token := ask(t, e)
+		server := webhook.Decide(e.Client())
+		clicked := func(token, want string) {
+			t.Helper()
+			if got := click(e.Context(), server, token); got != want {
+				t.Errorf("the server answers %q, want %q", got, want)
+			}
+		}
+		e.Sleep(6 * 24 * time.Hour)
+		clicked(token, "200 thank you")
+		if out, err := h.Wait(e.Context()); out != "approved by ann" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		clicked(token, "410 already decided")
+		clicked(token[1:], "400 invalid link")
+	})
+}
+
+func TestDecisionAfterAWeekIsTooLate(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h, token := ask(t, e)
+		if out, err := h.Wait(e.Context()); out != "no decision" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		if got := click(e.Context(), webhook.Decide(e.Client()), token); got != "410 already decided" {
+			t.Errorf("the server answers %q", got)
+		}
+	})
 }
