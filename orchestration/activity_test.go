@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
 func TestSequentialActivities(t *testing.T) {
@@ -136,26 +136,21 @@ func TestRetries(t *testing.T) {
 // The interval doubles up to its limit; virtual time shows it exactly, with the jitter off.
 func TestBackoffGrows(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		var at []time.Time
-		reg := registry(e.T)
-		enginetest.Activity(e.T, reg, "try", func(context.Context, none) (none, error) {
-			at = append(at, time.Now())
-			return none{}, errRefused
-		})
-		key := start(e, reg, func(ctx *octx, _ none) (none, error) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		tries := orchestrationtest.ReplaceNamed(e, "try", func(context.Context, none) (none, error) { return none{}, errRefused })
+		_, _ = orchestrationtest.Start(e, orchestration.Define("main", func(ctx *octx, _ none) (none, error) {
 			return orchestration.CallActivityNamed[none](ctx, "try", none{}, orchestration.WithRetry(orchestration.RetryPolicy{
 				MaxAttempts: 6, MaxInterval: 5 * time.Second, Jitter: orchestration.Off,
 			}))
-		}, none{})
-		e.WaitEnded(key)
+		}), none{}).Wait(e.Context())
 		var waits []time.Duration
-		for i := range at[1:] {
-			waits = append(waits, at[i+1].Sub(at[i]).Round(100*time.Millisecond))
+		calls := tries.Calls()
+		for i := range calls[1:] {
+			waits = append(waits, calls[i+1].At.Sub(calls[i].At).Round(100*time.Millisecond))
 		}
 		want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second}
 		if diff := cmp.Diff(want, waits); diff != "" {
-			e.T.Error(diff)
+			t.Error(diff)
 		}
 	})
 }
@@ -163,12 +158,13 @@ func TestBackoffGrows(t *testing.T) {
 // A bound of less than the stored unit is still a bound.
 func TestShortestStartToCloseTimeout(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		key := start(e, registry(e.T), func(ctx *octx, _ none) (none, error) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddActivity(e, Hang)
+		_, err := orchestrationtest.Start(e, orchestration.Define("main", func(ctx *octx, _ none) (none, error) {
 			return orchestration.CallActivity(ctx, Hang, none{}, orchestration.WithStartToCloseTimeout(1))
-		}, none{})
-		if _, err := enginetest.Result[none](e, key, nil); !errors.Is(err, orchestration.ErrTimeout) {
-			e.T.Errorf("got %v", err)
+		}), none{}).Wait(e.Context())
+		if !errors.Is(err, orchestration.ErrTimeout) {
+			t.Errorf("got %v", err)
 		}
 	})
 }
@@ -268,8 +264,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"jitter":             orchestration.WithRetry(orchestration.RetryPolicy{Jitter: 1.5}),
 		"negative intervals": orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: -time.Second}),
 	}
-	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		key := start(e, registry(e.T), func(ctx *octx, _ none) ([]string, error) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddActivity(e, Double)
+		wrong, err := orchestrationtest.Start(e, orchestration.Define("main", func(ctx *octx, _ none) ([]string, error) {
 			var wrong []string
 			for name, opt := range cases {
 				if _, err := orchestration.CallActivity(ctx, Double, 1, opt); !errors.Is(err, orchestration.ErrInvalid) {
@@ -283,9 +280,9 @@ func TestOptionsAreChecked(t *testing.T) {
 				wrong = append(wrong, "unencodable input")
 			}
 			return wrong, nil
-		}, none{})
-		if wrong := enginetest.Output[[]string](e, key); len(wrong) > 0 {
-			e.T.Errorf("not refused: %q", wrong)
+		}), none{}).Wait(e.Context())
+		if len(wrong) > 0 || err != nil {
+			t.Errorf("not refused: %q, %v", wrong, err)
 		}
 	})
 }

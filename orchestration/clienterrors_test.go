@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
 // The orchestration finds the errors of a client that its activity returns. Those that retrying cannot mend are not retried.
@@ -28,22 +27,21 @@ func TestErrorsOfClientsCrossTheStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-				reg := registry(e.T)
-				own, runs := e.Client(client.Options{}), 0
-				e.Create("taken", "other", none{})
-				enginetest.Activity(e.T, reg, "start", func(ctx context.Context, _ none) (none, error) {
-					runs++
-					_, err := client.StartNamed[none](ctx, own, "other", c.input, c.start...)
+			orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+				other := orchestration.Define("other", func(ctx *octx, _ string) (none, error) { return none{}, ctx.Sleep(time.Hour) })
+				orchestrationtest.Start(e, other, "", client.WithID("taken"))
+				own := e.Client()
+				orchestrationtest.ReplaceNamed(e, "start", func(ctx context.Context, _ none) (none, error) {
+					_, err := client.Start(ctx, own, other, c.input, c.start...)
 					return none{}, err
-				})
+				}, orchestrationtest.Times(c.runs))
 				retry := orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 2, InitialInterval: time.Second})
-				key := start(e, reg, func(ctx *octx, _ none) (bool, error) {
+				found, err := orchestrationtest.Start(e, orchestration.Define("main", func(ctx *octx, _ none) (bool, error) {
 					_, err := orchestration.CallActivityNamed[none](ctx, "start", none{}, retry)
 					return errors.Is(err, c.want), nil
-				}, none{})
-				if found := enginetest.Output[bool](e, key); !found || runs != c.runs {
-					e.T.Errorf("%v is found: %v, after %d attempts", c.want, found, runs)
+				}), none{}).Wait(e.Context())
+				if !found || err != nil {
+					t.Errorf("%v is found: %v, %v", c.want, found, err)
 				}
 			})
 		})

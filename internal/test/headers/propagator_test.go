@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -212,18 +213,18 @@ func TestBadHeaderIsRefused(t *testing.T) {
 // The info of an attempt has a header of its own.
 func TestInfoHeaderIsACopy(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		reg := runtime.NewRegistry()
-		enginetest.Activity(e.T, reg, "work", func(ctx context.Context, _ none) (bool, error) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.ReplaceNamed(e, "work", func(ctx context.Context, _ none) (bool, error) {
 			first := activity.GetInfo(ctx).Header
 			clear(first)
 			return maps.Equal(activity.GetInfo(ctx).Header, header.Map{"k": "v"}), nil
 		})
-		_, h := start(e, reg, func(ctx *octx, _ none) (bool, error) {
+		code := orchestration.Define("main", func(ctx *octx, _ none) (bool, error) {
 			return orchestration.CallActivityNamed[bool](ctx, "work", none{})
-		}, none{}, client.WithHeader("k", "first"), client.WithHeader("k", "v"))
-		if !wait(e, h) {
-			e.T.Error("a change of one copy shows in another")
+		})
+		h := orchestrationtest.Start(e, code, none{}, client.WithHeader("k", "first"), client.WithHeader("k", "v"))
+		if same, err := h.Wait(e.Context()); !same || err != nil {
+			t.Errorf("a change of one copy shows in another: %v", err)
 		}
 	})
 }
