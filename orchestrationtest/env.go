@@ -300,6 +300,9 @@ func (e *Env) close(returned bool) {
 	e.cancel(errors.New("orchestrationtest: the test is over"))
 	if !e.real {
 		err = errors.Join(err, e.store.Close())
+		if e.nodes.options.Observer != nil { // what the client has told it last; the clock stands still once the test is over
+			time.Sleep(time.Second) //nolint:forbidigo // virtual time
+		}
 	}
 	if err != nil {
 		e.outcome.error(fmt.Sprintf("ending the node: %v", err))

@@ -1,10 +1,12 @@
 package orchestrationtest_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
@@ -90,6 +92,28 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
+}
+
+// creates counts the calls that create an instance.
+type creates struct{ n atomic.Int64 }
+
+// Observe implements observe.Observer.
+func (c *creates) Observe(e observe.Event) {
+	if e.Kind == observe.Storage && e.Name == "create" {
+		c.n.Add(1)
+	}
+}
+
+// A test may end with a call that a client tells its Observer.
+func TestObserverIsToldTheLastCall(t *testing.T) {
+	t.Parallel()
+	var told creates
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Start(e, sleepsAYear, 1)
+	}, orchestrationtest.WithRuntime(func(o *runtime.Options) { o.Observer = &told }))
+	if told.n.Load() == 0 {
+		t.Error("the Observer was not told of the start")
+	}
 }
 
 // An instance that is deleted before its last turn has run again is no failure.
