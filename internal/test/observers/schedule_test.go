@@ -10,42 +10,37 @@ import (
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/runtime"
 )
 
 // Each start by a schedule counts once, with the time since it was due.
 func TestScheduledStartsAreTold(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		r := &recorder{}
-		e.Options.Observer = r
-		reg := runtime.NewRegistry()
-		enginetest.Orchestration(e.T, reg, "main", child)
-		enginetest.Activity(e.T, reg, "work", func(_ context.Context, n int) (int, error) { return n, nil })
-		rt := e.Start(reg)
-		c, err := rt.Client(client.Options{})
+	r := &recorder{}
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		main := orchestration.Define("main", child)
+		orchestrationtest.AddOrchestration(e, main)
+		orchestrationtest.ReplaceNamed(e, "work", func(_ context.Context, n int) (int, error) { return n, nil }, orchestrationtest.Times(3))
+		hourly := client.ScheduleSpec{Crons: []string{"0 * * * *"}, Zone: "UTC"}
+		s, err := client.CreateSchedule(e.Context(), e.Client(), "hourly", hourly, main, 1)
 		if err != nil {
-			e.T.Fatal(err)
+			t.Fatal(err)
 		}
-		s, err := client.CreateScheduleNamed(e.T.Context(), c, "hourly", client.ScheduleSpec{Crons: []string{"0 * * * *"}, Zone: "UTC"}, "main", 1)
-		if err != nil {
-			e.T.Fatal(err)
+		e.Sleep(3*time.Hour + time.Minute)
+		if err := s.Delete(e.Context()); err != nil {
+			t.Fatal(err)
 		}
-		pass(3*time.Hour + time.Minute)
-		if err := s.Delete(e.T.Context()); err != nil {
-			e.T.Fatal(err)
+	}, orchestrationtest.WithRuntime(func(o *runtime.Options) { o.Observer = r }))
+	all := r.of(observe.Scheduled, observe.Begun)
+	if len(all) != 3 {
+		t.Fatalf("%d starts, want 3: %+v", len(all), all)
+	}
+	for _, ev := range all {
+		if ev.Orchestration != "main" || ev.Took < 0 || ev.Took > time.Minute {
+			t.Errorf("%+v", ev)
 		}
-		e.Stop(rt)
-		all := r.of(observe.Scheduled, observe.Begun)
-		if len(all) != 3 {
-			e.T.Fatalf("%d starts, want 3: %+v", len(all), all)
-		}
-		for _, ev := range all {
-			if ev.Orchestration != "main" || ev.Took < 0 || ev.Took > time.Minute {
-				e.T.Errorf("%+v", ev)
-			}
-		}
-	})
+	}
 }
 
 // Due times that a schedule lets pass count once, under the orchestration that it starts, however often its history is replayed.
