@@ -87,11 +87,14 @@ func TestRaceOfCoroutines(t *testing.T) {
 						futures[i] = block(ctx, &got[i], steps)
 					}
 					_, i, err := orchestration.Race(ctx, futures...)
-					return result{Index: i, Got: got[i]}, err
+					return result{Index: i, Got: got[i]}, errors.Join(err, ctx.Sleep(time.Hour)) // what it has open then is cancelled anyhow
 				}, none{})
 				got := enginetest.Output[result](e, key)
 				for _, k := range children(e, key) {
-					got.Kids = append(got.Kids, e.WaitEnded(k.Key).Status)
+					k = e.WaitEnded(k.Key)
+					if got.Kids = append(got.Kids, k.Status); k.EndedAt >= e.Get(key).EndedAt {
+						e.T.Errorf("%s has ended with its parent, not with the race", k.ID)
+					}
 				}
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					e.T.Error(diff)
