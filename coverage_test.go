@@ -26,7 +26,7 @@ var (
 // Each row of the page of coverage has tests, a reason with a link, or says what is missing. Each test is there, and runs.
 func TestCoverageHasTests(t *testing.T) {
 	t.Parallel()
-	faults, rows := coverageFaults(readPage(t, coveragePage), func(dir string) (tests, error) { return testsIn(dir) })
+	faults, rows := coverageFaults(readPage(t, coveragePage), testsIn)
 	for _, fault := range faults {
 		t.Errorf("%s: %s", coveragePage, fault)
 	}
