@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -64,35 +63,4 @@ func (s *Scope) awaited(timer *Future, within time.Duration) error {
 		return timer.err
 	}
 	return s.x.env.Errors.New(failure.ErrTimeout, "the condition was not true within %v", within)
-}
-
-// holds calls a condition.
-func (s *scheduler) holds(cond func() bool) bool {
-	s.reading = true
-	defer func() { s.reading = false }()
-	met := cond()
-	s.running() // the execution may have been abandoned meanwhile
-	return met
-}
-
-// judge lets coroutines look at the conditions that they wait for, when none is ready: the longest wait first, each on its own
-// coroutine. One whose wait ends goes on at once, and so does all that it wakes, before the next one looks. The rounds go
-// on until each condition was false since code ran last.
-func (s *scheduler) judge() {
-	for at, no := 0, 0; no < len(s.conditions) && s.fault == nil && !s.ended; {
-		at %= len(s.conditions)
-		c := s.conditions[at]
-		if !c.co.over {
-			s.resume(c.co)
-		}
-		if c.co.condition == c && !c.co.over {
-			at, no = at+1, no+1
-			continue
-		}
-		// Code may have added conditions behind it. It cannot have removed one.
-		s.conditions = slices.Delete(s.conditions, at, at+1)
-		if s.runReady(); !c.co.over {
-			no = 0
-		}
-	}
 }
