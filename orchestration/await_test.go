@@ -188,7 +188,7 @@ func TestPromise(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		key := start(e, registry(e.T), func(ctx *octx, _ none) (string, error) {
-			list, bad, any := orchestration.NewPromise[[]int](ctx), orchestration.NewPromise[none](ctx), orchestration.NewPromise[any](ctx)
+			list, bad, free := orchestration.NewPromise[[]int](ctx), orchestration.NewPromise[none](ctx), orchestration.NewPromise[any](ctx)
 			set := ctx.Go(func(*octx) error {
 				return errors.Join(list.Set([]int{1, 2}), bad.Fail(errDeclined))
 			})
@@ -202,15 +202,15 @@ func TestPromise(t *testing.T) {
 					return "", fmt.Errorf("the error is %w", err)
 				}
 			}
-			for what, err := range map[string]error{"Set": list.Set(nil), "Fail": list.Fail(errDeclined), "Set of a failed one": bad.Set(none{}), "Fail(nil)": any.Fail(nil)} {
+			for what, err := range map[string]error{"Set": list.Set(nil), "Fail": list.Fail(errDeclined), "Set of a failed one": bad.Set(none{}), "Fail(nil)": free.Fail(nil)} {
 				if !errors.Is(err, orchestration.ErrInvalid) {
 					return "", fmt.Errorf("%s: %w", what, err)
 				}
 			}
-			if err := any.Set(func() {}); !errors.Is(err, orchestration.ErrPayload) || any.Future().Ready() {
+			if err := free.Set(func() {}); !errors.Is(err, orchestration.ErrPayload) || free.Future().Ready() {
 				return "", fmt.Errorf("a function: %w", err)
 			}
-			if err := any.Set("text"); err != nil || !any.Future().Ready() {
+			if err := free.Set("text"); err != nil || !free.Future().Ready() {
 				return "", fmt.Errorf("a text: %w", err)
 			}
 			_, err := set.Get(ctx)

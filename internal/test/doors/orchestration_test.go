@@ -312,6 +312,8 @@ func waitingInOrchestrations() section {
 			th := newTheater(t)
 			var zero orchestration.Future[int]
 			var box orchestration.Mailbox[int]
+			var promise orchestration.Promise[int]
+			no := func() bool { return false }
 			outside := func(code func(*octx) error) func(context.Context) error {
 				return func(context.Context) error { return code(new(octx)) }
 			}
@@ -345,6 +347,18 @@ func waitingInOrchestrations() section {
 					_, _, err := orchestration.Race(ctx, zero)
 					return err
 				}), blocked, "orchestration code panicked: orchestration: the Future is zero: take one from StartActivity, StartTimer, Go and the like", "Leave it out."},
+				{"`Await(nil)`", th.refuses(func(ctx *octx) error { return ctx.Await(nil) }), blocked, "orchestration code panicked: orchestration: the function given to Await is nil: give one", "Deploy code that gives a function."},
+				{"`Await` with a nil option", th.refuses(func(ctx *octx) error { return ctx.Await(no, nil) }), orcInvalid, "awaiting a condition: an option is nil: leave it out", "Build the list of options without holes."},
+				{"`Await` with `Within(-1)`", th.refuses(func(ctx *octx) error { return ctx.Await(no, orchestration.Within(-1)) }), orcTimeout, "the condition was not true within -1ns", "Not a mistake: a wait of zero or less looks once."},
+				{"`Await` of what nothing can make true", th.refuses(func(ctx *octx) error { return ctx.Await(no) }), blocked, "the code can never continue: its coroutines (1) wait for ends of coroutines, promises and conditions only, and no activity, timer, child or event can wake one: look for coroutines that wait for each other, run mended code, or cancel the instance", "Give `Within`, or register the handler that changes the variables."},
+				{"a zero `Promise`", th.refuses(func(*octx) error { return promise.Set(1) }), blocked, "orchestration code panicked: orchestration: the Promise is zero: take one from NewPromise", "Take it from `NewPromise`."},
+				{"`NewPromise` of what cannot be stored", th.refuses(func(ctx *octx) error { orchestration.NewPromise[chan int](ctx); return nil }), blocked, "making a promise: type cannot be stored as JSON: chan int: chan: take it out, or tag the field `json:\"-\"`", "Deploy code that gives another type."},
+				{"`Promise.Set` a second time", th.refuses(func(ctx *octx) error {
+					p := orchestration.NewPromise[int](ctx)
+					return errors.Join(p.Set(1), p.Set(2))
+				}), orcInvalid, "setting a promise: it is set already: set it once, or make one for each result", "Decide which one counts, and ignore the error of the other."},
+				{"`Promise.Set` of what cannot be encoded", th.refuses(func(ctx *octx) error { return orchestration.NewPromise[any](ctx).Set(make(chan int)) }), payloadError, "value of a promise: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write", "Give data, not channels, functions or locks."},
+				{"`Promise.Fail(nil)`", th.refuses(func(ctx *octx) error { return orchestration.NewPromise[int](ctx).Fail(nil) }), orcInvalid, "failing a promise: the error is nil: give one, or use Set", "To end it without an error use `Set`."},
 				{"`Race` of nothing", th.refuses(func(ctx *octx) error {
 					_, _, err := orchestration.Race[int](ctx)
 					return err
