@@ -29,7 +29,7 @@ type LimitError struct {
 
 func (e *LimitError) Error() string { return "serverless: " + e.Path + ": " + e.Text }
 
-func over(format string, args ...any) {
+func overf(format string, args ...any) {
 	panic(&LimitError{Text: fmt.Sprintf(format, args...)})
 }
 
@@ -45,7 +45,7 @@ func (b *budget) renew() { b.left, b.longest = maxUnits, 0 }
 
 func (b *budget) charge(units int) {
 	if b.left -= units; b.left < 0 || units < 0 {
-		over("over %d units of work between two waits: do less at a time, or move the work to an activity", maxUnits)
+		overf("over %d units of work between two waits: do less at a time, or move the work to an activity", maxUnits)
 	}
 }
 
@@ -76,7 +76,7 @@ func (b *budget) measure(v any) int {
 func (b *budget) walk(v any, depth int, bytes *int) {
 	*bytes += 8
 	if depth > maxDepth {
-		over("a value is nested deeper than %d", maxDepth)
+		overf("a value is nested deeper than %d", maxDepth)
 	}
 	switch v := v.(type) {
 	case string:
@@ -84,7 +84,7 @@ func (b *budget) walk(v any, depth int, bytes *int) {
 		b.longest = max(b.longest, len(v))
 	case *big.Int:
 		if v.BitLen() > maxBits {
-			over("an integer has more than %d bits", maxBits)
+			overf("an integer has more than %d bits", maxBits)
 		}
 	case []any:
 		for _, e := range v {
@@ -101,7 +101,7 @@ func (b *budget) walk(v any, depth int, bytes *int) {
 		}
 	}
 	if *bytes > maxValue {
-		over("a value has more than %d bytes: leave out what is not needed", maxValue)
+		overf("a value has more than %d bytes: leave out what is not needed", maxValue)
 	}
 }
 
@@ -122,7 +122,7 @@ func (b *budget) operands(_ any, args []any) any {
 	case "join":
 		list, _ := values[0].([]any)
 		if len(list)*sizes[1] > maxValue {
-			over("join: the result has more than %d bytes", maxValue)
+			overf("join: the result has more than %d bytes", maxValue)
 		}
 		b.longest = max(b.longest, sizes[0]+len(list)*sizes[1])
 	case "test", "match", "capture":
@@ -148,7 +148,7 @@ func (b *budget) repeat(text, times any) {
 		return
 	}
 	if float64(len(s))*n > maxValue {
-		over("*: the text has more than %d bytes", maxValue)
+		overf("*: the text has more than %d bytes", maxValue)
 	}
 	b.longest = max(b.longest, int(float64(len(s))*n))
 }
@@ -190,7 +190,7 @@ func (b *budget) text(v any, args []any) any {
 func (b *budget) index(v any, _ []any) any {
 	n, ok := gojq.ToInt(v)
 	if ok && n > maxIndex {
-		over("the element %d is named: the limit is %d", n, maxIndex)
+		overf("the element %d is named: the limit is %d", n, maxIndex)
 	}
 	b.charge(1 + max(n, 0)>>3)
 	return v

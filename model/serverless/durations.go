@@ -13,7 +13,6 @@ import (
 // maxDuration is that of timers.
 const maxDuration = 100 * 365 * 24 * time.Hour
 
-//nolint:gochecknoglobals // constant
 var isoDuration = regexp.MustCompile(`^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9}))?S)?)?$`)
 
 // parseDuration reads a duration of ISO 8601 of weeks, days, hours, minutes and seconds. Years and months have no fixed length.
@@ -47,14 +46,14 @@ func (r *reader) duration(n *yaml.Node, ref string, names []string) *duration {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		if _, ok := unwrap(n.Value); ok {
 			if names == nil {
-				r.fail(n, ref, "an expression stands here: a fixed duration is needed")
+				r.failf(n, ref, "an expression stands here: a fixed duration is needed")
 				return nil
 			}
 			return &duration{expr: r.expression(n, ref, names), ref: ref}
 		}
 		d, err := parseDuration(n.Value)
 		if err != nil {
-			r.fail(n, ref, "%v", err)
+			r.failf(n, ref, "%v", err)
 		}
 		return &duration{fixed: d, ref: ref}
 	}
@@ -71,10 +70,10 @@ func (r *reader) duration(n *yaml.Node, ref string, names []string) *duration {
 	}
 	o.done(nil)
 	if len(o.keys) == 0 {
-		r.fail(n, ref, "the duration is empty: name days, hours, minutes, seconds or milliseconds")
+		r.failf(n, ref, "the duration is empty: name days, hours, minutes, seconds or milliseconds")
 	}
 	if sum > float64(maxDuration) {
-		r.fail(n, ref, "the duration is longer than 100 years")
+		r.failf(n, ref, "the duration is longer than 100 years")
 		sum = 0
 	}
 	return &duration{fixed: time.Duration(sum), ref: ref}

@@ -42,9 +42,10 @@ func TestHazard074_ExpressionsReturnWhatTheyDid(t *testing.T) {
 	cases := 0
 	for line := range bytes.Lines(data) {
 		var c struct {
-			Expression    string
-			Input, Result json.RawMessage
-			Error         string
+			Expression string          `json:"expression"`
+			Input      json.RawMessage `json:"input"`
+			Result     json.RawMessage `json:"result"`
+			Error      string          `json:"error"`
 		}
 		if err := json.Unmarshal(line, &c); err != nil {
 			t.Fatal(err, string(line))

@@ -17,7 +17,7 @@ const (
 
 // Fault is an error of a document, in the form of RFC 7807. An activity may return one, to choose the type and status that the document
 // catches. A document that does not catch a Fault fails its instance with it.
-type Fault struct {
+type Fault struct { //nolint:errname // the word of the standard
 	Type     string `json:"type"`
 	Status   int    `json:"status"`
 	Instance string `json:"instance,omitempty"` // the path of the task in the document, such as /do/0/charge

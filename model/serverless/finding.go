@@ -22,7 +22,7 @@ func (f Finding) String() string {
 }
 
 // Findings is the error of [Parse]: all that it has found, in the order of the document.
-type Findings []Finding
+type Findings []Finding //nolint:errname // a list of what was found
 
 // Error returns one line for each finding.
 func (f Findings) Error() string {
@@ -48,8 +48,8 @@ func (f Findings) sorted() Findings {
 	return f
 }
 
-// fail notes a finding at a node.
-func (r *reader) fail(n *yaml.Node, ref, format string, args ...any) {
+// failf notes a finding at a node.
+func (r *reader) failf(n *yaml.Node, ref, format string, args ...any) {
 	if ref == "" {
 		ref = "/"
 	}

@@ -232,7 +232,7 @@ func (s *step) limited(d *duration, title string, do func(ctx *orchestration.Con
 func (s *step) catchable(err error) *Fault {
 	fault, ok := errors.AsType[*Fault](err)
 	if !ok || s.ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the caller goes on with err: there is no fault to catch
 	}
 	return fault
 }

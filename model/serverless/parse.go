@@ -24,7 +24,6 @@ var (
 	refusedOfData = map[string]string{"schema": "data is not validated against schemas: raise an error by a condition, or check it in an activity"}
 )
 
-//nolint:gochecknoglobals // constants
 var (
 	dslVersion  = regexp.MustCompile(`^1\.0\.\d+$`)
 	semVersion  = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
@@ -78,10 +77,10 @@ func (r *reader) head(n *yaml.Node, ref string) (id documentID) {
 			continue
 		}
 		if *part.into = r.text(of, o.at(part.key)); part.key == "namespace" && of.Value == goNamespace {
-			r.fail(of, o.at(part.key), "%q is the namespace of orchestrations in Go: choose another one", goNamespace)
+			r.failf(of, o.at(part.key), "%q is the namespace of orchestrations in Go: choose another one", goNamespace)
 		}
 		if of.Tag == "!!str" && !part.is.MatchString(*part.into) {
-			r.fail(of, o.at(part.key), "%q stands here: %s", of.Value, part.want)
+			r.failf(of, o.at(part.key), "%q stands here: %s", of.Value, part.want)
 		}
 	}
 	for _, key := range []string{"title", "summary"} {
@@ -105,7 +104,7 @@ func (r *reader) evaluation(o *object) {
 	}
 	for key, want := range map[string]string{"language": "jq", "mode": "strict"} {
 		if of := e.get(key); of != nil && of.Value != want {
-			r.fail(of, e.at(key), "%q is outside of the subset: only %s is there", of.Value, want)
+			r.failf(of, e.at(key), "%q is outside of the subset: only %s is there", of.Value, want)
 		}
 	}
 	e.done(nil)
@@ -170,7 +169,7 @@ func (r *reader) timeout(o *object) *duration {
 	if n.Kind == yaml.ScalarNode {
 		d, ok := r.timeouts[r.text(n, ref)]
 		if !ok {
-			r.fail(n, ref, "use.timeouts has no %q", n.Value)
+			r.failf(n, ref, "use.timeouts has no %q", n.Value)
 		}
 		return d
 	}
@@ -186,7 +185,7 @@ func (r *reader) after(n *yaml.Node, ref string) *duration {
 	var d *duration
 	if after := o.need("after"); after != nil {
 		if d = r.duration(after, o.at("after"), nil); d != nil && d.fixed <= 0 {
-			r.fail(after, o.at("after"), "the timeout is zero: a time is needed")
+			r.failf(after, o.at("after"), "the timeout is zero: a time is needed")
 		}
 	}
 	o.done(nil)
@@ -206,7 +205,7 @@ func (r *reader) raised(n *yaml.Node, ref string) *raised {
 	if status := o.need("status"); status != nil {
 		e.status = r.template(status, o.at("status"), ofTask)
 		if _, number := e.status.literal.(int); !number && e.status.expr == nil {
-			r.fail(status, o.at("status"), "an integer is needed, such as 500")
+			r.failf(status, o.at("status"), "an integer is needed, such as 500")
 		}
 	}
 	e.title = r.template(o.get("title"), o.at("title"), ofTask)
@@ -252,7 +251,7 @@ func (r *reader) backoff(o *object, p *retry) {
 		}
 	}
 	if len(b.keys) != 1 {
-		r.fail(n, b.ref, "one of constant, linear and exponential is needed")
+		r.failf(n, b.ref, "one of constant, linear and exponential is needed")
 	}
 	b.done(nil)
 }
@@ -275,7 +274,7 @@ func (r *reader) jitter(o *object, p *retry) {
 		}
 	}
 	if p.jitterTo < p.jitterFrom {
-		r.fail(n, j.ref, "to is shorter than from")
+		r.failf(n, j.ref, "to is shorter than from")
 	}
 	j.done(nil)
 }

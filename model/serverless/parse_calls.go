@@ -46,7 +46,7 @@ func (r *reader) raise(n *yaml.Node, ref string) work {
 	if err := o.need("error"); err != nil && err.Kind == yaml.ScalarNode {
 		found, ok := r.errors[r.text(err, o.at("error"))]
 		if w.err = found; !ok {
-			r.fail(err, o.at("error"), "use.errors has no %q", err.Value)
+			r.failf(err, o.at("error"), "use.errors has no %q", err.Value)
 		}
 	} else if err != nil {
 		w.err = r.raised(err, o.at("error"))
@@ -60,13 +60,13 @@ func (r *reader) call(o *object, n *yaml.Node, ref string) work {
 	name := r.text(n, ref)
 	switch {
 	case refusedCalls[name] != "":
-		r.fail(n, ref, "call %s is outside of the subset: %s", name, refusedCalls[name])
+		r.failf(n, ref, "call %s is outside of the subset: %s", name, refusedCalls[name])
 		o.get("with") // what stands there is of that call
 		return nil
 	case strings.Contains(name, "@"):
-		r.fail(n, ref, "%q is of a catalog: a document depends on nothing that can change outside of it", name)
+		r.failf(n, ref, "%q is of a catalog: a document depends on nothing that can change outside of it", name)
 	case !r.functionName(name):
-		r.fail(n, ref, "%q cannot be the name of an activity: 1 to 512 bytes, not beginning with perdure.", name)
+		r.failf(n, ref, "%q cannot be the name of an activity: 1 to 512 bytes, not beginning with perdure.", name)
 	}
 	r.activities[name] = true
 	return &callWork{activity: name, with: r.template(o.get("with"), o.at("with"), ofTask)}
@@ -106,7 +106,7 @@ func (r *reader) child(n *yaml.Node, ref string) work {
 	c.done(nil)
 	if id.namespace == goNamespace {
 		if !r.functionName(id.name) || id.name == Name {
-			r.fail(of, c.ref, "%q cannot be the name of an orchestration in Go: 1 to 512 bytes, not beginning with perdure., and not %s", id.name, Name)
+			r.failf(of, c.ref, "%q cannot be the name of an orchestration in Go: 1 to 512 bytes, not beginning with perdure., and not %s", id.name, Name)
 		}
 		if w.orchestration = id.name; id.version != goNone {
 			w.version = id.version
@@ -115,7 +115,7 @@ func (r *reader) child(n *yaml.Node, ref string) work {
 		return w
 	}
 	if w.document = r.uses[id]; w.document == nil {
-		r.fail(of, c.ref, "there is no document %v: parse it before and give it to Parse, or name an orchestration in Go by the namespace %s", id, goNamespace)
+		r.failf(of, c.ref, "there is no document %v: parse it before and give it to Parse, or name an orchestration in Go by the namespace %s", id, goNamespace)
 		return w
 	}
 	if !slices.Contains(r.runs, w.document) {
@@ -155,7 +155,7 @@ func (r *reader) to(n *yaml.Node, ref string, w *listenWork) {
 		}
 	}
 	if given != 1 {
-		r.fail(n, ref, "exactly one of one, any and all is needed")
+		r.failf(n, ref, "exactly one of one, any and all is needed")
 	}
 	o.done(refusedOfTo)
 	if w.all = all != nil; one != nil {
@@ -170,7 +170,7 @@ func (r *reader) to(n *yaml.Node, ref string, w *listenWork) {
 		return
 	}
 	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
-		r.fail(list, o.at(key), "a list of at least one event is needed: an instance listens to events by their names")
+		r.failf(list, o.at(key), "a list of at least one event is needed: an instance listens to events by their names")
 		return
 	}
 	for i, e := range list.Content {
@@ -184,26 +184,29 @@ func (r *reader) filter(n *yaml.Node, ref string, w *listenWork) {
 	if o == nil {
 		return
 	}
-	if with := o.need("with"); with != nil {
-		if f := r.object(with, o.at("with")); f != nil {
-			if kind := f.need("type"); kind != nil {
-				name := r.text(kind, f.at("type"))
-				if !r.functionName(name) {
-					r.fail(kind, f.at("type"), "%q cannot be the name of an event: 1 to 512 bytes, not beginning with perdure.", name)
-				}
-				if slices.Contains(w.events, name) {
-					r.fail(kind, f.at("type"), "the event %q stands here twice", name)
-				}
-				w.events = append(w.events, name)
-			}
-			refused := map[string]string{}
-			for _, key := range f.keys {
-				refused[key.Value] = "an event is known by its type alone: look at its data in a task after this one"
-			}
-			f.done(refused)
-		}
+	with := o.need("with")
+	if o.done(refusedOfFilter); with == nil {
+		return
 	}
-	o.done(refusedOfFilter)
+	f := r.object(with, o.at("with"))
+	if f == nil {
+		return
+	}
+	if kind := f.need("type"); kind != nil {
+		name := r.text(kind, f.at("type"))
+		if !r.functionName(name) {
+			r.failf(kind, f.at("type"), "%q cannot be the name of an event: 1 to 512 bytes, not beginning with perdure.", name)
+		}
+		if slices.Contains(w.events, name) {
+			r.failf(kind, f.at("type"), "the event %q stands here twice", name)
+		}
+		w.events = append(w.events, name)
+	}
+	refused := map[string]string{}
+	for _, key := range f.keys {
+		refused[key.Value] = "an event is known by its type alone: look at its data in a task after this one"
+	}
+	f.done(refused)
 }
 
 // try reads a try.
@@ -227,7 +230,7 @@ func (r *reader) try(o *object, n *yaml.Node, ref string) work {
 		if p := c.get("retry"); p != nil && p.Kind == yaml.ScalarNode {
 			found, ok := r.retries[r.text(p, c.at("retry"))]
 			if w.catch.retry = found; !ok {
-				r.fail(p, c.at("retry"), "use.retries has no %q", p.Value)
+				r.failf(p, c.at("retry"), "use.retries has no %q", p.Value)
 			}
 		} else if p != nil {
 			w.catch.retry = r.retry(p, c.at("retry"))
@@ -247,20 +250,23 @@ func (r *reader) filterErrors(n *yaml.Node, ref string) map[string]any {
 		return nil
 	}
 	fields := map[string]any{}
-	if with := o.need("with"); with != nil {
-		if f := r.object(with, o.at("with")); f != nil {
-			for _, key := range []string{"type", "status", "instance", "title", "detail"} {
-				if of := f.get(key); of == nil {
-					continue
-				} else if key == "status" {
-					fields[key] = r.count(of, f.at(key))
-				} else {
-					fields[key] = r.text(of, f.at(key))
-				}
-			}
-			f.done(nil)
+	with := o.need("with")
+	if o.done(nil); with == nil {
+		return fields
+	}
+	f := r.object(with, o.at("with"))
+	if f == nil {
+		return fields
+	}
+	for _, key := range []string{"type", "status", "instance", "title", "detail"} {
+		if of := f.get(key); of == nil {
+			continue
+		} else if key == "status" {
+			fields[key] = r.count(of, f.at(key))
+		} else {
+			fields[key] = r.text(of, f.at(key))
 		}
 	}
-	o.done(nil)
+	f.done(nil)
 	return fields
 }

@@ -24,7 +24,7 @@ var refusedTasks = map[string]string{"emit": "there is no broker: call an activi
 // tasks reads a list of tasks, each an object of one name.
 func (r *reader) tasks(n *yaml.Node, ref string) []*task {
 	if strings.Count(ref, "/") > 4*maxNesting {
-		r.fail(n, ref, "tasks are nested too deep: run a part of them as a document of its own")
+		r.failf(n, ref, "tasks are nested too deep: run a part of them as a document of its own")
 		return nil
 	}
 	named := r.names(n, ref, "task")
@@ -48,25 +48,25 @@ type named struct {
 // names reads a list whose elements are objects of one key.
 func (r *reader) names(n *yaml.Node, ref, of string) (list []named) {
 	if n.Kind != yaml.SequenceNode {
-		r.fail(n, ref, "%s stands here: a list of objects is needed, each with the name of one %s", describe(n), of)
+		r.failf(n, ref, "%s stands here: a list of objects is needed, each with the name of one %s", describe(n), of)
 		return nil
 	}
 	if len(n.Content) == 0 {
-		r.fail(n, ref, "the list is empty: at least one %s is needed", of)
+		r.failf(n, ref, "the list is empty: at least one %s is needed", of)
 	}
 	seen := map[string]bool{}
 	for i, e := range n.Content {
 		at := ref + "/" + strconv.Itoa(i)
 		if e.Kind != yaml.MappingNode || len(e.Content) != 2 {
-			r.fail(e, at, "an object with the name of one %s is needed", of)
+			r.failf(e, at, "an object with the name of one %s is needed", of)
 			continue
 		}
 		name := e.Content[0].Value
 		if seen[name] {
-			r.fail(e.Content[0], at+"/"+escape(name), "the list has two of the name %q", name)
+			r.failf(e.Content[0], at+"/"+escape(name), "the list has two of the name %q", name)
 		}
 		if seen[name] = true; slices.Contains([]string{"continue", "exit", "end"}, name) {
-			r.fail(e.Content[0], at+"/"+escape(name), "%q is a word of then: choose another name", name)
+			r.failf(e.Content[0], at+"/"+escape(name), "%q is a word of then: choose another name", name)
 		}
 		list = append(list, named{name, at + "/" + escape(name), e.Content[1]})
 	}
@@ -100,13 +100,13 @@ func (r *reader) work(o *object, places map[string]int) work {
 		}
 	}
 	if len(found) != 1 {
-		o.fail(o.node, o.ref, "a task has exactly one of %s: this one has %d of them", strings.Join(kinds, ", "), len(found))
+		o.failf(o.node, o.ref, "a task has exactly one of %s: this one has %d of them", strings.Join(kinds, ", "), len(found))
 		return nil
 	}
 	kind := found[0]
 	n, ref := o.get(kind), o.at(kind)
 	if reason := refusedTasks[kind]; reason != "" {
-		r.fail(n, ref, "%q is outside of the subset: %s", kind, reason)
+		r.failf(n, ref, "%q is outside of the subset: %s", kind, reason)
 		return nil
 	}
 	w := r.workOf(kind, o, n, places)
@@ -129,7 +129,7 @@ func (r *reader) workOf(kind string, o *object, n *yaml.Node, places map[string]
 			return &setWork{&template{expr: r.expression(n, ref, ofTask)}}
 		}
 		if n.Kind == yaml.SequenceNode {
-			r.fail(n, ref, "a list stands here: an object or an expression is needed")
+			r.failf(n, ref, "a list stands here: an object or an expression is needed")
 		}
 		return &setWork{r.template(n, ref, ofTask)}
 	case "switch":
@@ -165,13 +165,13 @@ func (r *reader) then(n *yaml.Node, ref string, places map[string]int) directive
 		return directive{flow: flowExit}
 	case "end":
 		if r.branches > 0 {
-			r.fail(n, ref, "end stands in a branch of fork: other branches would still run; use exit, or raise an error")
+			r.failf(n, ref, "end stands in a branch of fork: other branches would still run; use exit, or raise an error")
 		}
 		return directive{flow: flowEnd}
 	default:
 		i, ok := places[to]
 		if !ok {
-			r.fail(n, ref, "there is no task %q in this list: then names continue, exit, end or a task of the same list", to)
+			r.failf(n, ref, "there is no task %q in this list: then names continue, exit, end or a task of the same list", to)
 		}
 		return directive{flow: flowTo, to: i}
 	}
@@ -189,7 +189,7 @@ func (r *reader) cases(n *yaml.Node, ref string, places map[string]int) work {
 		one := switchCase{when: r.expression(o.get("when"), o.at("when"), ofTask)}
 		if o.items["when"] == nil {
 			if defaults++; defaults > 1 {
-				r.fail(c.node, c.ref, "a second case has no when: one is the default")
+				r.failf(c.node, c.ref, "a second case has no when: one is the default")
 			}
 		}
 		if then := o.need("then"); then != nil {
@@ -209,7 +209,7 @@ func (r *reader) variable(n *yaml.Node, ref, otherwise string) string {
 	name := r.text(n, ref)
 	reserved := slices.Contains(ofTaskExport, "$"+name) || refusedVariables["$"+name] != ""
 	if !variableFor.MatchString(name) || reserved || strings.HasPrefix(name, "__") {
-		r.fail(n, ref, "%q cannot be the name of a variable: use letters, digits and _, and no name of the standard", name)
+		r.failf(n, ref, "%q cannot be the name of a variable: use letters, digits and _, and no name of the standard", name)
 		return "$" + otherwise
 	}
 	return "$" + name
@@ -258,7 +258,7 @@ func (r *reader) fork(n *yaml.Node, ref string) work {
 	f.done(nil)
 	for i, b := range w.branches {
 		if b.then.flow != flowContinue {
-			r.fail(n, f.at("branches")+"/"+strconv.Itoa(i), "a branch has then: branches run at the same time, and none follows another")
+			r.failf(n, f.at("branches")+"/"+strconv.Itoa(i), "a branch has then: branches run at the same time, and none follows another")
 		}
 	}
 	return w

@@ -41,7 +41,7 @@ type object struct {
 // object reads a mapping. For other nodes it notes a finding and returns nil.
 func (r *reader) object(n *yaml.Node, ref string) *object {
 	if n.Kind != yaml.MappingNode {
-		r.fail(n, ref, "%s stands here: an object is needed", describe(n))
+		r.failf(n, ref, "%s stands here: an object is needed", describe(n))
 		return nil
 	}
 	o := &object{reader: r, node: n, ref: ref, items: map[string]*yaml.Node{}, taken: map[string]bool{}}
@@ -65,7 +65,7 @@ func (o *object) get(key string) *yaml.Node {
 func (o *object) need(key string) *yaml.Node {
 	n := o.get(key)
 	if n == nil {
-		o.fail(o.node, o.ref, "%q is missing", key)
+		o.failf(o.node, o.ref, "%q is missing", key)
 	}
 	return n
 }
@@ -84,9 +84,9 @@ func (o *object) done(refused map[string]string) {
 		switch reason := refused[key.Value]; {
 		case o.taken[key.Value]:
 		case reason != "":
-			o.fail(key, o.at(key.Value), "%q is outside of the subset: %s", key.Value, reason)
+			o.failf(key, o.at(key.Value), "%q is outside of the subset: %s", key.Value, reason)
 		default:
-			o.fail(key, o.at(key.Value), "%q is not known here: there are %s", key.Value, strings.Join(known, ", "))
+			o.failf(key, o.at(key.Value), "%q is not known here: there are %s", key.Value, strings.Join(known, ", "))
 		}
 	}
 }
@@ -122,15 +122,15 @@ func describe(n *yaml.Node) string {
 func (r *reader) plain(n *yaml.Node, ref string) {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		r.fail(n, ref, "an alias stands here: write the value in its place")
+		r.failf(n, ref, "an alias stands here: write the value in its place")
 		return
 	case n.Anchor != "":
-		r.fail(n, ref, "the anchor &%s is refused: write the value at each place", n.Anchor)
+		r.failf(n, ref, "the anchor &%s is refused: write the value at each place", n.Anchor)
 	}
 	switch n.Kind { //nolint:exhaustive // aliases are refused, and documents stand at the top only
 	case yaml.ScalarNode:
 		if _, err := scalar(n); err != nil {
-			r.fail(n, ref, "%v", err)
+			r.failf(n, ref, "%v", err)
 		}
 	case yaml.SequenceNode:
 		for i, e := range n.Content {
@@ -141,9 +141,9 @@ func (r *reader) plain(n *yaml.Node, ref string) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			if key.Kind != yaml.ScalarNode || key.Tag != "!!str" {
-				r.fail(key, ref, "%s is the key: put it in quotation marks", describe(key))
+				r.failf(key, ref, "%s is the key: put it in quotation marks", describe(key))
 			} else if seen[key.Value] {
-				r.fail(key, ref+"/"+escape(key.Value), "the key %q comes twice", key.Value)
+				r.failf(key, ref+"/"+escape(key.Value), "the key %q comes twice", key.Value)
 			}
 			seen[key.Value] = true
 			r.plain(n.Content[i+1], ref+"/"+escape(key.Value))
@@ -203,11 +203,11 @@ func (r *reader) text(n *yaml.Node, ref string) string {
 		return ""
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		r.fail(n, ref, "%s stands here: a text is needed; put it in quotation marks", describe(n))
+		r.failf(n, ref, "%s stands here: a text is needed; put it in quotation marks", describe(n))
 		return ""
 	}
 	if strings.Contains(n.Value, "${") {
-		r.fail(n, ref, "an expression stands here: a plain text is needed")
+		r.failf(n, ref, "an expression stands here: a plain text is needed")
 	}
 	return n.Value
 }
@@ -218,7 +218,7 @@ func (r *reader) boolean(n *yaml.Node, ref string) bool {
 		return false
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
-		r.fail(n, ref, "%s stands here: true or false is needed", describe(n))
+		r.failf(n, ref, "%s stands here: true or false is needed", describe(n))
 	}
 	return value(n) == true
 }
@@ -230,7 +230,7 @@ func (r *reader) count(n *yaml.Node, ref string) int {
 	}
 	i, ok := value(n).(int)
 	if !ok || i < 0 {
-		r.fail(n, ref, "an integer from 0 on is needed")
+		r.failf(n, ref, "an integer from 0 on is needed")
 		return 0
 	}
 	return i

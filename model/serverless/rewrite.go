@@ -27,7 +27,7 @@ type rewriter struct {
 	problems []string
 }
 
-func (w *rewriter) fail(format string, args ...any) {
+func (w *rewriter) failf(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(w.problems, text) {
 		w.problems = append(w.problems, text)
 	}
@@ -39,17 +39,17 @@ func (w *rewriter) query(q *gojq.Query) *gojq.Query {
 		return nil
 	}
 	if q.Meta != nil || len(q.Imports) > 0 {
-		w.fail("modules are refused: write the expression here")
+		w.failf("modules are refused: write the expression here")
 	}
 	if len(q.FuncDefs) > 0 {
-		w.fail("def is refused: an expression defines no functions")
+		w.failf("def is refused: an expression defines no functions")
 		return q
 	}
 	if q.Term != nil {
 		return &gojq.Query{Term: w.term(q.Term)}
 	}
 	if q.Left == nil || q.Right == nil {
-		w.fail("the expression is empty: write . for the input")
+		w.failf("the expression is empty: write . for the input")
 		return q
 	}
 	switch q.Op {
@@ -195,7 +195,7 @@ func (w *rewriter) text(t *gojq.Term) *gojq.Term {
 	}
 	if t.Type == gojq.TermTypeFormat {
 		if !formats[t.Format] {
-			w.fail("the format %s is not allowed", t.Format)
+			w.failf("the format %s is not allowed", t.Format)
 		}
 		format := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format}}
 		render = func(q *gojq.Query) *gojq.Query { return pipe(q, pipe(call(textFunc, quoted(t.Format)), format)) }
@@ -231,7 +231,7 @@ func (w *rewriter) object(o *gojq.Object) *gojq.Object {
 		}
 		if s := kv.KeyString; s != nil && s.Queries != nil {
 			if next.KeyString = nil; kv.Val == nil {
-				w.fail("a key with an expression in it needs a value")
+				w.failf("a key with an expression in it needs a value")
 			}
 			next.KeyQuery = &gojq.Query{Term: w.text(&gojq.Term{Type: gojq.TermTypeString, Str: s})}
 		}
@@ -265,7 +265,7 @@ func (w *rewriter) bindOne(p *gojq.Pattern) {
 	}
 	for _, one := range names {
 		if strings.HasPrefix(one, "$__") {
-			w.fail("the variable %s is reserved: names do not begin with __", one)
+			w.failf("the variable %s is reserved: names do not begin with __", one)
 		}
 		if one != "" {
 			w.local = append(w.local, one)
@@ -280,7 +280,7 @@ func (w *rewriter) patterns(list []*gojq.Pattern) []*gojq.Pattern {
 		next := &gojq.Pattern{Name: p.Name, Array: w.patterns(p.Array)}
 		for _, e := range p.Object {
 			if e.KeyString != nil && e.KeyString.Queries != nil {
-				w.fail("a key of a pattern is a plain text")
+				w.failf("a key of a pattern is a plain text")
 				continue
 			}
 			field := &gojq.PatternObject{Key: e.Key, KeyString: e.KeyString, KeyQuery: w.query(e.KeyQuery)}
@@ -304,10 +304,10 @@ func (w *rewriter) variable(of string) {
 	case slices.Contains(w.global, of):
 		w.uses = append(w.uses, of)
 	case refusedVariables[of] != "":
-		w.fail("%s is not allowed: %s", of, refusedVariables[of])
+		w.failf("%s is not allowed: %s", of, refusedVariables[of])
 	case refusedFunctions[of] != "":
-		w.fail("%s is not allowed: %s", of, refusedFunctions[of])
+		w.failf("%s is not allowed: %s", of, refusedFunctions[of])
 	default:
-		w.fail("there is no variable %s here: there are %s", of, strings.Join(w.global, ", "))
+		w.failf("there is no variable %s here: there are %s", of, strings.Join(w.global, ", "))
 	}
 }

@@ -83,11 +83,11 @@ func (w *rewriter) refuse(f *gojq.Func) {
 	slices.Sort(counts)
 	switch {
 	case refusedFunctions[f.Name] != "":
-		w.fail("%s is not allowed: %s", f.Name, refusedFunctions[f.Name])
+		w.failf("%s is not allowed: %s", f.Name, refusedFunctions[f.Name])
 	case len(counts) > 0:
-		w.fail("%s takes %s arguments, not %d", f.Name, strings.Join(counts, " or "), len(f.Args))
+		w.failf("%s takes %s arguments, not %d", f.Name, strings.Join(counts, " or "), len(f.Args))
 	default:
-		w.fail("%s is not among the allowed functions", f.Name)
+		w.failf("%s is not among the allowed functions", f.Name)
 	}
 }
 

@@ -38,12 +38,14 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]struct {
 		tasks string
-		played
+		run   played
 	}{
 		"data": {"do:\n- a: {input: {from: .x}, set: '{y: $input, z: $task.input.x, r: $task.reference}', output: {as: '. + {o: $task.output.y}'}, export: {as: '{c: $output.o}'}}\n" +
 			"- b: {set: '$context'}\ninput: {from: '{x: .i}'}\noutput: {as: '[., $context, $workflow.input.i]'}\n", played{input: `{"i": 1}`, output: `[{"c": 1}, {"c": 1}, 1]`}},
-		"names": {"do:\n- a: {set: '[$workflow.definition.document.name, $runtime.name, $task.name, $task.definition.metadata.m, $workflow.startedAt.epoch.seconds == (now | floor), $task.startedAt.iso8601]', metadata: {m: 1}}\n",
-			played{output: `["doc", "perdure", "a", 1, true, "2000-01-01T00:00:00Z"]`}},
+		"names": {
+			"do:\n- a: {set: '[$workflow.definition.document.name, $runtime.name, $task.name, $task.definition.metadata.m, $workflow.startedAt.epoch.seconds == (now | floor), $task.startedAt.iso8601]', metadata: {m: 1}}\n",
+			played{output: `["doc", "perdure", "a", 1, true, "2000-01-01T00:00:00Z"]`},
+		},
 		"exit":            {"do:\n- a: {do: [{b: {set: {x: 1}, then: exit}}, {c: {set: {x: 2}}}]}\n- d: {set: '. + {y: 1}'}\n", played{output: `{"x": 1, "y": 1}`}},
 		"end":             {"do:\n- a: {for: {in: '[1, 2]'}, do: [{b: {do: [{c: {set: {x: 1}, then: end}}]}}]}\n- d: {set: {y: 1}}\noutput: {as: '[.]'}\n", played{output: `[{"x": 1}]`}},
 		"skipped":         {"do:\n- a: {if: 'false', set: {x: 1}, then: end}\n- b: {set: '{was: .}'}\n", played{input: `5`, output: `{"was": 5}`}},
@@ -58,37 +60,61 @@ func TestDocuments(t *testing.T) {
 			activities: map[string]activity{"act": func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, errors.New("no") }},
 			fault:      "the activity act failed (https://serverlessworkflow.io/spec/1.0.0/errors/communication, status 500) at /do/0/a: no",
 		}},
-		"expression fails": {"do:\n- a: {try: [{b: {set: '.x.y.z'}}], catch: {errors: {with: {status: 400}}, as: e, do: [{c: {set: '$e.type + \" \" + $e.instance'}}]}}\n",
-			played{input: `{"x": 1}`, output: `"https://serverlessworkflow.io/spec/1.0.0/errors/expression /do/0/a/try/0/b"`}},
-		"not caught": {"do:\n- a: {try: [{b: {call: act}}], catch: {when: '$error.status == 500', do: [{c: {set: {}}}]}}\n",
-			played{activities: map[string]activity{"act": fails(1, 503, "")}, fault: "no pet"}},
-		"excepted": {"do:\n- a: {try: [{b: {call: act}}], catch: {exceptWhen: '$error.status == 503', do: [{c: {set: {}}}]}}\n",
-			played{activities: map[string]activity{"act": fails(1, 503, "")}, fault: "no pet"}},
-		"retries are over": {"do:\n- a: {try: [{b: {call: act}}], catch: {retry: {delay: PT2S, backoff: {linear: {}}, limit: {attempt: {count: 2}}}, do: [{c: {set: '[$error.status]'}}]}}\n",
-			played{activities: map[string]activity{"act": fails(9, 503, "")}, output: `[503]`, took: 6 * time.Second}},
-		"time for retries is over": {"do:\n- a: {try: [{b: {call: act}}], catch: {retry: {delay: PT2S, limit: {duration: PT5S}}}}\n",
-			played{activities: map[string]activity{"act": fails(9, 503, "")}, fault: "no pet", took: 4 * time.Second}},
-		"no retry of that": {"use: {retries: {r: {when: '$error.status == 1'}}}\ndo:\n- a: {try: [{b: {call: act}}], catch: {as: e, retry: r, do: [{c: {set: '$e.status'}}]}}\n",
-			played{activities: map[string]activity{"act": fails(9, 503, "")}, output: `503`}},
-		"attempt": {"do:\n- a: {try: [{b: {call: act}}], catch: {retry: {delay: PT1S, limit: {attempt: {count: 1, duration: PT10S}}}, do: [{c: {set: '$error.status'}}]}}\n",
-			played{activities: map[string]activity{"act": hangs}, output: `408`, took: 21 * time.Second}},
-		"timeout": {"use: {timeouts: {soon: {after: PT10S}}}\ndo:\n- a: {try: [{b: {timeout: soon, try: [{c: {call: act}}], catch: {do: [{d: {set: never}}]}}}], catch: {do: [{e: {set: '[$error.status, $error.instance]'}}]}}\n",
-			played{activities: map[string]activity{"act": hangs}, output: `[408, "/do/0/a/try/0/b"]`, took: 10 * time.Second}},
+		"expression fails": {
+			"do:\n- a: {try: [{b: {set: '.x.y.z'}}], catch: {errors: {with: {status: 400}}, as: e, do: [{c: {set: '$e.type + \" \" + $e.instance'}}]}}\n",
+			played{input: `{"x": 1}`, output: `"https://serverlessworkflow.io/spec/1.0.0/errors/expression /do/0/a/try/0/b"`},
+		},
+		"not caught": {
+			"do:\n- a: {try: [{b: {call: act}}], catch: {when: '$error.status == 500', do: [{c: {set: {}}}]}}\n",
+			played{activities: map[string]activity{"act": fails(1, 503, "")}, fault: "no pet"},
+		},
+		"excepted": {
+			"do:\n- a: {try: [{b: {call: act}}], catch: {exceptWhen: '$error.status == 503', do: [{c: {set: {}}}]}}\n",
+			played{activities: map[string]activity{"act": fails(1, 503, "")}, fault: "no pet"},
+		},
+		"retries are over": {
+			"do:\n- a: {try: [{b: {call: act}}], catch: {retry: {delay: PT2S, backoff: {linear: {}}, limit: {attempt: {count: 2}}}, do: [{c: {set: '[$error.status]'}}]}}\n",
+			played{activities: map[string]activity{"act": fails(9, 503, "")}, output: `[503]`, took: 6 * time.Second},
+		},
+		"time for retries is over": {
+			"do:\n- a: {try: [{b: {call: act}}], catch: {retry: {delay: PT2S, limit: {duration: PT5S}}}}\n",
+			played{activities: map[string]activity{"act": fails(9, 503, "")}, fault: "no pet", took: 4 * time.Second},
+		},
+		"no retry of that": {
+			"use: {retries: {r: {when: '$error.status == 1'}}}\ndo:\n- a: {try: [{b: {call: act}}], catch: {as: e, retry: r, do: [{c: {set: '$e.status'}}]}}\n",
+			played{activities: map[string]activity{"act": fails(9, 503, "")}, output: `503`},
+		},
+		"attempt": {
+			"do:\n- a: {try: [{b: {call: act}}], catch: {retry: {delay: PT1S, limit: {attempt: {count: 1, duration: PT10S}}}, do: [{c: {set: '$error.status'}}]}}\n",
+			played{activities: map[string]activity{"act": hangs}, output: `408`, took: 21 * time.Second},
+		},
+		"timeout": {
+			"use: {timeouts: {soon: {after: PT10S}}}\ndo:\n- a: {try: [{b: {timeout: soon, try: [{c: {call: act}}], catch: {do: [{d: {set: never}}]}}}], catch: {do: [{e: {set: '[$error.status, $error.instance]'}}]}}\n",
+			played{activities: map[string]activity{"act": hangs}, output: `[408, "/do/0/a/try/0/b"]`, took: 10 * time.Second},
+		},
 		"workflow timeout": {"timeout: {after: PT1M}\ndo:\n- a: {try: [{b: {wait: PT1H}}], catch: {}}\n", played{fault: "the workflow timed out (https://serverlessworkflow.io/spec/1.0.0/errors/timeout, status 408)", took: time.Minute}},
-		"fork": {"do:\n- a: {fork: {branches: [{b: {call: act, with: 1}}, {c: {wait: PT2S}}, {d: {do: [{e: {set: {x: 1}, then: exit}}, {f: {set: {}}}]}}]}}\n",
-			played{input: `0`, activities: map[string]activity{"act": slow(5 * time.Second)}, output: `[1, 0, {"x": 1}]`, took: 5 * time.Second}},
-		"fork fails": {"do:\n- a: {fork: {branches: [{b: {call: act}}, {c: {do: [{d: {wait: PT2S}}, {e: {raise: {error: {type: x, status: 1, title: first}}}}]}}]}}\n",
-			played{activities: map[string]activity{"act": hangs}, fault: "first (x, status 1) at /do/0/a/fork/branches/1/c/do/1/e", took: 2 * time.Second}},
-		"race": {"do:\n- a: {fork: {compete: true, branches: [{b: {call: act}}, {c: {do: [{d: {wait: PT2S}}, {e: {set: won}}]}}, {f: {raise: {error: {type: x, status: 1}}}}]}}\n",
-			played{activities: map[string]activity{"act": hangs}, output: `"won"`, took: 2 * time.Second}},
-		"nobody wins": {"do:\n- a: {fork: {compete: true, branches: [{b: {raise: {error: {type: x, status: 1}}}}, {c: {raise: {error: {type: y, status: 1}}}}]}}\n",
-			played{fault: "fault (x, status 1)"}},
+		"fork": {
+			"do:\n- a: {fork: {branches: [{b: {call: act, with: 1}}, {c: {wait: PT2S}}, {d: {do: [{e: {set: {x: 1}, then: exit}}, {f: {set: {}}}]}}]}}\n",
+			played{input: `0`, activities: map[string]activity{"act": slow(5 * time.Second)}, output: `[1, 0, {"x": 1}]`, took: 5 * time.Second},
+		},
+		"fork fails": {
+			"do:\n- a: {fork: {branches: [{b: {call: act}}, {c: {do: [{d: {wait: PT2S}}, {e: {raise: {error: {type: x, status: 1, title: first}}}}]}}]}}\n",
+			played{activities: map[string]activity{"act": hangs}, fault: "first (x, status 1) at /do/0/a/fork/branches/1/c/do/1/e", took: 2 * time.Second},
+		},
+		"race": {
+			"do:\n- a: {fork: {compete: true, branches: [{b: {call: act}}, {c: {do: [{d: {wait: PT2S}}, {e: {set: won}}]}}, {f: {raise: {error: {type: x, status: 1}}}}]}}\n",
+			played{activities: map[string]activity{"act": hangs}, output: `"won"`, took: 2 * time.Second},
+		},
+		"nobody wins": {
+			"do:\n- a: {fork: {compete: true, branches: [{b: {raise: {error: {type: x, status: 1}}}}, {c: {raise: {error: {type: y, status: 1}}}}]}}\n",
+			played{fault: "fault (x, status 1)"},
+		},
 		"listen in time": {"do:\n- a: {timeout: {after: PT1M}, listen: {to: {one: {with: {type: paid}}}}}\n", played{fault: "the task timed out", took: time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p.document = parsed(t, head+strings.ReplaceAll(strings.ReplaceAll(p.tasks, "set: never", "set: '\"never\"'"), "set: won", "set: '\"won\"'"))
-			play(t, p.played)
+			p.run.document = parsed(t, head+strings.ReplaceAll(strings.ReplaceAll(p.tasks, "set: never", "set: '\"never\"'"), "set: won", "set: '\"won\"'"))
+			play(t, p.run)
 		})
 	}
 }

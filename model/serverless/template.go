@@ -40,12 +40,12 @@ func (r *reader) expression(n *yaml.Node, ref string, names []string) *expressio
 		return nil
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		r.fail(n, ref, "%s stands here: an expression is needed", describe(n))
+		r.failf(n, ref, "%s stands here: an expression is needed", describe(n))
 		return nil
 	}
 	if r.expressions++; r.expressions > maxExpressions {
 		if r.expressions == maxExpressions+1 {
-			r.fail(n, ref, "this expression is one too many: a document has at most %d; move a part to a document of its own", maxExpressions)
+			r.failf(n, ref, "this expression is one too many: a document has at most %d; move a part to a document of its own", maxExpressions)
 		}
 		return nil
 	}
@@ -55,7 +55,7 @@ func (r *reader) expression(n *yaml.Node, ref string, names []string) *expressio
 	}
 	e, problems := compile(source, ref, append(append([]string{}, names...), r.scope...), r.budget)
 	for _, p := range problems {
-		r.fail(n, ref, "%s", p)
+		r.failf(n, ref, "%s", p)
 	}
 	return e
 }
@@ -85,7 +85,7 @@ func (r *reader) template(n *yaml.Node, ref string, names []string) *template {
 			return &template{expr: r.expression(n, ref, names)}
 		}
 		if strings.Contains(n.Value, "${") {
-			r.fail(n, ref, `an expression is part of a text: make all of it one expression, as ${ "Hello \(.name)" }`)
+			r.failf(n, ref, `an expression is part of a text: make all of it one expression, as ${ "Hello \(.name)" }`)
 		}
 	}
 	return &template{literal: value(n)}

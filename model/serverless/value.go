@@ -23,7 +23,7 @@ func decode(data []byte) (any, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, fmt.Errorf("reading JSON: %w", err)
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token returns it as it is
+	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("reading JSON: there is more after the value")
 	}
 	return exact(v)
