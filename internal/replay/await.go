@@ -19,7 +19,7 @@ func (s *Scope) Await(cond func() bool, within time.Duration, limited bool) erro
 	x := s.x
 	co := x.sched.enter()
 	x.yieldToFreshRuns(co)
-	if x.sched.holds(cond) {
+	if x.sched.isTrue(cond) {
 		return nil
 	}
 	if err := s.over(); err != nil {
@@ -40,7 +40,7 @@ func (s *Scope) Await(cond func() bool, within time.Duration, limited bool) erro
 		co.condition = c
 		co.park()
 		co.condition = nil
-		if x.sched.holds(cond) {
+		if x.sched.isTrue(cond) {
 			if timer != nil {
 				timer.cancel(failure.ErrCancelled)
 			}

@@ -276,8 +276,8 @@ func (s *scheduler) effect(fn func()) {
 	fn()
 }
 
-// holds calls a condition.
-func (s *scheduler) holds(cond func() bool) bool {
+// isTrue calls a condition.
+func (s *scheduler) isTrue(cond func() bool) bool {
 	s.reading = true
 	defer func() { s.reading = false }()
 	met := cond()
