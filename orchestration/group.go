@@ -14,6 +14,7 @@ import (
 //
 // A Group leaves no event but those of what its functions do.
 type Group struct {
+	made     *Context // what NewGroup was given: its options are those of the functions
 	scope    *replay.Scope
 	cancel   func()
 	limit    int              // at a time; 0: none
@@ -29,13 +30,13 @@ type Group struct {
 // NewGroup makes a group whose scope is a child of ctx: it ends with ctx, with the first error, and when Wait returns.
 func NewGroup(ctx *Context) *Group {
 	scope, cancel := ctx.engine().WithCancel()
-	return &Group{scope: scope, cancel: cancel}
+	return &Group{made: ctx, scope: scope, cancel: cancel}
 }
 
 // SetLimit bounds how many functions run at a time. It panics if n is not positive. Without it there is no limit. Those that run
 // already when it is called go on, and count.
 func (g *Group) SetLimit(n int) {
-	g.made()
+	g.mustBeMade()
 	if n < 1 {
 		panic("orchestration: the limit of a Group is not positive: give 1 or more, or leave it out for no limit")
 	}
@@ -46,7 +47,7 @@ func (g *Group) SetLimit(n int) {
 // even if ctx is cancelled. So fn may begin with a context that has ended. After Wait it panics.
 func (g *Group) Go(fn func(*Context) error) {
 	mustFunc(fn == nil, "Group.Go")
-	g.made()
+	g.mustBeMade()
 	for g.limit > 0 && g.running() >= g.limit {
 		if _, err := g.scope.Detached().Wait(g.sources()...); err != nil {
 			break // the orchestration's function has returned: fn gets this error from its context
@@ -58,7 +59,7 @@ func (g *Group) Go(fn func(*Context) error) {
 	place := g.begun
 	g.begun++
 	g.start(func(s *replay.Scope) error {
-		err := fn(in(s))
+		err := fn(g.made.in(s))
 		g.failed(s, place, err)
 		return err
 	})
@@ -70,7 +71,7 @@ func (g *Group) Go(fn func(*Context) error) {
 //
 // The end of ctx does not end the wait, but it cancels the functions. Wait cancels what they began and left open.
 func (g *Group) Wait() error {
-	g.made()
+	g.mustBeMade()
 	scope := g.scope.Detached()
 	for len(g.open) > 0 {
 		if _, err := scope.Wait(g.open[0]); err != nil {
@@ -89,8 +90,8 @@ func (g *Group) Wait() error {
 	return g.first
 }
 
-// made refuses a Group that NewGroup did not make.
-func (g *Group) made() {
+// mustBeMade refuses a Group that NewGroup did not make.
+func (g *Group) mustBeMade() {
 	if g == nil || g.scope == nil {
 		panic("orchestration: the Group is nil or zero: take one from NewGroup")
 	}

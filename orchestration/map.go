@@ -27,7 +27,7 @@ func Map[Item, Result any](ctx *Context, items []Item, limit int, fn func(*Conte
 				err := s.Err()
 				if err == nil {
 					var result Result
-					if result, err = fn(in(s), items[i]); err == nil {
+					if result, err = fn(ctx.in(s), items[i]); err == nil {
 						results[i] = result
 					}
 				}
