@@ -174,12 +174,3 @@ func (r *Registry) addMethods(receiver any, found []method, s *methodSettings) e
 	}
 	return nil
 }
-
-// put adds an activity with its settings. It needs r.mu.
-func (r *Registry) put(key activityName, entry activityEntry, s *activitySettings) {
-	if r.activities == nil {
-		r.activities = make(map[activityName]activityEntry)
-	}
-	entry.limits, entry.beats, entry.defaults = s.limits, s.beats, s.defaults
-	r.activities[key] = entry
-}

@@ -197,3 +197,12 @@ func checkTypes(what, name string, in, out reflect.Type) error {
 	}
 	return nil
 }
+
+// put adds an activity with its settings. It needs r.mu.
+func (r *Registry) put(key activityName, entry activityEntry, s *activitySettings) {
+	if r.activities == nil {
+		r.activities = make(map[activityName]activityEntry)
+	}
+	entry.limits, entry.beats, entry.defaults = s.limits, s.beats, s.defaults
+	r.activities[key] = entry
+}
