@@ -118,7 +118,7 @@ func outermost(err error) string {
 	if code := failure.Code(err); code != "" {
 		return code
 	}
-	is, asks := err.(interface{ Is(target error) bool }) //nolint:errorlint // each error of the tree is looked at by itself
+	is, asks := err.(interface{ Is(target error) bool })
 	for i := range sentinelCodes {
 		if s := &sentinelCodes[i]; err == s.err || asks && is.Is(s.err) { //nolint:errorlint // the value itself
 			return s.code

@@ -125,7 +125,8 @@ func admitFigure(name string, attrs []observe.Attr) (sorted []observe.Attr, why 
 			return nil, what + " stands twice: give each name once"
 		}
 		if len(a.Value) > maxFigureAttrText {
-			return nil, fmt.Sprintf("the attribute %s has %d bytes, the limit is %d: give one of a few short words", check.Quote(a.Name), len(a.Value), maxFigureAttrText)
+			return nil, fmt.Sprintf("the attribute %s has %d bytes, the limit is %d: give one of a few short words",
+				check.Quote(a.Name), len(a.Value), maxFigureAttrText)
 		}
 		if err := check.Text("the attribute "+check.Quote(a.Name), a.Value); err != nil {
 			return nil, err.Error()

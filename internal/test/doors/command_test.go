@@ -79,7 +79,9 @@ func typingCommands() section {
 					t.Errorf("%v: standard output must be empty: %q", args, out.String())
 				}
 				said, begins := strings.CutPrefix(strings.TrimSuffix(errs.String(), "\n"), "perdure: ")
-				var problem struct{ Error string }
+				var problem struct {
+					Error string `json:"error"`
+				}
 				if json.Unmarshal(errs.Bytes(), &problem) == nil { // of -o json
 					said, begins = problem.Error, true
 				}
