@@ -186,6 +186,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 			"MaxConcurrent": "no limit",
 			"InPool":        "none",
 			"AutoHeartbeat": quoted("Options.Heartbeats.Auto"), // internal/test/heartbeats
+			"Defaults":      "none",                            // orchestration
 		})
 		blocked, err := start(-1)
 		if err != nil {

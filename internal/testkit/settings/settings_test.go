@@ -20,6 +20,7 @@ func kinds() []kind {
 	return []kind{
 		{"runtime", "Options", "options.md", "runtime.Options", "option"},
 		{"runtime", "RegisterOption", "options.md", "AddActivity", "option"},
+		{"runtime", "ActivitiesOption", "options.md", "AddActivities", "option"},
 		{"client", "Options", "options.md", "client.Options", "option"},
 		{"client", "StartOption", "options.md", "Starts", "option"},
 		{"client", "RaiseOption", "options.md", "Events", "option"},
@@ -56,7 +57,7 @@ func kinds() []kind {
 		{"client", "CancelOption", "options.md", "Headers", "option"},
 		{"activity", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"runtime", "ReplayOptions", "options.md", "runtime.ReplayOptions", "option"},
-		{"orchestration", "ReceiveOption", "options.md", "Receive", "option"},
+		{"orchestration", "ReceiveOption", "options.md", "Receive and Await", "option"},
 		{"dashboard", "Options", "options.md", "dashboard.Options", "option"},
 		{"dashboard", "SessionOptions", "options.md", "dashboard.SessionOptions", "option"},
 		{"dashboard", "TrustedHeader", "options.md", "dashboard.TrustedHeader", "option"},
