@@ -26,31 +26,47 @@ type compiler struct {
 	imports  types.Importer
 }
 
-// newCompiler reads what the toolchain exports of each package, so that only broken packages are checked from their sources.
-func newCompiler(t *testing.T) *compiler {
+// newCompiler reads what the toolchain exports of each package, so that only broken packages are checked from their sources. It reads
+// the module at the root and those that the mutants break.
+func newCompiler(t *testing.T, mutants []Mutant) *compiler {
 	t.Helper()
-	module, err := filepath.Abs(root)
+	modules := map[string]bool{root: true}
+	for _, m := range mutants {
+		for _, change := range m.Changes {
+			module, _ := moduleOf(change.Package)
+			modules[module] = true
+		}
+	}
+	c := &compiler{files: token.NewFileSet(), packages: make(map[string][]string)}
+	exports := make(map[string]string)
+	for _, module := range slices.Sorted(maps.Keys(modules)) {
+		c.list(t, module, exports)
+	}
+	c.imports = importer.ForCompiler(c.files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	return c
+}
+
+// list notes the packages of a module, and where the exports of all that it builds are.
+func (c *compiler) list(t *testing.T, module string, exports map[string]string) {
+	t.Helper()
+	checkout, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f",
 		"{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \" \"}}", "./...")
-	cmd.Dir, cmd.Stderr = root, os.Stderr
+	cmd.Dir, cmd.Stderr = module, os.Stderr
 	listed, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &compiler{files: token.NewFileSet(), packages: make(map[string][]string)}
-	exports := make(map[string]string)
 	for line := range strings.Lines(string(listed)) {
 		pkg := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		exports[pkg[0]] = pkg[2]
-		if folder, err := filepath.Rel(module, pkg[1]); err == nil && filepath.IsLocal(folder) {
+		if folder, err := filepath.Rel(checkout, pkg[1]); err == nil && filepath.IsLocal(folder) {
 			c.packages[filepath.ToSlash(folder)] = strings.Fields(pkg[3])
 		}
 	}
-	c.imports = importer.ForCompiler(c.files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	return c
 }
 
 // check returns why a package does not compile with its broken and added files. Its other files are as they are.
@@ -84,14 +100,17 @@ func (c *compiler) check(folder string, broken map[string]string) error {
 // buildAll returns why several broken packages, which may use each other, do not compile.
 func buildAll(t *testing.T, folders []string, broken map[string]string) error {
 	t.Helper()
-	args := []string{"build", "-overlay=" + writeOverlay(t, t.TempDir(), broken)}
+	overlay, packages := writeOverlay(t, t.TempDir(), broken), make(map[string][]string)
 	for _, folder := range folders {
-		args = append(args, "./"+folder)
+		module, inside := moduleOf(folder)
+		packages[module] = append(packages[module], inside)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = root
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, tail(string(output)))
+	for module, built := range packages {
+		cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay=" + overlay}, built...)...)
+		cmd.Dir = module
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w\n%s", err, tail(string(output)))
+		}
 	}
 	return nil
 }
@@ -101,7 +120,8 @@ func TestMutantsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	c, module, mutants := newCompiler(t), &Module{Root: root}, all(t)
+	module, mutants := &Module{Root: root}, all(t)
+	c := newCompiler(t, mutants)
 	sources, left, err := module.Switched(mutants)
 	if err != nil {
 		t.Fatal(err)
@@ -133,10 +153,20 @@ func TestMutantsCompile(t *testing.T) {
 			t.Errorf("%s: each mutant compiles, but not all in one file: %v", folder, c.check(folder, sources))
 		}
 	}
-	const folder = "internal/test/mutation"
-	broken := map[string]string{folder + "/doc.go": "package mutation\n\nvar _ int = \"\"\n"}
-	if c.check(folder, broken) == nil || buildAll(t, []string{folder}, broken) == nil {
-		t.Error("a broken package compiles")
+	demandRefused(t, c, "internal/test/mutation", "model/serverless")
+}
+
+// demandRefused fails t unless packages compile, and no longer when they are broken.
+func demandRefused(t *testing.T, c *compiler, folders ...string) {
+	t.Helper()
+	if err := buildAll(t, folders, nil); err != nil {
+		t.Errorf("%v do not compile as they are: %v", folders, err)
+	}
+	for _, folder := range folders {
+		broken := map[string]string{folder + "/doc.go": "package " + path.Base(folder) + "\n\nvar _ int = \"\"\n"}
+		if c.check(folder, broken) == nil || buildAll(t, []string{folder}, broken) == nil {
+			t.Errorf("%s compiles although it is broken", folder)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -105,8 +106,9 @@ func (p *player) binary(overlay, pkg string) (binary, output string, err error) 
 		return binary, "", nil
 	}
 	binary = filepath.Join(p.t.TempDir(), regexp.MustCompile(`\W+`).ReplaceAllString(pkg, "_")+".test")
-	cmd := exec.CommandContext(p.t.Context(), "go", "test", "-c", "-o", binary, pkg)
-	cmd.Dir = root
+	module, inside := moduleOf(pkg)
+	cmd := exec.CommandContext(p.t.Context(), "go", "test", "-c", "-o", binary, inside)
+	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOFLAGS="+flags(overlay))
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		return "", string(printed), fmt.Errorf("building the tests of %s: %w", pkg, err)
@@ -115,6 +117,20 @@ func (p *player) binary(overlay, pkg string) (binary, output string, err error) 
 		p.binaries[key] = binary
 	}
 	return binary, "", nil
+}
+
+// moduleOf returns the folder of the module that a package belongs to, and the package relative to it. The go command builds a package
+// only in its own module.
+func moduleOf(pkg string) (module, inside string) {
+	pkg = path.Clean(pkg)
+	folder := pkg
+	for folder != "." {
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(folder), "go.mod")); err == nil {
+			break
+		}
+		folder = path.Dir(folder)
+	}
+	return filepath.Join(root, filepath.FromSlash(folder)), "./" + strings.TrimPrefix(strings.TrimPrefix(pkg, folder), "/")
 }
 
 // flags returns the flags of the toolchain with an overlay.
