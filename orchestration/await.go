@@ -17,8 +17,9 @@ import (
 // wakes, before the next one looks. So if two wait until nobody is busy, the second sees that the first is.
 //
 // Await returns ErrTimeout after the time of Within, and ctx's error if the scope is cancelled. Both are only for a cond
-// that is false then: one that has become true in the same turn counts first. A [Select] between a timer and a coroutine
-// that calls Await lets the timer count first.
+// that is false when it is looked at: one that has become true in the same turn counts first, unless only what another Await
+// lets go on after that look makes it true. A [Select] between a timer and a coroutine that calls Await lets the timer count
+// first.
 //
 // cond must be quick. A turn calls it once for each wait, and again when another wait has ended. It only reads: it must not
 // change a variable. It may call Now, Info, Err and Logger of the Context and Ready of a Future. Any other call of the

@@ -19,6 +19,7 @@ type Group struct {
 	cancel   func()
 	limit    int              // at a time; 0: none
 	begun    int              // calls of Go
+	asking   int              // calls of Go that wait for the limit
 	open     []*replay.Future // of coroutines that have not returned, or with an error
 	waited   bool             // Wait has returned
 	first    error            // nil: none has failed
@@ -48,11 +49,13 @@ func (g *Group) SetLimit(n int) {
 func (g *Group) Go(fn func(*Context) error) {
 	mustFunc(fn == nil, "Group.Go")
 	g.mustBeMade()
+	g.asking++
 	for g.limit > 0 && g.running() >= g.limit {
 		if _, err := g.scope.Detached().Wait(g.sources()...); err != nil {
 			break // the orchestration's function has returned: fn gets this error from its context
 		}
 	}
+	g.asking--
 	if g.waited {
 		panic("orchestration: Go of a Group after its Wait: make another Group")
 	}
@@ -65,7 +68,7 @@ func (g *Group) Go(fn func(*Context) error) {
 	})
 }
 
-// Wait returns when all functions have returned, also those that were cancelled and those that begin meanwhile. It returns the first error:
+// Wait returns when all functions have returned, also those that were cancelled and those that begin meanwhile or wait for the limit. It returns the first error:
 // that of the coroutine whose message came first, such as the result of an activity. Of those that the same message has failed, the one that
 // was started first counts. ErrCancelled counts only if the same message has brought no other error.
 //
@@ -73,7 +76,13 @@ func (g *Group) Go(fn func(*Context) error) {
 func (g *Group) Wait() error {
 	g.mustBeMade()
 	scope := g.scope.Detached()
-	for len(g.open) > 0 {
+	for len(g.open) > 0 || g.asking > 0 {
+		if len(g.open) == 0 { // the limit allows now what a Go has waited for
+			if err := scope.Await(func() bool { return len(g.open) > 0 || g.asking == 0 }, 0, false); err != nil {
+				return err
+			}
+			continue
+		}
 		if _, err := scope.Wait(g.open[0]); err != nil {
 			return err
 		}

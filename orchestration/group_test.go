@@ -42,6 +42,22 @@ func TestHazard123_GroupWaitsForAll(t *testing.T) {
 			note("waited")
 			return err
 		}, []string{"1h first: cancelled", "3h first has cleaned up", "3h waited", "second"}},
+		"a Go of another coroutine waits for the limit": {func(ctx *octx, note func(string, ...any)) error {
+			g := orchestration.NewGroup(ctx)
+			g.SetLimit(1)
+			g.Go(func(ctx *octx) error { return ctx.Sleep(time.Hour) })
+			ctx.Go(func(*octx) error {
+				g.Go(func(ctx *octx) error {
+					err := ctx.Sleep(time.Hour)
+					note("second: %s", kindOf(err))
+					return err
+				})
+				return nil
+			})
+			err := g.Wait()
+			note("waited")
+			return err
+		}, []string{"2h second: ok", "2h waited", "ok"}},
 		"the scope around it ends": {func(ctx *octx, note func(string, ...any)) error {
 			scope, cancel := ctx.WithTimeout(time.Hour)
 			defer cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestrationtest"
 )
 
 // locked holds the mutex for some time.
@@ -197,6 +198,36 @@ func TestHazard123_LocksOutliveTheFunction(t *testing.T) {
 			e.T.Errorf("updates %v, function %q, %v", got, out, err)
 		}
 		enginetest.Replays(e, h)
+	})
+}
+
+// A handler that is abandoned when the function continues as new never unlocks. What the function defers does not wait for it.
+func TestHazard123_AbandonedHolder(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		main := orchestration.Define("main", func(ctx *octx, round int) (out int, err error) {
+			if round > 0 {
+				return round, nil
+			}
+			var mu orchestration.Mutex
+			orchestration.HandleEvent(ctx, "hold", func(ctx *octx, _ none) error { return locked(ctx, &mu, 24*time.Hour) }, orchestration.AbandonAtEnd())
+			defer func() {
+				if locked := mu.Lock(ctx.Detached()); kindOf(locked) != "invalid" {
+					t.Errorf("the lock of an abandoned handler: %v", locked)
+				}
+			}()
+			if err := ctx.Sleep(time.Hour); err != nil {
+				return 0, err
+			}
+			return 0, orchestration.ContinueAsNewAfterHandlers(ctx, func() int { return round + 1 })
+		})
+		h := orchestrationtest.Start(e, main, 0)
+		if err := h.Raise(e.Context(), "hold", none{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := h.Wait(e.Context()); got != 1 || err != nil {
+			t.Errorf("%d, %v", got, err)
+		}
 	})
 }
 

@@ -13,10 +13,11 @@ import (
 // of ctx. Map cancels what the calls began and left open.
 func Map[Item, Result any](ctx *Context, items []Item, limit int, fn func(*Context, Item) (Result, error)) ([]Result, error) {
 	mustFunc(fn == nil, "Map")
-	g := NewGroup(ctx)
+	ctx.engine()
 	if limit < 1 {
 		return nil, newError(failure.ErrInvalid, "map: limit is %d: give 1 or more", limit)
 	}
+	g := NewGroup(ctx)
 	results := make([]Result, len(items))
 	next := 0
 	for range min(limit, len(items)) {

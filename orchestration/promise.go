@@ -53,7 +53,8 @@ func (p Promise[T]) Fail(err error) error {
 	return setError(p.made().Settle(nil, err))
 }
 
-// Future returns the result for one reader. Each call returns another future. Cancelling one, as the loser of a [Race] is,
+// Future returns the result for one reader. Each call returns another future, which is kept until the promise is set or the future
+// cancelled: take it once for each reader. Cancelling one, as the loser of a [Race] is,
 // ends that future only: the promise can still be set, and its other futures go on.
 func (p Promise[T]) Future() Future[T] { return Future[T]{f: p.made().View()} }
 

@@ -10,6 +10,8 @@ import (
 
 // RetryDelay reports whether a policy, nil for none, lets a failed attempt be followed by another one, and after how long. The interval grows
 // by the coefficient with each attempt, up to the maximum, plus or minus the jitter. random returns a number in [0, 1).
+//
+// Sagas make timers of the delay, and their histories have its length. So another result needs a flag.
 func RetryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure, random func() float64) (time.Duration, bool) {
 	if p == nil || f.NonRetryable || p.MaxAttempts > 0 && attempt >= p.MaxAttempts || excluded(p, f) {
 		return 0, false
@@ -17,7 +19,7 @@ func RetryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure, rando
 	interval := float64(p.InitialInterval) * math.Pow(float64(p.Coefficient)/1000, float64(attempt-1))
 	interval = min(interval, float64(p.MaxInterval))
 	if p.Jitter > 0 {
-		interval *= 1 + float64(p.Jitter)/1000*(2*random()-1)
+		interval *= 1 + float64(float64(p.Jitter)/1000*(2*random()-1)) //nolint:unconvert // it forbids a fused multiply-add, which not every processor has
 	}
 	// No release writes a policy without an interval. A damaged one must not make a node spin.
 	if !(interval > 0) { // true for NaN, too

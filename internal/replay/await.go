@@ -23,13 +23,14 @@ func (s *Scope) Await(cond func() bool, within time.Duration, limited bool) erro
 		return nil
 	}
 	if err := s.over(); err != nil {
+		co.at = max(co.at, s.at)
 		return err
 	}
 	var timer *Future
 	if limited {
 		timer = s.Timer(within)
 	}
-	if err := s.awaited(timer, within); err != nil {
+	if err := s.awaited(co, timer, within); err != nil {
 		return err
 	}
 	c := &condition{co: co}
@@ -41,25 +42,29 @@ func (s *Scope) Await(cond func() bool, within time.Duration, limited bool) erro
 		co.park()
 		co.condition = nil
 		if x.sched.isTrue(cond) {
+			co.at = max(co.at, x.events.message)
 			if timer != nil {
 				timer.cancel(failure.ErrCancelled)
 			}
 			return nil
 		}
-		if err := s.awaited(timer, within); err != nil {
+		if err := s.awaited(co, timer, within); err != nil {
 			return err
 		}
 	}
 }
 
-// awaited returns why a wait for a condition that is false ends, nil if it goes on.
-func (s *Scope) awaited(timer *Future, within time.Duration) error {
-	switch err := s.over(); {
-	case err != nil:
+// awaited returns why the wait of a coroutine for a condition that is false ends, nil if it goes on.
+func (s *Scope) awaited(co *coroutine, timer *Future, within time.Duration) error {
+	if err := s.over(); err != nil {
+		co.at = max(co.at, s.at)
 		return err
-	case timer == nil || !timer.settled:
+	}
+	if timer == nil || !timer.settled {
 		return nil
-	case timer.err != nil:
+	}
+	co.at = max(co.at, timer.at)
+	if timer.err != nil {
 		return timer.err
 	}
 	return s.x.env.Errors.New(failure.ErrTimeout, "the condition was not true within %v", within)

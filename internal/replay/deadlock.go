@@ -9,7 +9,7 @@ type DeadlockError struct {
 
 // Error implements error.
 func (e *DeadlockError) Error() string {
-	return fmt.Sprintf("the code can never continue: its coroutines (%d) wait for coroutines, promises and conditions only, and no activity, "+
+	return fmt.Sprintf("the code can never continue: its coroutines (%d) wait for coroutines, promises, conditions and locks only, and no activity, "+
 		"timer, child or event can wake one: look for coroutines that wait for each other, run mended code, or cancel the instance", e.Coroutines)
 }
 

@@ -94,8 +94,8 @@ func (x *Execution) Ask(q *Query) {
 // next execution gets it.
 func (x *core) keeps(requestID string) bool {
 	kept := func(e history.Event) bool { return e.Body.(*history.EventReceived).RequestID == requestID }
-	if x.closing != nil {
-		return x.closing.record.Next != nil && slices.ContainsFunc(x.unread(), kept)
+	if x.closing != nil && x.closing.record.Next != nil {
+		return slices.ContainsFunc(x.unread(), kept)
 	}
 	for name := range x.job.events {
 		if box := x.boxes.byName[name]; box != nil && slices.ContainsFunc(box.unread, kept) {

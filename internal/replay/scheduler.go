@@ -60,12 +60,17 @@ func (s *scheduler) spawnFirst(run *handlerRun, body func()) {
 	}
 }
 
-// drop ends the coroutines of a run that has not begun.
+// drop ends the coroutines of a run that does not go on.
 func (s *scheduler) drop(run *handlerRun) {
 	for _, co := range s.coroutines {
 		co.over = co.over || co.run == run
 	}
 	s.ready = slices.DeleteFunc(s.ready, func(co *coroutine) bool { return co.over })
+	for _, co := range s.coroutines {
+		if co.run == run {
+			s.loseHeld(co)
+		}
+	}
 }
 
 // enqueue makes a coroutine ready, once.

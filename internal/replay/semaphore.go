@@ -33,6 +33,16 @@ type acquirer struct {
 	n       int64
 	granted bool
 	done    *Future // settled when it waits no longer
+	of      *Semaphore
+	place   *list.Element // in the queue
+}
+
+// lose implements held. One that never continues must not keep others from what is free.
+func (a *acquirer) lose() {
+	if !a.done.settled {
+		a.of.queue.Remove(a.place)
+		a.of.handOver()
+	}
 }
 
 // Acquire waits until n of size units are free and nobody waits who came before. size is the same in each call, and n is at most size.
@@ -57,16 +67,18 @@ func (m *Semaphore) Acquire(s *Scope, size, n int64) error {
 		m.take(co, n)
 		return nil
 	}
-	a := &acquirer{co: co, scope: s, n: n, done: &Future{x: s.x}}
-	place := m.queue.PushBack(a)
+	a := &acquirer{co: co, scope: s, n: n, done: &Future{x: s.x}, of: m}
+	a.place = m.queue.PushBack(a)
+	co.sched.holds(co, a)
 	_, err := s.Wait(a.done)
+	co.sched.holdsNoMore(co, a)
 	switch {
 	case a.granted:
 		return nil // although the scope may have ended since
 	case a.done.settled:
 		return a.done.err
 	}
-	m.queue.Remove(place)
+	m.queue.Remove(a.place)
 	m.handOver() // it may have stood before one that wants less
 	return err
 }

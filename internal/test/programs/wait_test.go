@@ -34,7 +34,9 @@ func (t *thread) wait(ctx *octx, s *Statement) bool {
 			_ = ctx.Detached().AwaitHandlers()
 		}
 		if s.Local {
-			_ = ctx.Detached().Await(func() bool { return t.w.served >= s.N })
+			if err := ctx.Detached().Await(func() bool { return t.w.served >= s.N }); err != nil || t.w.served < s.N {
+				t.seef(ctx, s, "early %s", class(err))
+			}
 		}
 		for t.w.served < s.N {
 			_ = ctx.Detached().Sleep(t.w.moments(4))
