@@ -68,6 +68,7 @@ var statuses = map[string]int{
 }
 
 // classify returns the status and the code of an error. The code is that of client.Code, or one of this package for what only HTTP knows.
+// The latter are no codes of client.Code.
 func classify(err error) (status int, code string) {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.status, r.code
@@ -78,9 +79,9 @@ func classify(err error) (status int, code string) {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return http.StatusGatewayTimeout, "timeout"
+		return http.StatusGatewayTimeout, "request-timeout"
 	case errors.Is(err, context.Canceled):
-		return http.StatusServiceUnavailable, "cancelled"
+		return http.StatusServiceUnavailable, "request-cancelled"
 	default:
 		return http.StatusInternalServerError, cmp.Or(code, "internal")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -23,12 +24,15 @@ func TestErrorsInHTTP(t *testing.T) {
 		{fmt.Errorf("%w: %w", client.ErrQueryFailed, client.ErrNotFound), http.StatusUnprocessableEntity, "query-failed"},
 		{fmt.Errorf("%w: %w", client.ErrInvalid, orchestration.ErrPayload), http.StatusBadRequest, "invalid"},
 		{fmt.Errorf("%w: %w", client.ErrOutcomeUnknown, context.DeadlineExceeded), http.StatusBadGateway, "outcome-unknown"},
+		{access.Doubt(provider.ErrClosed, true, "repeat it"), http.StatusBadGateway, "outcome-unknown"},
+		{access.Doubt(client.ErrUnserved, true, "repeat it"), http.StatusBadGateway, "outcome-unknown"},
+		{access.Doubt(client.ErrUnserved, false, "repeat it"), http.StatusServiceUnavailable, "unserved"},
 		{client.ErrBadPoint, http.StatusBadRequest, "bad-point"},
 		{&provider.Error{Op: "list", Err: errors.ErrUnsupported}, http.StatusNotImplemented, "unsupported"},
 		{&provider.Error{Op: "list", Err: errors.New("disk")}, http.StatusInternalServerError, "storage"},
-		{&provider.Error{Op: "list", Err: context.DeadlineExceeded}, http.StatusGatewayTimeout, "timeout"},
-		{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
-		{context.Canceled, http.StatusServiceUnavailable, "cancelled"},
+		{&provider.Error{Op: "list", Err: context.DeadlineExceeded}, http.StatusGatewayTimeout, "request-timeout"},
+		{context.DeadlineExceeded, http.StatusGatewayTimeout, "request-timeout"},
+		{context.Canceled, http.StatusServiceUnavailable, "request-cancelled"},
 		{errors.New("anything"), http.StatusInternalServerError, "internal"},
 		{badInput("no"), http.StatusBadRequest, "invalid"},
 	} {

@@ -156,14 +156,8 @@ func (r *Registry) addMethods(receiver any, found []method, s *methodSettings) e
 		return errors.New("another receiver of that type is registered, and a method does not show its receiver: " +
 			"register the methods of this one with AddActivity and activity.Define")
 	}
-	for _, m := range found {
-		key := activityName{s.queue, m.name}
-		if _, ok := r.activities[key]; ok {
-			return fmt.Errorf("%s: %w", check.Quote(m.name), errTaken)
-		}
-		if err := r.checkOneDefault(key, s.defaults); err != nil {
-			return fmt.Errorf("%s: %w", check.Quote(m.name), err)
-		}
+	if err := r.checkMethods(found, s); err != nil {
+		return err
 	}
 	if r.receivers == nil {
 		r.receivers = make(map[reflect.Type]any)
@@ -173,4 +167,23 @@ func (r *Registry) addMethods(receiver any, found []method, s *methodSettings) e
 		r.put(activityName{s.queue, m.name}, activityEntry{fn: m.fn, symbol: m.symbol}, &s.activitySettings)
 	}
 	return nil
+}
+
+// checkMethods refuses methods whose names are in use, or have other options elsewhere, and names each. It needs r.mu.
+func (r *Registry) checkMethods(found []method, s *methodSettings) error {
+	var bad []string
+	for _, m := range found {
+		key := activityName{s.queue, m.name}
+		err := r.checkOneDefault(key, s.defaults)
+		if _, ok := r.activities[key]; ok {
+			err = errTaken
+		}
+		if err != nil {
+			bad = append(bad, check.Quote(m.name)+": "+err.Error())
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(bad, "; "))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/examples/local"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
@@ -147,6 +148,41 @@ func TestHazard127_MethodsAreKnownByTypeAndMethod(t *testing.T) {
 	}
 }
 
+// Types of one name in two packages can have their methods on two queues under one name. Each is called by its function. A node reads its
+// registry in no certain order, so the test starts many nodes.
+func TestHazard127_TwoTypesOfOneName(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+			reg := runtime.NewRegistry()
+			main := orchestration.Define("main", func(ctx *octx, n int) (int, error) {
+				here, err := orchestration.CallActivity(ctx, (&Shop{}).Price, n)
+				if err != nil {
+					return 0, err
+				}
+				there, err := orchestration.CallActivity(ctx, (*local.Shop)(nil).Price, "tea", orchestration.WithQueue("tea"))
+				return here + there, err
+			})
+			err := errors.Join(
+				runtime.AddActivities(reg, &Shop{factor: 3}, runtime.Except("Checkout")),
+				runtime.AddActivities(reg, &local.Shop{Prices: map[string]int{"tea": 400}}, runtime.OnQueue("tea")),
+				runtime.AddOrchestration(reg, main),
+			)
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			e.Start(reg)
+			h, err := client.Start(e.T.Context(), clienttest.New(e.T, e.Store, client.Options{}), main, 7)
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			if got, err := h.Wait(e.T.Context(), client.OrBlocked()); err != nil || got != 421 {
+				e.T.Errorf("got %d, %v, want 421", got, err)
+			}
+		})
+	}
+}
+
 // A method value shows neither its receiver nor the field that a method is promoted from. So a second receiver of a type and promoted methods
 // are refused, with a prefix, too. Each mistake is named.
 func TestHazard127_OneReceiverOfAType(t *testing.T) {
@@ -202,6 +238,18 @@ func TestAddActivitiesIsWhole(t *testing.T) {
 	})
 	if err := runtime.AddActivity(reg, (&Till{}).Quote); err != nil {
 		t.Errorf("a refused receiver has left a method: %v", err)
+	}
+	err = runtime.AddActivities(reg, &Till{}, runtime.Except("Close", "Charge"), runtime.Prefix("Till."))
+	if err == nil || strings.Contains(err.Error(), "Refund") {
+		t.Errorf("of a name in use: returned %v", err)
+	}
+	if err := runtime.AddActivity(reg, (&Till{}).Refund); err != nil {
+		t.Error(err)
+	}
+	err = runtime.AddActivities(reg, &Till{}, runtime.Except("Close"))
+	want := `"Till.Quote": the name is in use: give another one with Define; "Till.Refund": the name is in use`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("of names in use: returned %v, want %s", err, want)
 	}
 	pooled := runtime.NewRegistry()
 	if err := runtime.AddActivities(pooled, &Till{}, runtime.Except("Close"), runtime.InPool("cpu")); err != nil {

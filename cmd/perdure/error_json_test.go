@@ -24,6 +24,11 @@ func TestErrorsAsJSON(t *testing.T) {
 		{"unblock idle-1 --db DB -o json", "failure", exitConflict},
 		{"list --db DB-missing -o json", "store", exitStore},
 		{"list -o json --nothing", "usage", exitUsage},
+		{"list --nothing -o json", "usage", exitUsage},
+		{"list --nothing -ojson", "usage", exitUsage},
+		{"list --nothing --output=jsonl", "usage", exitUsage},
+		{"lst -o json", "usage", exitUsage},
+		{"lst --output json", "usage", exitUsage},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			code, stdout, stderr := perdure(t, "", strings.Fields(strings.ReplaceAll(c.line, "DB", db))...)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,9 @@ func (a *app) run(ctx context.Context, args []string, in io.Reader, out, errs io
 	if a.started {
 		code = codeOf(err)
 	}
+	if !a.started && a.output == outputTable { // the mistake may stand before the flag
+		a.output = outputOf(args)
+	}
 	text := dbname.Mask(operatorText(err.Error()))
 	if a.output == outputJSON || a.output == outputJSONL {
 		_ = writeLine(errs, failed{text, errorCode(err, code), code}) // nobody could be told
@@ -63,6 +67,24 @@ func (a *app) run(ctx context.Context, args []string, in io.Reader, out, errs io
 		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
 	}
 	return code
+}
+
+// outputOf returns the value of the last flag --output in a command line that was not parsed to its end. It is "" without one.
+func outputOf(args []string) (output string) {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		switch value, long := strings.CutPrefix(arg, "--output="); {
+		case long:
+			output = value
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			output = args[i+1]
+		case strings.HasPrefix(arg, "-o") && len(arg) > len("-o"):
+			output = strings.TrimPrefix(arg[len("-o"):], "=")
+		}
+	}
+	return output
 }
 
 // failed is the error of a command as JSON. It is the last line on standard error.

@@ -41,10 +41,11 @@ func otherPolicy(err error) string {
 	return "take it with client.UseExisting"
 }
 
-// Doubt adds to the error of a doubtful write how to make sure of it.
+// Doubt adds to the error of a doubtful write how to make sure of it. The doubt is the outermost error, see client.Code: whatever the last
+// try met, one before it may have been stored.
 func Doubt(err error, doubtful bool, again string) error {
 	if err == nil || !doubtful {
 		return err
 	}
-	return fmt.Errorf("%w; %w: %s", err, failure.ErrOutcomeUnknown, again)
+	return fmt.Errorf("%[2]w; %[1]w: %[3]s", failure.ErrOutcomeUnknown, err, again) // the first argument is the outermost
 }

@@ -105,10 +105,13 @@ func sentinelOf(err error) *sentinel {
 	return nil
 }
 
-// Code returns the stored code of err itself if it is an error of the engine, and "" if it is not.
+// Code returns the stored code of err itself if it is an error of the engine, or says so with a method Is, and "" if it is not.
 func Code(err error) string {
-	if s := sentinelOf(err); s != nil {
-		return s.code
+	is, asks := err.(interface{ Is(target error) bool })
+	for i := range engine {
+		if s := &engine[i]; err == s.err || asks && is.Is(s.err) { //nolint:errorlint // the value itself
+			return s.code
+		}
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package doors_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -396,7 +398,10 @@ func TestCatalogueIsComplete(t *testing.T) {
 func TestCodesOfSentinels(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
-	taken := map[string]error{"storage": &provider.Error{}, "unsupported": errors.ErrUnsupported}
+	taken := map[string]error{
+		"storage": &provider.Error{}, "unsupported": errors.ErrUnsupported,
+		"request-timeout": context.DeadlineExceeded, "request-cancelled": context.Canceled, // of package dashboard
+	}
 	for _, g := range catalogue() {
 		for _, s := range g.sentinels {
 			if !form.MatchString(s.code) {
@@ -413,10 +418,37 @@ func TestCodesOfSentinels(t *testing.T) {
 				if got := client.Code(fmt.Errorf("doing: %w: %w", errors.Join(io.EOF, k.err), client.ErrBusy)); got != s.code {
 					t.Errorf("%s in another error has the code %q, want %q", k.name, got, s.code)
 				}
+				if got := client.Code(fmt.Errorf("doing: %w: %w", isError{k.err}, client.ErrBusy)); got != s.code {
+					t.Errorf("an error whose method Is names %s has the code %q, want %q", k.name, got, s.code)
+				}
 			}
 		}
 	}
 }
+
+// A doubtful write has the code of the doubt: the last try was refused, and one before it may have been stored.
+func TestCodeOfADoubt(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []error{provider.ErrClosed, provider.ErrInboxFull, client.ErrUnserved, errors.ErrUnsupported, &provider.Error{Err: io.EOF}} {
+		doubt := access.Doubt(refused, true, "repeat it")
+		if got := client.Code(doubt); got != "outcome-unknown" || !errors.Is(doubt, refused) {
+			t.Errorf("%v has the code %q", doubt, got)
+		}
+		if got, want := doubt.Error(), refused.Error()+"; it may have been stored all the same: repeat it"; got != want {
+			t.Errorf("the text is %q, want %q", got, want)
+		}
+		if clear := access.Doubt(refused, false, "repeat it"); client.Code(clear) != client.Code(refused) {
+			t.Errorf("%v has the code %q without doubt", clear, client.Code(clear))
+		}
+	}
+}
+
+// isError is another error by its method Is, as UnknownQueryError is.
+type isError struct{ sentinel error }
+
+func (e isError) Error() string { return "some text" }
+
+func (e isError) Is(target error) bool { return target == e.sentinel } //nolint:errorlint // the value itself
 
 func (g group) write(page *strings.Builder) {
 	fmt.Fprintf(page, "\n## %s\n\n| error | code | meaning | again? | who acts | what to do |\n| --- | --- | --- | --- | --- | --- |\n", g.title)
