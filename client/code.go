@@ -90,8 +90,8 @@ var sentinelCodes = []sentinelCode{
 	{provider.ErrReadOnly, "store-read-only"},
 }
 
-// Code returns the stable code of an error of any package of perdure, such as "not-found", for programs, logs and metrics. It has lower-case
-// words joined by hyphens and never changes. docs/reference/errors.md has them all.
+// Code returns the stable code of an error of any package of perdure but those for tests, such as "not-found", for programs, logs and metrics.
+// It has lower-case words joined by hyphens and never changes. docs/reference/errors.md has them all.
 //
 // An error that wraps several sentinels has the code of the outermost one: the code of the error of Wait is "failed", whatever the
 // instance failed of. A failure of the storage, a *provider.Error, has the code "storage" unless it wraps a sentinel, and
