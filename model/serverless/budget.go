@@ -1,8 +1,10 @@
 package serverless
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -131,13 +133,37 @@ func (b *budget) operands(_ any, args []any) any {
 		b.charge(sizes[0] * sizes[1] >> 8)
 		b.charge(sizes[0] * sizes[0] >> 12)
 	case "setpath":
-		b.path(values[1], nil)
+		if err, ok := b.path(values[1], nil).(error); ok {
+			return err
+		}
+	case "strptime":
+		if format, ok := values[1].(string); ok && zoned(format) {
+			return errors.New("strptime: %Z and %+ use the time zone of the node: use %z")
+		}
 	case "transpose":
 		b.transpose(values[0])
 	case "tonumber":
 		b.charge(sizes[0] * sizes[0] >> 6)
 	}
 	return values
+}
+
+// zoned reports whether a format of strptime names a time zone. Between % and its letter may stand flags and a width.
+func zoned(format string) bool {
+	for {
+		_, after, found := strings.Cut(format, "%")
+		if !found {
+			return false
+		}
+		after = strings.TrimLeft(after, "-_0123456789^#:EO")
+		if after == "" {
+			return false
+		}
+		if after[0] == 'Z' || after[0] == '+' {
+			return true
+		}
+		format = after[1:]
+	}
 }
 
 // repeat refuses a text that is repeated until it is too long.
@@ -186,8 +212,22 @@ func (b *budget) text(v any, args []any) any {
 	return v
 }
 
-// index refuses elements so far off that an assignment to them would fill the memory.
+// each charges for an iteration over a value, whose elements the interpreter copies, and whose keys it sorts. Its result is nothing.
+func (b *budget) each(v any, _ []any) any {
+	switch v := v.(type) {
+	case []any:
+		b.charge(1 + len(v)>>2)
+	case map[string]any:
+		b.charge(1 + len(v))
+	}
+	return nil
+}
+
+// index refuses elements so far off that an assignment to them would fill the memory, and lists, which are searched for in one step.
 func (b *budget) index(v any, _ []any) any {
+	if _, ok := v.([]any); ok {
+		return errors.New("an array is no index: use indices")
+	}
 	n, ok := gojq.ToInt(v)
 	if ok && n > maxIndex {
 		overf("the element %d is named: the limit is %d", n, maxIndex)
@@ -201,7 +241,9 @@ func (b *budget) path(v any, _ []any) any {
 	b.measure(v)
 	list, _ := v.([]any)
 	for _, e := range list {
-		b.index(e, nil)
+		if err, ok := b.index(e, nil).(error); ok {
+			return err
+		}
 	}
 	return v
 }

@@ -19,8 +19,8 @@
 // The package is experimental: its API may change in a minor release. It is a module of its own, so that nobody else gets what reads YAML
 // and interprets jq:
 //
-//   - github.com/itchyny/gojq is jq in Go without a process. Its version decides what expressions return: it is pinned, and a corpus of
-//     results holds it.
+//   - github.com/itchyny/gojq is jq in Go without a process. Its version decides what expressions return, and a corpus of results holds
+//     it. The version in go.mod is a minimum, so a program can raise it: do not, as an instance could take another way on its replay.
 //   - go.yaml.in/yaml/v3 gives each node of a document with line and column, which encoding/json cannot. It is the maintained successor of
 //     gopkg.in/yaml.v3.
 package serverless

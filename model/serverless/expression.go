@@ -40,6 +40,7 @@ func compile(source, ref string, names []string, b *budget) (_ *expression, prob
 		gojq.WithFunction(textFunc, 1, 1, b.text),
 		gojq.WithFunction(indexFunc, 0, 0, b.index),
 		gojq.WithFunction(pathFunc, 0, 0, b.path),
+		gojq.WithFunction(eachFunc, 0, 0, b.each),
 	)
 	if err != nil {
 		return nil, []string{"the expression is no jq: " + err.Error()}

@@ -107,12 +107,98 @@ func TestHazard074_WorkIsLimitedAndNotCaught(t *testing.T) {
 		`[range(9000)] | contains([range(9000) | -. - 1])`:         "units of work",
 		`[range(9000)] - [range(9000) | -. - 1]`:                   "units of work",
 		`[[range(3000)], (range(3000) | [])] | transpose | length`: "units of work",
+
+		// Changes copy their input.
+		`[range(130000)] as $b | [range(20000) | $b | .[0] = 1]`:          "units of work",
+		`[range(130000)] as $b | [$b | .[0] = range(20000)]`:              "units of work",
+		`[range(130000)] as $b | [range(20000) | $b | .[0] |= 1]`:         "units of work",
+		`[range(130000)] as $b | [range(20000) | $b | .[0] += 1]`:         "units of work",
+		`[range(130000)] as $b | [$b | .[0] += range(20000)]`:             "units of work",
+		`[range(130000)] as $b | [range(20000) | $b | .[0] //= 1]`:        "units of work",
+		`[range(100000) | []] as $b | [range(9000) | $b | map_values(1)]`: "units of work",
+		`[range(50000) | null | .[9999] = 1]`:                             "units of work",
+		`nth(1000000000) = 1`:                                             "the element",
+
+		// The text of an error has all of the value.
+		`reduce range(40) as $i (0; [., .]) | error`:              "has more than 1048576 bytes",
+		`reduce range(40) as $i (0; [., .]) as $x | error($x)`:    "has more than 1048576 bytes",
+		`reduce range(40) as $i (0; [., .]) as $x | 1, error($x)`: "has more than 1048576 bytes",
+
+		// An iteration makes a list of all elements, and sorts the keys.
+		`[range(100000)] as $b | [range(90000) | $b | first(.[])]`:           "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | first(.[]?)]`:          "units of work",
+		`[range(100000)] as $b | [range(90000) | [$b] | first(.[0][])]`:      "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | any]`:                  "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | any(true)]`:            "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | all]`:                  "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | all(false)]`:           "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | limit(2; recurse)]`:    "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | limit(2; ..)]`:         "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | isempty(map(error))?]`: "units of work",
+		`[range(100000)] as $b | [range(90000) | $b | first(path(.[]))]`:     "units of work",
 	} {
 		for _, s := range []string{source, "try (" + source + `) catch "caught"`, "(" + source + `)? // "caught"`} {
 			got, limit, err := evaluated(t, s, nil)
 			if limit == nil || !strings.Contains(limit.Text, want) || limit.Path != "/x" {
 				t.Errorf("%s: got %.60s, %v, %v, want a limit with %q", s, got, limit, err, want)
 			}
+		}
+	}
+}
+
+// What has a guard inside still is a path, and means what it does in jq.
+func TestGuardsKeepPaths(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		`[[1, 2], {"a": 3}] | [path(.[][])]`:                                          `[[0,0],[0,1],[1,"a"]]`,
+		`[[1, 2], {"a": 3}] | .[][] += 1`:                                             `[[2,3],{"a":4}]`,
+		`{"a": [1, {"b": 2}]} | [paths]`:                                              `[["a"],["a",0],["a",1],["a",1,"b"]]`,
+		`{"a": [1, {"b": 2}]} | [path(..)]`:                                           `[[],["a"],["a",0],["a",1],["a",1,"b"]]`,
+		`{"a": [1, {"b": 2}]} | (recurse | numbers) |= . * 2`:                         `{"a":[2,{"b":4}]}`,
+		`{"a": [1, {"b": 2}]} | .a[1:][].b = 5`:                                       `{"a":[1,{"b":5}]}`,
+		`[1, {"b": 2}] | [.[] | .[]?], [.[]?.b?], [.[1][]?]`:                          "",
+		`[1, {"b": 2}] | [[.[] | .[]?], [.[]?.b?], [.[1][]?]]`:                        `[[2],[2],[2]]`,
+		`[1, {"b": 2}] | try .[0][] catch "caught"`:                                   `"caught"`,
+		`[1, 2, 3] | (nth(1), nth(10)) = 7`:                                           `[1,7,3,null,null,null,null,null,null,null,7]`,
+		`[1, 2, 3] | [nth(0, 2)]`:                                                     `[1,3]`,
+		`[1, 2, 3] | [.[0] = (7, 8)]`:                                                 `[[7,2,3],[8,2,3]]`,
+		`{"a": 1} | [.b = .a, .a += .a, .c //= .a, (.a |= .+1)]`:                      `[{"a":1,"b":1},{"a":2},{"a":1,"c":1},{"a":2}]`,
+		`[.a = (1 | (.b?), 2)]`:                                                       `[{"a":2}]`,
+		`[[1, null], [true], []] | [.[] | any, all], map(any(. == 1), all(. == 1))`:   "",
+		`[[1, null], [true], []] | [[.[] | any, all], map(any(. == 1), all(. == 1))]`: `[[true,false,true,true,false,true],[true,false,false,false,false,true]]`,
+		`{"a": 1, "b": null} | [any, all, map(.), map_values(2)]`:                     `[true,false,[1,null],{"a":2,"b":2}]`,
+		`[4, 1] as [$a, $b] | map_values(.)? // [$a, $b]`:                             `[4,1]`,
+		`[1, 2] | [.[1 as $i | $i], first, last]`:                                     `[2,1,2]`,
+		`try ([1, 2] | .[[1]]) catch .`:                                               `"an array is no index: use indices"`,
+		`try ([1, 2] | nth([1])) catch .`:                                             `"an array is no index: use indices"`,
+		`try ([1, 2] | getpath([[1]])) catch .`:                                       `"an array is no index: use indices"`,
+		`try ([1, 2] | setpath([[1]]; 0)) catch .`:                                    `"an array is no index: use indices"`,
+		`[1, 2] | indices([1])`:                                                       `[0]`,
+		`[try error("a") catch ., try error({"a": 1}) catch ., try (3 | error) catch ., (try error(empty) catch 1)]`: `["a",{"a":1},3]`,
+	} {
+		got, limit, err := evaluated(t, source, nil)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%s: got %s, want an error: there are two results", source, got)
+			}
+			continue
+		}
+		if string(got) != want || limit != nil || err != nil {
+			t.Errorf("%s: got %s, %v, %v, want %s", source, got, limit, err, want)
+		}
+	}
+}
+
+// A time is the same on all nodes: no format reads the name of a zone, which means what the node takes it for.
+func TestHazard074_TimesDoNotDependOnTheZoneOfTheNode(t *testing.T) {
+	t.Parallel()
+	const refused = "strptime: %Z and %+ use the time zone of the node: use %z"
+	for format, want := range map[string]string{
+		"%Z": refused, "%H %Z": refused, "%+": refused, "%%%Z": refused, "%-Z": refused, "%_5Z": refused, "%": "", "%%Z": "", "%H:%M %%+": "", "%z": "",
+	} {
+		_, limit, err := evaluated(t, `"x" | strptime("`+format+`")`, nil)
+		if limit != nil || err == nil || (err.Error() == refused) != (want != "") {
+			t.Errorf("%s: %v, %v, want %q", format, limit, err, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Finding is one thing in a document that is wrong, or outside of the subset.
 type Finding struct {
 	Line   int    // from 1
-	Column int    // from 1, in bytes; 0: not known
+	Column int    // from 1, in characters; 0: not known
 	Path   string // a JSON pointer into the document, such as /do/0/charge/with
 	Text   string // what is wrong, and how to mend it
 }

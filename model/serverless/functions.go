@@ -16,17 +16,21 @@ const (
 	pathed
 	// looked builtins take a path as a value and return a path.
 	looked
+	// iterating builtins iterate over their input, and take filters.
+	iterating
+	// indexing builtins take the index of an element.
+	indexing
 )
 
 // allowed are the builtins of jq that expressions may call, by name and number of arguments.
 //
 //nolint:gochecknoglobals // constant table
 var allowed = map[string]guard{
-	"empty/0": free, "error/0": free, "error/1": free, "not/0": free, "select/1": free, "type/0": free,
-	"recurse/0": free, "recurse/1": free, "recurse/2": free, "map/1": free, "map_values/1": free,
-	"first/0": free, "first/1": free, "last/0": free, "last/1": free, "nth/1": free, "nth/2": free, "limit/2": free, "skip/2": free,
+	"empty/0": free, "not/0": free, "select/1": free, "type/0": free,
+	"recurse/1": free, "recurse/2": free,
+	"first/0": free, "first/1": free, "last/0": free, "last/1": free, "nth/2": free, "limit/2": free, "skip/2": free,
 	"until/2": free, "while/2": free, "repeat/1": free, "range/1": free, "range/2": free, "range/3": free,
-	"isempty/1": free, "any/0": free, "any/1": free, "any/2": free, "all/0": free, "all/1": free, "all/2": free,
+	"isempty/1": free, "any/2": free, "all/2": free,
 	"arrays/0": free, "objects/0": free, "iterables/0": free, "booleans/0": free, "numbers/0": free, "strings/0": free,
 	"nulls/0": free, "values/0": free, "scalars/0": free, "has/1": free, "in/1": free, "path/1": free,
 	"floor/0": free, "ceil/0": free, "round/0": free, "trunc/0": free, "fabs/0": free, "abs/0": free, "sqrt/0": free,
@@ -38,11 +42,11 @@ var allowed = map[string]guard{
 	"to_entries/0": measured, "from_entries/0": measured, "with_entries/1": measured, "flatten/0": measured, "walk/1": measured,
 	"min/0": measured, "max/0": measured, "sort/0": measured, "unique/0": measured,
 	"min_by/1": measured, "max_by/1": measured, "sort_by/1": measured, "group_by/1": measured, "unique_by/1": measured,
-	"combinations/0": measured, "INDEX/1": measured, "INDEX/2": measured, "IN/1": measured, "IN/2": measured,
+	"error/0": measured, "combinations/0": measured, "IN/1": measured, "IN/2": measured,
 	"gmtime/0": measured, "mktime/0": measured, "todate/0": measured, "fromdate/0": measured,
 	"todateiso8601/0": measured, "fromdateiso8601/0": measured,
 
-	"tonumber/0": valued, "transpose/0": valued,
+	"error/1": valued, "tonumber/0": valued, "transpose/0": valued,
 	"join/1": valued, "split/1": valued, "split/2": valued, "splits/1": valued, "splits/2": valued,
 	"contains/1": valued, "inside/1": valued, "index/1": valued, "rindex/1": valued, "indices/1": valued,
 	"startswith/1": valued, "endswith/1": valued, "ltrimstr/1": valued, "rtrimstr/1": valued, "trimstr/1": valued,
@@ -52,8 +56,11 @@ var allowed = map[string]guard{
 
 	"sub/2": replacing, "sub/3": replacing, "gsub/2": replacing, "gsub/3": replacing,
 
-	"del/1": pathed, "pick/1": pathed, "paths/0": pathed, "paths/1": pathed,
+	"map_values/1": pathed, "del/1": pathed, "pick/1": pathed, "paths/0": pathed, "paths/1": pathed,
 	"getpath/1": looked,
+
+	"recurse/0": iterating, "map/1": iterating, "any/0": iterating, "any/1": iterating, "all/0": iterating, "all/1": iterating,
+	"nth/1": indexing,
 }
 
 // textual are the measured builtins that make a text of their input.

@@ -130,7 +130,13 @@ func (r *reader) use(n *yaml.Node, ref string) {
 	each("errors", func(name string, n *yaml.Node, ref string) { r.errors[name] = r.raised(n, ref) })
 	each("timeouts", func(name string, n *yaml.Node, ref string) { r.timeouts[name] = r.after(n, ref) })
 	r.within([]string{errorVariable}, func() {
-		each("retries", func(name string, n *yaml.Node, ref string) { r.retries[name] = r.retry(n, ref) })
+		each("retries", func(name string, n *yaml.Node, ref string) {
+			p := r.retry(n, ref)
+			if p != nil {
+				p.shared = true
+			}
+			r.retries[name] = p
+		})
 	})
 	o.done(refusedOfUse)
 }

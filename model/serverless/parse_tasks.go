@@ -260,6 +260,9 @@ func (r *reader) fork(n *yaml.Node, ref string) work {
 		if b.then.flow != flowContinue {
 			r.failf(n, f.at("branches")+"/"+strconv.Itoa(i), "a branch has then: branches run at the same time, and none follows another")
 		}
+		if s, ok := b.work.(*switchWork); ok && slices.ContainsFunc(s.cases, func(c switchCase) bool { return c.then.flow == flowTo }) {
+			r.failf(n, f.at("branches")+"/"+strconv.Itoa(i), "a switch names another branch: branches run at the same time")
+		}
 	}
 	return w
 }

@@ -44,9 +44,18 @@ func TestMistakes(t *testing.T) {
 			head + "do:\n- a: &x {set: {a: 0x10, b: .nan, c: 2001-01-01, d: !!binary aa}}\n- b: *x\n- c: {set: {1: 2, e: 1, e: 2}}\n",
 			[]string{
 				"7:6: /do/0/a: the anchor &x is refused", "7:19: /do/0/a/set/a: 0x10 is no number of JSON", "7:28: /do/0/a/set/b: .nan is no number of JSON",
-				"7:37: /do/0/a/set/c: a value of type !!timestamp stands here: put it in quotation marks", "7:52: /do/0/a/set/d: a value of type !!binary stands here",
+				"7:37: /do/0/a/set/c: a value of type !!timestamp stands here: put it in quotation marks", "7:52: /do/0/a/set/d: the tag !!binary is refused: leave it out",
 				"8:6: /do/1/b: an alias stands here", "9:13: /do/2/c/set: a number is the key: put it in quotation marks", "9:25: /do/2/c/set/e: the key \"e\" comes twice",
 			},
+		},
+		"tags": {
+			head + "do:\n- a: {set: {a: !!str 5, b: !!map {c: 1}, !!str d: 1}}\n",
+			[]string{"7:16: /do/0/a/set/a: the tag !!str is refused", "7:28: /do/0/a/set/b: the tag !!map is refused", "7:42: /do/0/a/set: the tag !!str is refused"},
+		},
+		"characters": {head + "do:\n- a: {set: {ö: 'ö', b: .nan}}\n", []string{"7:24: /do/0/a/set/b: .nan is no number of JSON"}},
+		"branches of switches": {
+			head + "do:\n- a: {fork: {branches: [{b: {switch: [{x: {when: 'true', then: exit}}, {y: {then: c}}]}}, {c: {switch: [{z: {then: exit}}]}}]}}\n",
+			[]string{"7:13: /do/0/a/fork/branches/0: a switch names another branch: branches run at the same time"},
 		},
 		"use": {
 			head + "use:\n  secrets: [a]\n  functions: {}\n  catalogs: {}\n  extensions: []\n  authentications: {}\nschedule: {cron: '* * * * *'}\nevaluate: {mode: loose, language: js}\n" +

@@ -120,6 +120,7 @@ func describe(n *yaml.Node) string {
 
 // plain notes all that YAML has and JSON has not, in a node and below: anchors, aliases, tags, keys that are no texts or come twice.
 func (r *reader) plain(n *yaml.Node, ref string) {
+	r.untagged(n, ref)
 	switch {
 	case n.Kind == yaml.AliasNode:
 		r.failf(n, ref, "an alias stands here: write the value in its place")
@@ -129,7 +130,7 @@ func (r *reader) plain(n *yaml.Node, ref string) {
 	}
 	switch n.Kind { //nolint:exhaustive // aliases are refused, and documents stand at the top only
 	case yaml.ScalarNode:
-		if _, err := scalar(n); err != nil {
+		if _, err := scalar(n); err != nil && n.Style&yaml.TaggedStyle == 0 {
 			r.failf(n, ref, "%v", err)
 		}
 	case yaml.SequenceNode:
@@ -140,6 +141,7 @@ func (r *reader) plain(n *yaml.Node, ref string) {
 		seen := map[string]bool{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
+			r.untagged(key, ref)
 			if key.Kind != yaml.ScalarNode || key.Tag != "!!str" {
 				r.failf(key, ref, "%s is the key: put it in quotation marks", describe(key))
 			} else if seen[key.Value] {
@@ -148,6 +150,13 @@ func (r *reader) plain(n *yaml.Node, ref string) {
 			seen[key.Value] = true
 			r.plain(n.Content[i+1], ref+"/"+escape(key.Value))
 		}
+	}
+}
+
+// untagged notes an explicit tag, which JSON has not.
+func (r *reader) untagged(n *yaml.Node, ref string) {
+	if n.Style&yaml.TaggedStyle != 0 {
+		r.failf(n, ref, "the tag %s is refused: leave it out", n.Tag)
 	}
 }
 

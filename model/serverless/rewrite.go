@@ -15,6 +15,7 @@ const (
 	textFunc     = "_serverless_text"
 	indexFunc    = "_serverless_index"
 	pathFunc     = "_serverless_path"
+	eachFunc     = "_serverless_each"
 	nowVariable  = "$__now"
 )
 
@@ -57,14 +58,17 @@ func (w *rewriter) query(q *gojq.Query) *gojq.Query {
 		left := w.query(q.Left)
 		defer w.bind(q.Patterns)()
 		return &gojq.Query{Left: left, Op: q.Op, Patterns: w.patterns(q.Patterns), Right: w.query(q.Right)}
-	case gojq.OpComma, gojq.OpAnd, gojq.OpOr, gojq.OpAlt, gojq.OpAssign, gojq.OpModify:
+	case gojq.OpComma, gojq.OpAnd, gojq.OpOr, gojq.OpAlt:
 		return &gojq.Query{Left: w.query(q.Left), Op: q.Op, Right: w.query(q.Right)}
+	case gojq.OpAssign:
+		return changed(w.query(q.Right), &gojq.Query{Left: w.query(q.Left), Op: q.Op, Right: name("$__v0")})
+	case gojq.OpModify:
+		return pipe(call(inputFunc), inParens(&gojq.Query{Left: w.query(q.Left), Op: q.Op, Right: w.query(q.Right)}))
 	case gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod:
 		return w.update(q)
 	case gojq.OpUpdateAlt:
-		value := name("$__v0")
-		change := &gojq.Query{Left: w.query(q.Left), Op: gojq.OpModify, Right: inParens(&gojq.Query{Left: identity(), Op: gojq.OpAlt, Right: value})}
-		return &gojq.Query{Left: w.query(q.Right), Op: gojq.OpPipe, Patterns: []*gojq.Pattern{{Name: "$__v0"}}, Right: change}
+		value := inParens(&gojq.Query{Left: identity(), Op: gojq.OpAlt, Right: name("$__v0")})
+		return changed(w.query(q.Right), &gojq.Query{Left: w.query(q.Left), Op: gojq.OpModify, Right: value})
 	default:
 		return w.operator(w.query(q.Left), q.Op, w.query(q.Right))
 	}
@@ -76,8 +80,14 @@ func (w *rewriter) update(q *gojq.Query) *gojq.Query {
 		gojq.OpUpdateAdd: gojq.OpAdd, gojq.OpUpdateSub: gojq.OpSub, gojq.OpUpdateMul: gojq.OpMul, gojq.OpUpdateDiv: gojq.OpDiv,
 		gojq.OpUpdateMod: gojq.OpMod,
 	}
-	change := &gojq.Query{Left: w.query(q.Left), Op: gojq.OpModify, Right: inParens(w.operator(identity(), ops[q.Op], name("$__v0")))}
-	return &gojq.Query{Left: w.query(q.Right), Op: gojq.OpPipe, Patterns: []*gojq.Pattern{{Name: "$__v0"}}, Right: change}
+	value := inParens(w.operator(identity(), ops[q.Op], name("$__v0")))
+	return changed(w.query(q.Right), &gojq.Query{Left: w.query(q.Left), Op: gojq.OpModify, Right: value})
+}
+
+// changed measures the input of a change for each of its values, which the change sees as $__v0: each change copies the input.
+func changed(value, change *gojq.Query) *gojq.Query {
+	guarded := pipe(call(inputFunc), inParens(change))
+	return &gojq.Query{Left: value, Op: gojq.OpPipe, Patterns: []*gojq.Pattern{{Name: "$__v0"}}, Right: guarded}
 }
 
 // operator puts a guard before a binary operator: operands("+"; a; b) | .[0] + .[1].
@@ -115,6 +125,8 @@ func (w *rewriter) term(t *gojq.Term) *gojq.Term {
 	switch t.Type { //nolint:exhaustive // all others stay as they are
 	case gojq.TermTypeIndex:
 		out.Index = w.index(t.Index)
+	case gojq.TermTypeRecurse:
+		out = *recursion()
 	case gojq.TermTypeFunc:
 		out = *w.function(t.Func)
 	case gojq.TermTypeObject:
@@ -150,7 +162,12 @@ func (w *rewriter) term(t *gojq.Term) *gojq.Term {
 	}
 	out.SuffixList = nil
 	for _, s := range t.SuffixList {
-		out.SuffixList = append(out.SuffixList, &gojq.Suffix{Index: w.index(s.Index), Iter: s.Iter, Optional: s.Optional})
+		if s.Iter {
+			base := out
+			out = *inParens(pipe(&gojq.Query{Term: &base}, iteration())).Term
+			continue
+		}
+		out.SuffixList = append(out.SuffixList, &gojq.Suffix{Index: w.index(s.Index), Optional: s.Optional})
 	}
 	return &out
 }
@@ -182,10 +199,10 @@ func (w *rewriter) index(x *gojq.Index) *gojq.Index {
 	if text, _ := literal(start); text {
 		return &gojq.Index{Start: start}
 	}
-	if _, small := literal(start); small && len(start.Term.Number) <= 4 {
+	if _, small := literal(start); small && len(start.Term.Number) <= 1 {
 		return &gojq.Index{Start: start}
 	}
-	return &gojq.Index{Start: pipe(start, call(indexFunc))}
+	return indexed(start)
 }
 
 // text returns the rewritten form of a text with expressions in it, and of a format: a sum of guarded pieces.

@@ -48,6 +48,10 @@ func (w *rewriter) function(f *gojq.Func) *gojq.Term {
 		return w.valued(f.Name, args, 1)
 	case looked:
 		return call(f.Name, pipe(inParens(args[0]), call(pathFunc))).Term
+	case iterating:
+		return iterated(f.Name, args)
+	case indexing:
+		return &gojq.Term{Type: gojq.TermTypeIndex, Index: indexed(args[0])}
 	case free:
 	}
 	return call(f.Name, args...).Term
@@ -70,6 +74,39 @@ func (w *rewriter) valued(of string, args []*gojq.Query, filter int) *gojq.Term 
 		Left: call(operandsFunc, values...), Op: gojq.OpPipe, Patterns: []*gojq.Pattern{{Array: bound}},
 		Right: pipe(name("$__v0"), call(of, final...)),
 	}).Term
+}
+
+// iterated returns the call of a builtin whose definition iterates over its input, with a guard before that.
+func iterated(of string, args []*gojq.Query) *gojq.Term {
+	switch {
+	case of == "recurse":
+		return recursion()
+	case of == "map":
+		return &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: pipe(iteration(), args[0])}}
+	case len(args) == 0:
+		return call(of, iteration(), identity()).Term
+	default:
+		return call(of, iteration(), args[0]).Term
+	}
+}
+
+// iteration is .[] with a guard, which it binds: the input of a binding stays a path. The interpreter makes a list of all elements, and
+// sorts the keys of an object, in one step.
+func iteration() *gojq.Query {
+	all := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: []*gojq.Suffix{{Iter: true}}}}
+	return inParens(&gojq.Query{Left: call(eachFunc), Op: gojq.OpPipe, Patterns: []*gojq.Pattern{{Name: "$__v9"}}, Right: all})
+}
+
+// recursion is the function recurse without arguments, with a guard before each iteration.
+func recursion() *gojq.Term {
+	all := iteration()
+	all.Term.SuffixList = []*gojq.Suffix{{Optional: true}}
+	return call("recurse", all).Term
+}
+
+// indexed puts a guard behind what stands in brackets.
+func indexed(start *gojq.Query) *gojq.Index {
+	return &gojq.Index{Start: pipe(start, call(indexFunc))}
 }
 
 // refuse notes a call of what is not allowed.

@@ -84,6 +84,11 @@ func TestDocuments(t *testing.T) {
 			"use: {retries: {r: {when: '$error.status == 1'}}}\ndo:\n- a: {try: [{b: {call: act}}], catch: {as: e, retry: r, do: [{c: {set: '$e.status'}}]}}\n",
 			played{activities: map[string]activity{"act": fails(9, 503, "")}, output: `503`},
 		},
+		"errors inside of errors": {
+			"do:\n- a: {try: [{b: {raise: {error: {type: x, status: 1}}}}], catch: {do: [{c: {try: [{d: {raise: {error: {type: x, status: 2}}}}], " +
+				"catch: {as: e, when: '$error.status == 1', retry: {when: '$error.status == 2'}, do: [{f: {set: '[$error.status, $e.status]'}}]}}}]}}\n",
+			played{output: `[1, 2]`},
+		},
 		"attempt": {
 			"do:\n- a: {try: [{b: {call: act}}], catch: {retry: {delay: PT1S, limit: {attempt: {count: 1, duration: PT10S}}}, do: [{c: {set: '$error.status'}}]}}\n",
 			played{activities: map[string]activity{"act": hangs}, output: `408`, took: 21 * time.Second},
@@ -225,6 +230,10 @@ func TestHazard074_OverLimitsTheTurnFails(t *testing.T) {
 	for name, c := range map[string]struct{ tasks, want string }{
 		"expression": {"do:\n- a: {try: [{b: {set: '[range(100000000)]'}}], catch: {}}\n", "serverless: /do/0/a/try/0/b/set: expression \"[range(100000000)]\": over 2000000 units"},
 		"circle":     {"do:\n- a: {try: [{b: {set: {}, then: b}}], catch: {}}\n", "serverless: /do/0/a/try/0/b: over 2000000 units of work between two waits"},
+		"no wait":    {"do:\n- a: {wait: PT0S, then: a}\n", "serverless: /do/0/a: over 2000000 units of work between two waits"},
+		"refused calls": {
+			"do:\n- a: {try: [{b: {call: act, with: {x: '${ \"\\u0001\" * 500000 }'}}}], catch: {retry: {}}}\n", "serverless: /do/0/a/try/0/b/with/x: expression",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

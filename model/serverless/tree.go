@@ -71,6 +71,7 @@ type retry struct {
 	jitterTo         time.Duration
 	count            int       // of tries after the first; -1: no limit
 	attempt, total   *duration // nil: no limit
+	shared           bool      // it is one of use.retries: its expressions see $error
 }
 
 // backoff says how the delay grows.

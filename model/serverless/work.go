@@ -109,7 +109,9 @@ func (w *waitWork) run(s *step) (any, *directive, error) {
 	if err := s.ctx.Sleep(d); err != nil {
 		return nil, nil, err
 	}
-	s.waited()
+	if d > 0 {
+		s.waited()
+	}
 	return s.input, nil, nil
 }
 
@@ -144,7 +146,9 @@ func (w *childWork) run(s *step) (any, *directive, error) {
 // answer turns the end of a call into an output or a fault. What ends the scope, or what the engine refuses, stays as it is: a document
 // cannot catch it.
 func (s *step) answer(out json.RawMessage, err error, title string) (any, *directive, error) {
-	s.waited()
+	if !errors.Is(err, orchestration.ErrTooLarge) { // a call that is refused has waited for nothing
+		s.waited()
+	}
 	if err != nil {
 		if s.ctx.Err() != nil || errors.Is(err, orchestration.ErrHistoryFull) || errors.Is(err, orchestration.ErrInvalid) {
 			return nil, nil, err

@@ -20,14 +20,18 @@ func (w *tryWork) run(s *step) (any, *directive, error) {
 			return nil, nil, err
 		}
 		inner := *s
-		inner.vars = s.vars.with(errorVariable, fault.data()).with(w.catch.as, fault.data())
+		inner.vars = s.vars.with(w.catch.as, fault.data())
 		if mine, err := w.catches(&inner, fault); err != nil {
 			return nil, nil, err
 		} else if !mine {
 			return nil, nil, fault
 		}
 		if p := w.catch.retry; p != nil {
-			again, err := p.next(&inner, tries, begin)
+			policy := inner
+			if p.shared {
+				policy.vars = inner.vars.with(errorVariable, fault.data())
+			}
+			again, err := p.next(&policy, tries, begin)
 			if err != nil {
 				return nil, nil, err
 			}
