@@ -68,9 +68,9 @@ func (g *Group) Go(fn func(*Context) error) {
 	})
 }
 
-// Wait returns when all functions have returned, also those that were cancelled and those that begin meanwhile or wait for the limit. It returns the first error:
-// that of the coroutine whose message came first, such as the result of an activity. Of those that the same message has failed, the one that
-// was started first counts. ErrCancelled counts only if the same message has brought no other error.
+// Wait returns when all functions have returned, also those that were cancelled and those that begin meanwhile or wait for the limit.
+// It returns the first error: that of the coroutine whose message came first, such as the result of an activity. Of those that the same
+// message has failed, the one that was started first counts. ErrCancelled counts only if the same message has brought no other error.
 //
 // The end of ctx does not end the wait, but it cancels the functions. Wait cancels what they began and left open.
 func (g *Group) Wait() error {

@@ -19,7 +19,8 @@ func RetryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure, rando
 	interval := float64(p.InitialInterval) * math.Pow(float64(p.Coefficient)/1000, float64(attempt-1))
 	interval = min(interval, float64(p.MaxInterval))
 	if p.Jitter > 0 {
-		interval *= 1 + float64(float64(p.Jitter)/1000*(2*random()-1)) //nolint:unconvert // it forbids a fused multiply-add, which not every processor has
+		// The outer conversion forbids a fused multiply-add, which not every processor has.
+		interval *= 1 + float64(float64(p.Jitter)/1000*(2*random()-1))
 	}
 	// No release writes a policy without an interval. A damaged one must not make a node spin.
 	if !(interval > 0) { // true for NaN, too

@@ -437,8 +437,8 @@ func TestCodeOfADoubt(t *testing.T) {
 		if got, want := doubt.Error(), refused.Error()+"; it may have been stored all the same: repeat it"; got != want {
 			t.Errorf("the text is %q, want %q", got, want)
 		}
-		if clear := access.Doubt(refused, false, "repeat it"); client.Code(clear) != client.Code(refused) {
-			t.Errorf("%v has the code %q without doubt", clear, client.Code(clear))
+		if sure := access.Doubt(refused, false, "repeat it"); client.Code(sure) != client.Code(refused) {
+			t.Errorf("%v has the code %q without doubt", sure, client.Code(sure))
 		}
 	}
 }
@@ -448,7 +448,7 @@ type isError struct{ sentinel error }
 
 func (e isError) Error() string { return "some text" }
 
-func (e isError) Is(target error) bool { return target == e.sentinel } //nolint:errorlint // the value itself
+func (e isError) Is(target error) bool { return target == e.sentinel }
 
 func (g group) write(page *strings.Builder) {
 	fmt.Fprintf(page, "\n## %s\n\n| error | code | meaning | again? | who acts | what to do |\n| --- | --- | --- | --- | --- | --- |\n", g.title)
