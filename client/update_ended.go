@@ -102,6 +102,6 @@ func (c *Client) judgeRefusal(ctx context.Context, t *access.Target, id, op stri
 	case errors.Is(err, ErrOutcomeGone), errors.Is(err, ErrNotFound):
 		return err
 	}
-	return fmt.Errorf("%[2]w; %[1]w: the instance has ended, and may have taken the update before: repeat it with client.WithUpdateID(%[3]q)",
-		ErrOutcomeUnknown, err, id) // the doubt is the outermost error, see access.Doubt
+	again := fmt.Sprintf("the instance has ended, and may have taken the update before: repeat it with client.WithUpdateID(%q)", id)
+	return fmt.Errorf("%[2]w; %[1]w: %[3]s", ErrOutcomeUnknown, err, again) // the doubt is the outermost error, see access.Doubt
 }
