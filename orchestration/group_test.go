@@ -217,6 +217,22 @@ func TestHazard123_GroupGoesByTheMessage(t *testing.T) {
 	})
 }
 
+// A function whose wait for a condition ends acts on the message that ended it.
+func TestHazard123_GroupGoesByTheMessageOfACondition(t *testing.T) {
+	t.Parallel()
+	script(func(ctx *octx, note func(string, ...any)) error {
+		g := orchestration.NewGroup(ctx)
+		g.Go(func(ctx *octx) error { return errors.Join(ctx.Sleep(time.Hour), errors.New("b")) })
+		g.Go(func(ctx *octx) error {
+			err := ctx.Await(func() bool { return false })
+			note("a: %s", kindOf(err))
+			return errors.New("it was cancelled with the other one") // no ErrCancelled
+		})
+		note("%v", g.Wait())
+		return nil
+	}).inEveryWay(t, "1h a: cancelled", "1h b", "ok")
+}
+
 func TestGroupLimit(t *testing.T) {
 	t.Parallel()
 	script(func(ctx *octx, note func(string, ...any)) error {

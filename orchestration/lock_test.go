@@ -231,6 +231,51 @@ func TestHazard123_AbandonedHolder(t *testing.T) {
 	})
 }
 
+// A coroutine of the function waits at the front for more than there is. When the function returns, it never gets that, and a handler behind
+// it goes on at once.
+func TestHazard123_WaiterThatNeverContinues(t *testing.T) {
+	t.Parallel()
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		main := orchestration.Define("main", func(ctx *octx, _ none) (string, error) {
+			began := ctx.Now()
+			sem := orchestration.NewSemaphore(2)
+			orchestration.HandleEvent(ctx, "hold", func(ctx *octx, _ none) error {
+				if err := sem.Acquire(ctx, 1); err != nil {
+					return err
+				}
+				defer sem.Release(1)
+				return ctx.Sleep(5 * time.Minute)
+			})
+			orchestration.HandleUpdate(ctx, "behind", func(ctx *octx, _ none) (time.Duration, error) {
+				if err := sem.Acquire(ctx, 1); err != nil {
+					return 0, err
+				}
+				defer sem.Release(1)
+				return ctx.Now().Sub(began), nil
+			})
+			if err := ctx.Sleep(time.Minute); err != nil { // the handler of the event holds one unit
+				return "", err
+			}
+			ctx.Go(func(ctx *octx) error { return sem.Acquire(ctx, 2) })
+			return "", ctx.Sleep(time.Minute)
+		})
+		h := orchestrationtest.Start(e, main, none{})
+		if err := h.Raise(e.Context(), "hold", none{}); err != nil {
+			t.Fatal(err)
+		}
+		e.After(90*time.Second, func() error {
+			waited, err := client.Update[time.Duration](e.Context(), h.Handle, "behind", none{})
+			if waited != 2*time.Minute {
+				t.Errorf("it got its unit after %v, want when the function returned", waited)
+			}
+			return err
+		})
+		if _, err := h.Wait(e.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestHazard123_Semaphore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
