@@ -59,8 +59,8 @@ const (
 // releases must not touch its executions. Level 2: a limit on the bytes of a history. Level 3: what giving up an
 // activity does. Level 4: timeouts and places of activities, and the list of their attempts. Level 5: a delayed start.
 // Level 6: patches. Level 7: the messages of a turn are applied together. Level 8: see LevelOfHandlers. Level 9: see
-// LevelOfReach. Level 10: see LevelOfAnchors. Level 11: see LevelOfExact.
-const EngineLevel = 11
+// LevelOfReach. Level 10: see LevelOfAnchors. Level 11: see LevelOfExact. Level 12: see LevelOfLanguage.
+const EngineLevel = 12
 
 // LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start, and
 // LevelOfPatch that of the marker of a patch.
@@ -82,6 +82,9 @@ const (
 	LevelOfAnchors = 10
 	// LevelOfExact is that of an execution whose code cannot give a value that JSON would change.
 	LevelOfExact = 11
+	// LevelOfLanguage is that of what the second half of the language stores: sealed values, options of children, and an execution whose plain
+	// continue-as-new carries the updates that wait.
+	LevelOfLanguage = 12
 )
 
 // LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
