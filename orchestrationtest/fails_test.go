@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,20 @@ var fails = map[string]wants{
 			t.Errorf("it goes on: %v", err)
 		})
 	}, []string{"Nothing can happen any more", "waits for activity hangs, attempt 1 on test", "since 2000-01-01 00:00:00"}, "it goes on", "300s"}, // its lease is renewed for 50 years, which takes a second of a quiet machine
+	"many waits": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+			_, err := orchestrationtest.Start(e, orchestration.Define("crowd", func(ctx *orchestration.Context, _ int) (int, error) {
+				for i := range 40 {
+					ctx.Go(func(ctx *orchestration.Context) error {
+						_, err := orchestration.Events[int](ctx, "news"+strconv.Itoa(i+100)).Receive(ctx)
+						return err
+					})
+				}
+				return orchestration.Events[int](ctx, "last").Receive(ctx)
+			}), 1).Wait(e.Context())
+			t.Errorf("it goes on: %v", err)
+		})
+	}, []string{"Nothing can happen any more", `waits for event "last"`, "and for more", "more coroutines wait"}, `waits for event "news139"`, ""},
 	"test that waits for itself": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
 			orchestrationtest.AddActivity(e, Hello)

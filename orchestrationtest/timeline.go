@@ -14,6 +14,7 @@ import (
 const (
 	shownInstances = 20
 	shownEvents    = 8
+	shownWaits     = 10 // of an instance; as many coroutines
 	shownFrames    = 3
 )
 
@@ -70,24 +71,36 @@ func (t *timeline) instance(ctx context.Context, b *strings.Builder, listed *cli
 	} else if v, err = t.repeats.look(ctx, d.Key); err != nil {
 		fmt.Fprintf(b, "\n\tcannot be replayed: %v", err)
 	}
-	for _, name := range v.waiting {
-		fmt.Fprintf(b, "\n\twaits for event %q", name)
-	}
-	for i := range d.Waits {
-		w := &d.Waits[i]
-		switch {
-		case w.Kind == client.WaitRelease && d.Blocked != nil:
-		case w.Kind != client.WaitEvent:
-			fmt.Fprintf(b, "\n\twaits for %s%s", w.Text, since(&d, w))
-		case len(v.waiting) == 0:
-			b.WriteString("\n\twaits for an event, an update or a condition")
+	for i, wait := range waitsOf(&d, v.waiting) {
+		if i == shownWaits {
+			b.WriteString("\n\tand for more")
+			break
 		}
+		fmt.Fprintf(b, "\n\twaits for %s", wait)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.unread)) {
 		fmt.Fprintf(b, "\n\tunread events %q: %d", name, v.unread[name])
 	}
 	frames(b, v.stacks)
 	t.events(ctx, b, h)
+}
+
+// waitsOf says what an instance waits for, given the names of the events for which its code waits.
+func waitsOf(d *client.Description, events []string) (waits []string) {
+	for _, name := range events {
+		waits = append(waits, fmt.Sprintf("event %q", name))
+	}
+	for i := range d.Waits {
+		w := &d.Waits[i]
+		switch {
+		case w.Kind == client.WaitRelease && d.Blocked != nil:
+		case w.Kind != client.WaitEvent:
+			waits = append(waits, w.Text+since(d, w))
+		case len(events) == 0:
+			waits = append(waits, "an event, an update or a condition")
+		}
+	}
+	return waits
 }
 
 // since returns when a pending activity was scheduled.
@@ -105,13 +118,17 @@ func since(d *client.Description, w *client.Wait) string {
 
 // frames writes the innermost places at which the coroutines of code wait.
 func frames(b *strings.Builder, stacks string) {
-	left := 0
+	coroutines, left := 0, 0
 	function := ""
 	for line := range strings.Lines(stacks) {
 		line = strings.TrimRight(line, "\n")
 		place, indented := strings.CutPrefix(line, "\t")
 		switch {
 		case !indented && strings.HasPrefix(line, "coroutine "):
+			if coroutines++; coroutines > shownWaits {
+				b.WriteString("\n\tmore coroutines wait")
+				return
+			}
 			left = shownFrames
 			fmt.Fprintf(b, "\n\t%s waits at", strings.TrimSuffix(line, ":"))
 		case !indented:
