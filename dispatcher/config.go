@@ -8,6 +8,9 @@ import (
 // Config holds the settings of a node.
 type Config = core.Config
 
+// Controls is what a background service of a node does to it.
+type Controls = core.Controls
+
 // Limit limits the attempts of some activities on this node, in addition to MaxActivities.
 type Limit = flow.Limit
 

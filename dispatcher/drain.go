@@ -92,6 +92,9 @@ func (d *Dispatcher) State() upgrade.State {
 // PauseQueues replaces the set of queues of which the node begins nothing.
 func (d *Dispatcher) PauseQueues(paused map[string]bool) { d.worker.PauseQueues(paused) }
 
+// ServeAgain implements [Controls].
+func (d *Dispatcher) ServeAgain() { d.worker.ServeAgain() }
+
 // maxLoadQueues bounds the queues of which a load has figures.
 const maxLoadQueues = 100
 

@@ -19,6 +19,7 @@ type NodeInfo struct {
 	Registered     int                    `json:"registered"`               // how many orchestrations it can run
 	Queues         []ServedQueue          `json:"queues,omitempty"`         // of activities, by name, with 200 names in all
 	QueuesCut      bool                   `json:"queuesCut,omitempty"`      // it serves more activities than Queues has
+	Fallbacks      *TakenNames            `json:"fallbacks,omitempty"`      // names that no node has registered; nil: the node takes none
 	Load           *NodeLoad              `json:"load,omitempty"`           // as of RenewedAt; nil: not known
 	Obeys          bool                   `json:"obeys"`                    // orders of PauseQueue and DrainNode: its release knows them
 	StartedAt      time.Time              `json:"startedAt"`                // by the node's clock
@@ -40,6 +41,12 @@ const (
 type ServedQueue struct {
 	Queue      string   `json:"queue"`
 	Activities []string `json:"activities,omitempty"` // those that the node runs, by name
+}
+
+// TakenNames are the names that fallbacks of a node take: see runtime.AddActivityFallback.
+type TakenNames struct {
+	Orchestrations []OrchestrationVersion `json:"orchestrations,omitempty"`
+	Queues         []ServedQueue          `json:"queues,omitempty"`
 }
 
 // NodeLoad is what runs on a node, and its slots.
@@ -94,14 +101,26 @@ func nodeInfo(n *upgrade.Node, now provider.Time) NodeInfo {
 	case info.State == "":
 		info.State = NodeRunning
 	}
-	for _, q := range n.Queues {
-		info.Queues = append(info.Queues, ServedQueue{Queue: q.Name, Activities: q.Activities})
+	info.Queues, info.Orchestrations = servedQueues(n.Queues), versions(n.Orchestrations)
+	if n.Fallbacks != nil {
+		info.Fallbacks = &TakenNames{Orchestrations: versions(n.Fallbacks.Orchestrations), Queues: servedQueues(n.Fallbacks.Queues)}
 	}
 	if n.Load != nil {
 		info.Load = new(NodeLoad(*n.Load))
 	}
-	for _, o := range n.Orchestrations {
-		info.Orchestrations = append(info.Orchestrations, OrchestrationVersion{Name: o.Name, CodeVersion: o.Version})
-	}
 	return info
+}
+
+func servedQueues(queues []upgrade.Queue) (all []ServedQueue) {
+	for _, q := range queues {
+		all = append(all, ServedQueue{Queue: q.Name, Activities: q.Activities})
+	}
+	return all
+}
+
+func versions(orchestrations []upgrade.Orchestration) (all []OrchestrationVersion) {
+	for _, o := range orchestrations {
+		all = append(all, OrchestrationVersion{Name: o.Name, CodeVersion: o.Version})
+	}
+	return all
 }

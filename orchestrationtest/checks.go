@@ -35,7 +35,7 @@ type checks struct {
 
 	mu          sync.Mutex
 	failedTurns map[provider.UUID]int
-	covered     map[provider.Capability]bool // by a substitute of all versions, since code has called them
+	covered     map[any]bool // orchestrations and activities that a substitute of all versions or a fallback runs, since code has called them
 }
 
 func (c *checks) beforeCreate() error { return c.nodes.begin(c.ctx) }
@@ -48,14 +48,13 @@ func (c *checks) needs(of provider.Capability) {
 	if reserved.Name(of.Name) || c.nodes.runs(of) || c.nodes.none() { // what the next node can run is not known yet
 		return
 	}
-	if o, ok := c.nodes.substitute(of.Name); ok {
-		c.mu.Lock()
-		known := c.covered[of]
-		c.covered[of] = true
-		c.mu.Unlock()
-		if !known {
-			c.working.Go(func() { c.cover(o, of.CodeVersion) })
-		}
+	o, ok := c.nodes.substitute(of.Name)
+	if !ok {
+		o, ok = c.nodes.fallback(of)
+	}
+	if ok {
+		o.CodeVersion, o.Every = of.CodeVersion, false
+		c.cover(of, func(s *bubble.Settings) { s.Orchestrations = append(s.Orchestrations, o) })
 		return
 	}
 	version := ""
@@ -66,18 +65,28 @@ func (c *checks) needs(of provider.Capability) {
 		"with Replace", check.Quote(of.Name), version))
 }
 
-// cover lets a substitute of all versions run one that is known only since code has called it. The call of the store that tells of it must not
-// wait for another node.
-func (c *checks) cover(o bubble.Orchestration, version string) {
-	o.CodeVersion, o.Every = version, false
-	err := c.nodes.change(c.ctx, func(s *bubble.Settings) { s.Orchestrations = append(s.Orchestrations, o) })
-	if err != nil {
-		c.outcome.fail(fmt.Sprintf("replacing version %q of %s: %v", version, check.Quote(o.Name), err))
+// cover lets the nodes run what is known only since code has called it. The call of the store that tells of it must not wait for another node.
+func (c *checks) cover(of any, add func(s *bubble.Settings)) {
+	c.mu.Lock()
+	known := c.covered[of]
+	c.covered[of] = true
+	c.mu.Unlock()
+	if known {
+		return
 	}
+	c.working.Go(func() {
+		if err := c.nodes.change(c.ctx, add); err != nil {
+			c.outcome.fail(fmt.Sprintf("running %v, which code has called: %v", of, err))
+		}
+	})
 }
 
 func (c *checks) needsActivity(name bubble.Name) {
 	if reserved.Name(name.Name) || c.nodes.serves(name) {
+		return
+	}
+	if a, ok := c.nodes.activityFallback(name); ok {
+		c.cover(name, func(s *bubble.Settings) { s.Activities = append(s.Activities, a) })
 		return
 	}
 	c.outcome.fail(fmt.Sprintf("activity %s of queue %s is neither registered nor replaced: add it with AddActivity or to Env.Registry, or replace "+

@@ -73,7 +73,7 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	e.checks = &checks{
 		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, queries: &queries{client: e.client},
 		timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
-		failedTurns: make(map[provider.UUID]int), covered: make(map[provider.Capability]bool),
+		failedTurns: make(map[provider.UUID]int), covered: make(map[any]bool),
 	}
 	e.store.observer = e.checks
 	e.checks.changed()

@@ -111,6 +111,11 @@ func (n *nodes) start(ctx context.Context, r *release) error {
 		empty = len(orchestrations)+len(activities) == 0
 		n.register(r, orchestrations, activities)
 	}
+	settings.Fallbacks = func(f bubble.Fallbacks) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		r.others = f
+	}
 	options := n.options
 	options.OnDrained = func() { n.drained(one, n.options.OnDrained) } //nolint:contextcheck // the node ends however the run does
 	rt, err := runtime.Start(bubble.With(ctx, &settings), faulty.Wrap(&link{n.store, one}, one.plan), r.registry, options)

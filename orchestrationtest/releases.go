@@ -20,6 +20,7 @@ type release struct {
 	kills    []*armedKill
 	known    map[provider.Capability]uintptr
 	served   map[bubble.Name]bool
+	others   bubble.Fallbacks // of the node that has started last
 }
 
 // code is what a node runs.
@@ -81,6 +82,36 @@ func (n *nodes) any(can func(r *release) bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.ContainsFunc(n.releases, func(r *release) bool { return !r.stopped && can(r) })
+}
+
+// fallback returns what runs an orchestration that no release has registered, and false if nothing does.
+func (n *nodes) fallback(of provider.Capability) (bubble.Orchestration, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range slices.Backward(n.releases) {
+		if r.stopped || r.others.Orchestration == nil {
+			continue
+		}
+		if body := r.others.Orchestration(of); body != nil {
+			return bubble.Orchestration{Capability: of, Body: body, Absent: true}, true
+		}
+	}
+	return bubble.Orchestration{}, false
+}
+
+// activityFallback is fallback for an activity.
+func (n *nodes) activityFallback(of bubble.Name) (bubble.Activity, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range slices.Backward(n.releases) {
+		if r.stopped || r.others.Activity == nil {
+			continue
+		}
+		if fn := r.others.Activity(of); fn != nil {
+			return bubble.Activity{Name: of, Fn: fn}, true
+		}
+	}
+	return bubble.Activity{}, false
 }
 
 // substitute returns what replaces all versions of an orchestration, and false if nothing does.

@@ -103,7 +103,7 @@ func (rt *Runtime) unserved(ctx context.Context, h *Health, stats *provider.Stat
 		if level <= rt.dispatcher.Level().Own() {
 			level = 0
 		}
-		if !rt.can.orchestrations[w.Capability] || level > 0 {
+		if !rt.can.orchestrations[w.Capability] && !rt.fallbacks.Now().Runs(w.Capability) || level > 0 {
 			h.Unserved = append(h.Unserved, Unserved{
 				Kind: "orchestration", Name: w.Name, Version: w.CodeVersion, EngineLevel: level, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
 			})
@@ -113,7 +113,7 @@ func (rt *Runtime) unserved(ctx context.Context, h *Health, stats *provider.Stat
 		return err
 	}
 	for _, w := range stats.Tasks {
-		if !rt.can.activities[activityName{w.Queue, w.Name}] {
+		if !rt.can.activities[activityName{w.Queue, w.Name}] && !rt.fallbacks.Now().Serves(w.Queue, w.Name) {
 			h.Unserved = append(h.Unserved, Unserved{
 				Kind: "activity", Name: w.Name, Queue: w.Queue, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
 			})

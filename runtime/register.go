@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/internal/waiting"
@@ -34,7 +35,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 			queues = append(queues, q.Queue)
 		}
 	}
-	cfg.Paused = watch.Paused(queues)
+	cfg.Paused = watch.Paused(append(queues, cfg.Fallbacks.Queues()...))
 	m, err := upgrade.Join(ctx, cfg.Level, cfg.Owner, cfg.Capabilities(), cfg.Logger, func(n *upgrade.Node) {
 		watch.Describe(n)
 		n.Queues, n.Cut = served(cfg)
@@ -42,9 +43,9 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	if err != nil && !provider.Retryable(err) {
 		return err
 	}
-	owner, logger := cfg.Owner, cfg.Logger
+	owner, logger, fallbacks, registered := cfg.Owner, cfg.Logger, cfg.Fallbacks, len(cfg.Orchestrations)
 	if changes := cfg.Bubble.RecordChanges(); changes != nil { // nothing of a test runs by a timer, and its kit says what waits
-		cfg.Background = func(working context.Context, node control.Controls) {
+		cfg.Background = func(working context.Context, node dispatcher.Controls) {
 			var both sync.WaitGroup
 			both.Go(func() { watch.Follow(working, node, m, changes.Next, false) })
 			m.Stay(working)
@@ -52,7 +53,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 		}
 		return nil
 	}
-	cfg.Background = func(working context.Context, node control.Controls) {
+	cfg.Background = func(working context.Context, node dispatcher.Controls) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			if changes := cfg.Bubble.OrderChanges(); changes != nil {
@@ -62,10 +63,32 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 			watch.Run(working, node, m)
 		})
 		both.Go(func() { waiting.Watch(working, store, owner, logger) })
+		if fallbacks != nil {
+			both.Go(func() {
+				fallbacks.Follow(working, fallback.Node{
+					Store: store, Level: own, Registered: registered, Report: reportFallbacks(m), Changed: node.ServeAgain, Logger: logger,
+				})
+			})
+		}
 		m.Run(working)
 		both.Wait()
 	}
 	return nil
+}
+
+// reportFallbacks returns what writes the names that fallbacks take into the record of the node.
+func reportFallbacks(m *upgrade.Membership) func(ctx context.Context, t *fallback.Taken) error {
+	return func(ctx context.Context, t *fallback.Taken) error {
+		var f upgrade.Fallbacks
+		for _, of := range t.Capabilities() {
+			f.Orchestrations = append(f.Orchestrations, upgrade.Orchestration{Name: of.Name, Version: of.CodeVersion})
+		}
+		for _, q := range t.Queues() {
+			f.Queues = append(f.Queues, upgrade.Queue{Name: q.Queue, Activities: q.Names})
+		}
+		_, err := m.Report(ctx, func(n *upgrade.Node) { n.Fallbacks = &f })
+		return err
+	}
 }
 
 // levelTries is how often a node tries to read the level when it starts: for 1.5 s.
@@ -109,6 +132,11 @@ func served(cfg *dispatcher.Config) (queues []upgrade.Queue, cut bool) {
 			MaxConcurrent: all[i].MaxLeased, PerSecond: cfg.QueueLimits[all[i].Queue].PerSecond,
 		})
 		room -= len(names)
+	}
+	for _, name := range cfg.Fallbacks.Queues() {
+		if !slices.ContainsFunc(queues, func(q upgrade.Queue) bool { return q.Name == name }) {
+			queues = append(queues, upgrade.Queue{Name: name, PerSecond: cfg.QueueLimits[name].PerSecond, MaxConcurrent: cfg.QueueLimits[name].MaxConcurrent})
+		}
 	}
 	return queues, cut
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
@@ -33,7 +34,11 @@ type Registry struct {
 	activities     map[activityName]activityEntry
 	receivers      map[reflect.Type]any  // given to AddActivities
 	errors         *orchestration.Errors // nil: empty
-	problems       []error
+
+	orchestrationFallbacks []fallback.Orchestrations
+	activityFallbacks      []fallback.Activities
+
+	problems []error
 }
 
 type activityName struct{ queue, name string }

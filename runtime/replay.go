@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -84,8 +85,9 @@ func Replay(ctx context.Context, reg *Registry, h client.HistoryFile) error {
 
 // checker replays histories with the code of a registry.
 type checker struct {
-	bodies map[provider.Capability]replay.Body
-	env    *replay.Env
+	bodies    map[provider.Capability]replay.Body
+	fallbacks *fallback.Set
+	env       *replay.Env
 }
 
 func (r *Registry) checker() (*checker, error) {
@@ -95,7 +97,7 @@ func (r *Registry) checker() (*checker, error) {
 		return nil, errors.Join(r.problems...)
 	}
 	bodies, env := r.code(slog.New(slog.DiscardHandler))
-	return &checker{bodies, env}, nil
+	return &checker{bodies, r.fallbacks(func(string) bool { return true }), env}, nil
 }
 
 // names returns the names of the registered orchestrations, sorted.
@@ -113,8 +115,12 @@ func (c *checker) replay(ctx context.Context, h *client.HistoryFile) error {
 	if err != nil {
 		return fmt.Errorf("replaying %s: %w: %w", differs.what(), client.ErrHistoryFile, err)
 	}
-	body, ok := c.bodies[provider.Capability{Name: h.Orchestration, CodeVersion: h.CodeVersion}]
-	if !ok {
+	of := provider.Capability{Name: h.Orchestration, CodeVersion: h.CodeVersion}
+	body := c.bodies[of]
+	if body == nil {
+		body = c.fallbacks.Body(of)
+	}
+	if body == nil {
 		c.unregistered(differs)
 		return differs
 	}

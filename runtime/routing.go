@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -102,6 +103,8 @@ func (r *Registry) served(o Options) error {
 		for key := range r.activities {
 			known = known || key.queue == queue
 		}
+		only := func(other string) bool { return other == queue }
+		known = known || len(fallback.OnQueues(r.activityFallbacks, only)) > 0
 		if !known {
 			return fmt.Errorf("%w: option Queues names %s, for which no activity is registered: add one with OnQueue, or leave the queue out",
 				ErrInvalid, check.Quote(queue))

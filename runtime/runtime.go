@@ -20,6 +20,7 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/replay"
@@ -41,6 +42,7 @@ type Runtime struct {
 	dispatcher *dispatcher.Dispatcher
 	owner      string
 	can        capabilities
+	fallbacks  *fallback.Set
 	errors     *orchestration.Errors
 	logger     *slog.Logger
 	unmeasured sync.Once // health has said that the store measures nothing
@@ -91,7 +93,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 		return nil, fmt.Errorf("starting runtime: option Retention: %w", err)
 	}
 	rt := &Runtime{
-		store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators,
+		store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), fallbacks: cfg.Fallbacks, errors: reg.Errors(), logger: opts.Logger, propagators: cfg.Propagators,
 		watch: cfg.Watch,
 	}
 	started := make(chan struct{})
@@ -179,7 +181,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 	if len(r.problems) > 0 {
 		return dispatcher.Config{}, errors.Join(r.problems...)
 	}
-	if len(r.orchestrations)+len(r.activities) == 0 {
+	if len(r.orchestrations)+len(r.activities)+len(r.orchestrationFallbacks)+len(r.activityFallbacks) == 0 {
 		return dispatcher.Config{}, fmt.Errorf("%w: the registry is empty: add orchestrations or activities first", ErrInvalid)
 	}
 	cfg := dispatcher.Config{
@@ -204,7 +206,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 	if err != nil {
 		return dispatcher.Config{}, err
 	}
-	cfg.Limits = limits
+	cfg.Limits, cfg.Fallbacks = limits, r.fallbacks(o.serves)
 	for key, entry := range r.activities {
 		if o.serves(key.queue) {
 			if cfg.Activities[key.queue] == nil {

@@ -23,6 +23,7 @@ func (r *Registry) withTest(ctx context.Context) (*Registry, error) {
 	}
 	r.mu.Lock()
 	n := &Registry{errors: r.errorsLocked(), problems: slices.Clone(r.problems)}
+	n.orchestrationFallbacks, n.activityFallbacks = r.orchestrationFallbacks, r.activityFallbacks
 	n.orchestrations, n.activities = maps.Clone(r.orchestrations), maps.Clone(r.activities)
 	r.mu.Unlock()
 	if n.orchestrations == nil {
@@ -44,6 +45,12 @@ func (r *Registry) withTest(ctx context.Context) (*Registry, error) {
 	}
 	if test.Registered != nil {
 		test.Registered(n.names())
+	}
+	if test.Fallbacks != nil {
+		all := n.fallbacks(func(string) bool { return true })
+		test.Fallbacks(bubble.Fallbacks{Orchestration: all.Body, Activity: func(of bubble.Name) func(context.Context, []byte) ([]byte, error) {
+			return all.Activity(of.Queue, of.Name)
+		}})
 	}
 	return n, nil
 }

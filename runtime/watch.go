@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/dispatcher"
-	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
@@ -69,7 +68,7 @@ func (rt *Runtime) observeStore(cfg *dispatcher.Config, started <-chan struct{})
 	}
 	f := &figures{rt: rt, full: provider.FullOf(rt.store), to: w, token: provider.UUID(uuid.New())}
 	before := cfg.Background
-	cfg.Background = func(working context.Context, node control.Controls) {
+	cfg.Background = func(working context.Context, node dispatcher.Controls) {
 		var both sync.WaitGroup
 		defer both.Wait()
 		both.Go(func() {

@@ -18,6 +18,8 @@ type Settings struct {
 
 	// Registered gets to know what a node can run, when it starts; nil: nobody wants to know. Orchestrations have no more than their Code.
 	Registered func(orchestrations []Orchestration, activities []Name)
+	// Fallbacks gets the fallbacks of a node when it starts; nil: nobody wants to know. They get their names from the test, not from a timer.
+	Fallbacks func(f Fallbacks)
 	// Replayed gets each execution that was replayed without a fault, before its code is unwound; nil: nobody wants to see it.
 	Replayed func(x *replay.Execution)
 	// Changes tell that records of the store have changed. With them no timer of a node runs while the node has nothing to do; nil: its
@@ -26,6 +28,12 @@ type Settings struct {
 	// Orders is Changes for a node whose timers are those of production: it also reads its orders when records have changed; nil: only its
 	// timer lets it read them.
 	Orders *Changes
+}
+
+// Fallbacks returns the code for names that are not registered; nil: there is none.
+type Fallbacks struct {
+	Orchestration func(of provider.Capability) replay.Body
+	Activity      func(of Name) func(ctx context.Context, input []byte) (output []byte, err error)
 }
 
 // Name is an activity of a queue.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// ErrBegunElsewhere means that a node has no code for an execution that other code has begun, although it runs the orchestration's name.
+var ErrBegunElsewhere = errors.New("other code has begun this execution: a node that has registered the name must run it")
+
 // NonDeterminismError says that the code does something else than the history holds.
 type NonDeterminismError struct {
 	EventID int64

@@ -54,6 +54,14 @@ type Node struct {
 	Seen   int64   `json:"seen,omitempty"`   // version of the orders that it obeys
 	State  State   `json:"state,omitempty"`
 	Load   *Load   `json:"load,omitempty"`
+
+	Fallbacks *Fallbacks `json:"fallbacks,omitempty"` // nil: none of its fallbacks has work
+}
+
+// Fallbacks are the names that a node takes although it has not registered them.
+type Fallbacks struct {
+	Orchestrations []Orchestration `json:"orchestrations,omitempty"`
+	Queues         []Queue         `json:"queues,omitempty"`
 }
 
 // Queue is a queue that a node serves, with the activities that it runs.
@@ -97,16 +105,29 @@ func (n *Node) Lost(now provider.Time) bool {
 	return now.Sub(n.Renewed) > 3*time.Duration(n.Every)*time.Second
 }
 
-// Serves reports whether the record lists an activity of a queue.
+// Serves reports whether the record lists an activity of a queue, or a fallback takes it.
 func (n *Node) Serves(queue, activity string) bool {
-	return slices.ContainsFunc(n.Queues, func(q Queue) bool { return q.Name == queue && slices.Contains(q.Activities, activity) })
+	return n.Lists(queue, activity) || n.Fallbacks != nil && lists(n.Fallbacks.Queues, queue, activity)
+}
+
+// Lists reports whether the record lists an activity of a queue as registered.
+func (n *Node) Lists(queue, activity string) bool { return lists(n.Queues, queue, activity) }
+
+func lists(queues []Queue, queue, activity string) bool {
+	return slices.ContainsFunc(queues, func(q Queue) bool { return q.Name == queue && slices.Contains(q.Activities, activity) })
 }
 
 // Cuts reports whether the record lists only a part of the orchestrations that the node has registered.
 func (n *Node) Cuts() bool { return n.Count > len(n.Orchestrations) }
 
-// Runs reports whether the record lists an orchestration, of a user or of perdure itself.
+// Runs reports whether the record lists an orchestration, of a user or of perdure itself, or a fallback takes it.
 func (n *Node) Runs(of provider.Capability) bool {
+	o := Orchestration{Name: of.Name, Version: of.CodeVersion}
+	return n.Registered(of) || n.Fallbacks != nil && slices.Contains(n.Fallbacks.Orchestrations, o)
+}
+
+// Registered reports whether the record lists an orchestration as registered.
+func (n *Node) Registered(of provider.Capability) bool {
 	o := Orchestration{Name: of.Name, Version: of.CodeVersion}
 	return slices.Contains(n.Orchestrations, o) || slices.Contains(n.System, o)
 }

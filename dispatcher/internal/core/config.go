@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/control"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/observing"
@@ -26,6 +27,7 @@ type Config struct {
 	Owner          string // unique per process start
 	Orchestrations map[provider.Capability]replay.Body
 	Activities     map[string]map[string]bind.ActivityFunc // by queue and name
+	Fallbacks      *fallback.Set                           // for names that no node has registered; nil: none
 	Limits         []flow.Limit                            // of some Activities
 	QueueLimits    map[string]flow.QueueLimit              // by queue
 	Env            *replay.Env
@@ -71,12 +73,45 @@ type Config struct {
 }
 
 // BackgroundService is what runs beside the loops of a node.
-type BackgroundService func(working context.Context, node control.Controls)
+type BackgroundService func(working context.Context, node Controls)
+
+// Controls is what a BackgroundService does to its node.
+type Controls interface {
+	control.Controls
+	// ServeAgain makes the node fetch the names that its fallbacks take by now.
+	ServeAgain()
+}
 
 // Settings returns those of executions that are started here.
 func (c *Config) Settings() history.Settings { return replay.SettingsAt(c.Level.Allowed()) }
 
-// Capabilities returns what turns a fetch may bring.
+// Orchestration returns the code of an orchestration, of a fallback too; nil: the node has none.
+func (c *Config) Orchestration(of provider.Capability) replay.Body {
+	if body := c.Orchestrations[of]; body != nil || c.Fallbacks == nil {
+		return body
+	}
+	return c.Fallbacks.Body(of)
+}
+
+// Activity returns the code of an activity, of a fallback too; nil: the node has none.
+func (c *Config) Activity(queue, name string) bind.ActivityFunc {
+	if fn := c.Activities[queue][name]; fn != nil || c.Fallbacks == nil {
+		return fn
+	}
+	return c.Fallbacks.Activity(queue, name)
+}
+
+// Runs reports whether the node takes turns of an orchestration now.
+func (c *Config) Runs(of provider.Capability) bool {
+	return c.Orchestrations[of] != nil || c.Fallbacks.Now().Runs(of)
+}
+
+// Serves reports whether the node takes tasks of an activity now.
+func (c *Config) Serves(queue, name string) bool {
+	return c.Activities[queue][name] != nil || c.Fallbacks.Now().Serves(queue, name)
+}
+
+// Capabilities returns what turns a fetch may bring besides those of fallbacks.
 func (c *Config) Capabilities() []provider.Capability {
 	all := make([]provider.Capability, 0, len(c.Orchestrations))
 	for capability := range c.Orchestrations {
@@ -85,7 +120,7 @@ func (c *Config) Capabilities() []provider.Capability {
 	return all
 }
 
-// Queues returns what tasks a fetch may bring.
+// Queues returns what tasks a fetch may bring besides those of fallbacks.
 func (c *Config) Queues() []provider.QueueFilter {
 	all := make([]provider.QueueFilter, 0, len(c.Activities))
 	for queue, funcs := range c.Activities {
@@ -94,6 +129,21 @@ func (c *Config) Queues() []provider.QueueFilter {
 			names = append(names, name)
 		}
 		all = append(all, provider.QueueFilter{Queue: queue, Names: names, MaxLeased: c.QueueLimits[queue].MaxConcurrent})
+	}
+	return all
+}
+
+// Fetchable is Capabilities with the orchestrations that fallbacks take.
+func (c *Config) Fetchable(taken *fallback.Taken) []provider.Capability {
+	return append(c.Capabilities(), taken.Capabilities()...)
+}
+
+// FetchableQueues is Queues with the activities that fallbacks take.
+func (c *Config) FetchableQueues(taken *fallback.Taken) []provider.QueueFilter {
+	all := c.Queues()
+	for _, more := range taken.Queues() {
+		more.MaxLeased = c.QueueLimits[more.Queue].MaxConcurrent
+		all = append(all, more)
 	}
 	return all
 }

@@ -79,12 +79,25 @@ func NewPools(limits []Limit, queueLimits map[string]QueueLimit, queues []provid
 			p.byActivity[name] = append(p.byActivity[name], one)
 		}
 	}
+	p.serve(queues)
+	return p
+}
+
+// Serve sets the activities of which the task loop asks for tasks. What runs keeps its places.
+func (p *Pools) Serve(queues []provider.QueueFilter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.groups, p.next = nil, 0
+	p.serve(queues)
+	p.endWait()
+}
+
+func (p *Pools) serve(queues []provider.QueueFilter) {
 	for _, filter := range queues {
 		for _, name := range filter.Names {
 			p.group(p.byActivity[ActivityName{filter.Queue, name}], p.throttles[filter.Queue]).add(filter.Queue, name, filter.MaxLeased)
 		}
 	}
-	return p
 }
 
 // Used calls fn for each pool that has a name.

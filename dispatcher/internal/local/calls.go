@@ -164,7 +164,7 @@ func (l *calls) startAndCancel() {
 
 // runsInTurn reports whether an activity may run inside the turn. Only the queue enforces limits and sessions.
 func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
-	return w.Config.LocalTime > 0 && w.Accepting() && !w.worker.Paused(call.Queue) && w.Config.Activities[call.Queue][call.Name] != nil &&
+	return w.Config.LocalTime > 0 && w.Accepting() && !w.worker.Paused(call.Queue) && w.Config.Serves(call.Queue, call.Name) &&
 		!w.worker.MustQueue(call)
 }
 

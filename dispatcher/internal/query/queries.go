@@ -47,14 +47,19 @@ func New(n *core.Node, turns *turn.Turns) *Queries {
 // Loop fetches questions and answers them. It ends at once if the store carries none.
 func (qs *Queries) Loop(fetching, working context.Context) {
 	req := provider.FetchAsksRequest{
-		Capabilities: qs.Config.Capabilities(), EngineLevel: replay.EngineLevel, Lease: lease, Wait: provider.MaxWait, Owner: qs.Config.Owner,
+		EngineLevel: replay.EngineLevel, Lease: lease, Wait: provider.MaxWait, Owner: qs.Config.Owner,
 	}
+	taken := qs.Config.Fallbacks.Now()
+	req.Capabilities = qs.Config.Fetchable(taken)
 	for failures := 0; ; {
 		n, err := qs.all.TakeUpTo(fetching, storage.MaxFetch)
 		if err != nil {
 			return
 		}
 		qs.all.Release(n)
+		if now := qs.Config.Fallbacks.Now(); now != taken {
+			taken, req.Capabilities = now, qs.Config.Fetchable(now)
+		}
 		req.Max = n
 		res, err := qs.fetch(fetching, req)
 		if err == nil {

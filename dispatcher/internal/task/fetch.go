@@ -215,7 +215,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 		report.Outcome, report.Delay = provider.TaskRelease, time.Second
 	case err != nil || !ok:
 		f.judge.poisonTask(report, fmt.Sprintf("task cannot be decoded: %v", err))
-	case f.Config.Activities[call.Queue][call.Name] == nil:
+	case f.Config.Activity(call.Queue, call.Name) == nil:
 		f.judge.poisonTask(report, fmt.Sprintf("task is stored as activity %q of queue %q, and holds a call of %q of queue %q",
 			task.Name, task.Queue, call.Name, call.Queue))
 	case call.AtMostOnce && task.Deliveries > 1:

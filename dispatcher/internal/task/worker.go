@@ -52,6 +52,9 @@ func New(n *core.Node) *Worker {
 	}
 }
 
+// ServeAgain takes over which names the fallbacks of the node take.
+func (w *Worker) ServeAgain() { w.pools.Serve(w.Config.FetchableQueues(w.Config.Fallbacks.Now())) }
+
 // Connect sets the receiver of results. It must be called before any other method.
 func (w *Worker) Connect(to Executions) { w.executions = to }
 
@@ -89,13 +92,13 @@ func (w *Worker) EndLate(fetching, working context.Context) {
 // MayHandOff reports whether a turn's own commit may lease the task of a call to this node. It may not while tasks wait in the queue, nor
 // for activities that must queue.
 func (w *Worker) MayHandOff(call *history.ActivityScheduled) bool {
-	return w.Accepting() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
+	return w.Accepting() && w.queueEmpty.Load() && w.Config.Serves(call.Queue, call.Name) && !w.MustQueue(call) &&
 		!w.Config.Off.Has(fastpath.HandOff) && !w.pools.Paused(call.Queue)
 }
 
 // Queues counts a task that a commit of this node adds to the queue for lack of room.
 func (w *Worker) Queues(call *history.ActivityScheduled) {
-	if w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) && !w.Config.Off.Has(fastpath.HandOff) && !w.pools.Paused(call.Queue) {
+	if w.Config.Serves(call.Queue, call.Name) && !w.MustQueue(call) && !w.Config.Off.Has(fastpath.HandOff) && !w.pools.Paused(call.Queue) {
 		w.queued.Add(1)
 	}
 }
@@ -261,7 +264,7 @@ func (w *Worker) RunUser(ctx context.Context, a *Attempt) (output []byte, err er
 	if w.Watch.Traces() {
 		ctx = w.trace(ctx, a)
 	}
-	output, err = w.Config.Activities[a.Call.Queue][a.Call.Name](ctx, a.Call.Input)
+	output, err = w.Config.Activity(a.Call.Queue, a.Call.Name)(ctx, a.Call.Input)
 	if err == nil {
 		err = w.judge.fits(a, output)
 	}

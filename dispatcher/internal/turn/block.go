@@ -109,6 +109,9 @@ func outage(err error) bool {
 	return ok && (provider.Retryable(failed.Err) || errors.Is(err, provider.ErrClosed) || errors.Is(err, provider.ErrNotFound))
 }
 
+// elsewhereDelay is how long an instance waits that this node's fallback must not run.
+const elsewhereDelay = time.Minute
+
 // failed evicts the execution and blocks the instance, which is retried later, unless the fault is this node's or the storage's.
 func (f *fetched) failed(working context.Context, err error) {
 	if !f.intact {
@@ -129,6 +132,11 @@ func (f *fetched) failed(working context.Context, err error) {
 	if outage(err) || errors.Is(err, history.ErrNewer) {
 		f.ts.Config.Logger.Warn("turn given back", "instance", f.fetch.Instance.ID, "err", err)
 		f.release(working, provider.TurnRelease{Delay: storage.Backoff(5)})
+		return
+	}
+	if errors.Is(err, replay.ErrBegunElsewhere) {
+		f.ts.Config.Logger.Warn("turn given back", "instance", f.fetch.Instance.ID, "err", err)
+		f.release(working, provider.TurnRelease{Delay: elsewhereDelay})
 		return
 	}
 	f.ts.Count.TurnsFailed.Add(1)

@@ -74,8 +74,8 @@ func (ts *Turns) Rebuild(ctx context.Context, inst *provider.Instance) (x *repla
 // New returns an execution of the code of an instance that has applied nothing yet. It is not cached. The result is false if the
 // orchestration is not registered on this node.
 func (ts *Turns) New(inst *provider.Instance, info replay.Info) (x *replay.Execution, ok bool) {
-	body, ok := ts.Config.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
-	if !ok {
+	body := ts.Config.Orchestration(provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion})
+	if body == nil {
 		return nil, false
 	}
 	return replay.New(ts.Config.Env, info, body), true

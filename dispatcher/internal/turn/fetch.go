@@ -25,13 +25,17 @@ type turnFetcher struct {
 // it begins.
 func (f *turnFetcher) loop(fetching, working context.Context) {
 	req := provider.FetchTurnsRequest{
-		Owner: f.Config.Owner, Lease: f.Config.Lease, Capabilities: f.Config.Capabilities(),
-		EngineLevel: f.Config.Level.Own(),
+		Owner: f.Config.Owner, Lease: f.Config.Lease, EngineLevel: f.Config.Level.Own(),
 	}
+	taken := f.Config.Fallbacks.Now()
+	req.Capabilities = f.Config.Fetchable(taken)
 	var manyUntil time.Time // when a fetch asks for no more than room again
 	for failures := 0; ; {
 		if !f.Suspects.Wait(fetching) || !f.slotFree(fetching) {
 			return
+		}
+		if now := f.Config.Fallbacks.Now(); now != taken {
+			taken, req.Capabilities = now, f.Config.Fetchable(now)
 		}
 		req.Token = storage.NewToken()
 		room := f.room()

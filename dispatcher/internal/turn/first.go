@@ -84,7 +84,7 @@ func (s *starter) canStart(req *provider.CreateRequest) bool {
 		return false
 	}
 	of := capability(req)
-	return s.Config.Orchestrations[of] != nil && s.Config.DeadlockLimit > 0 && !s.slowStarts.Slow(of) && req.EngineLevel <= s.Config.Level.Own() &&
+	return s.Config.Runs(of) && s.Config.DeadlockLimit > 0 && !s.slowStarts.Slow(of) && req.EngineLevel <= s.Config.Level.Own() &&
 		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && onlyEvents(req.Messages) && s.Clock.Now() != 0 && s.Accepting() &&
 		s.turns.slots.Free() > s.Config.MaxTurns/2 && s.turns.attempts.Room() > 0
 }
@@ -111,7 +111,7 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *first 
 	s.turns.reporter.began(&f.run, observe.FromStart)
 	a.x = replay.New(s.Config.Env, replay.Info{
 		ID: req.ID, Key: req.Key, Execution: 1, Name: req.Name, CodeVersion: req.CodeVersion,
-	}, s.Config.Orchestrations[capability(&req)])
+	}, s.Config.Orchestration(capability(&req)))
 	a.x.Speculate()
 	s.turns.begin(&f.run, a.x)
 	s.Work.Add()

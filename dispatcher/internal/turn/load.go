@@ -25,8 +25,8 @@ func (f *fetched) load(working context.Context) (*replay.Execution, error) {
 		return a.x, nil
 	}
 	f.ts.evictor.evict(a)
-	body, ok := f.ts.Config.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
-	if !ok {
+	body := f.ts.Config.Orchestration(provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion})
+	if body == nil {
 		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
 	}
 	began := time.Now()

@@ -2,6 +2,7 @@ package doors_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
@@ -89,6 +90,11 @@ func fillingRegistries() section {
 			many := func(receiver any, opts ...runtime.ActivitiesOption) func(*runtime.Registry) error {
 				return func(r *runtime.Registry) error { return runtime.AddActivities(r, receiver, opts...) }
 			}
+			falls := func(opts []runtime.RegisterOption, names ...string) func(*runtime.Registry) error {
+				return func(r *runtime.Registry) error {
+					return runtime.AddActivityFallback(r, names, func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }, opts...)
+				}
+			}
 			urgent := runtime.Defaults(orchestration.WithPriority(1))
 			named := func(name string) func(*runtime.Registry) error { return act(activity.Define(name, Charge)) }
 			closure := func(_ context.Context, n int) (int, error) { return n + len(t.Name()), nil }
@@ -131,6 +137,11 @@ func fillingRegistries() section {
 				{"`AddActivities` of two receivers of a type", with(many(&till{1}, runtime.Prefix("eu.")), many(&till{2}, runtime.Prefix("us."))), registration, `registering activities of "*doors_test.till": registration refused: another receiver of that type is registered, and a method does not show its receiver: register the methods of this one with AddActivity and activity.Define`, "Name its methods one by one."},
 				{"`AddActivities` of the same twice", with(many(sameTill), many(sameTill)), registration, `registering activities of "*doors_test.till": registration refused: "till.Charge": the name is in use: give another one with Define`, "Register it once."},
 				{"`AddActivities` of a generic type", with(many(&bag[int]{})), registration, `registering activities of "*doors_test.bag[int]": registration refused: Put is of a type whose methods have no lasting name, and needs a Prefix: change that, or add runtime.Except("Put")`, "Give `Prefix`."},
+				{"`AddActivityFallback` of everything", with(falls(nil, "*")), registration, `registering activity fallback "*": registration refused: "*" stands for all names, and would take those of services that are not deployed yet: give the beginning of names, such as "mail.*"`, "Nodes of other services would lose their work in a deploy."},
+				{"`AddActivityFallback` of no name", with(falls(nil)), registration, `registering an activity fallback: registration refused: no name is given: give names, or beginnings of names such as "mail.*"`, "Name what it stands for."},
+				{"`AddActivityFallback` of names of perdure", with(falls(nil, "perd*")), registration, `registering activity fallback "perd*": registration refused: "perd*" holds names that begin with perdure., which belong to perdure itself: choose others`, "Choose other names."},
+				{"`AddActivityFallback` of a name twice", with(falls(nil, "mail.*"), falls(nil, "sms.*", "mail.*")), registration, `registering activity fallback "sms.*, mail.*": registration refused: "mail.*" has a fallback already: give each name one`, "Register it once."},
+				{"`AddActivityFallback` with another option", with(falls([]runtime.RegisterOption{runtime.MaxConcurrent(2)}, "mail.*")), registration, `registering activity fallback "mail.*": registration refused: only the option OnQueue fits a fallback: leave the others out`, "Register the names that need the option."},
 				{"a nil option", with(act(Charge, nil)), registration, `registering activity "Charge": registration refused: an option is nil: leave it out`, "Build the list of options without holes."},
 				{"an input with a function", func(context.Context) error {
 					return runtime.AddActivity(runtime.NewRegistry(), activity.Define("x", func(context.Context, withHook) (int, error) { return 0, nil }))
