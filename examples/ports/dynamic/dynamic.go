@@ -15,8 +15,8 @@ import (
 
 // Parcel is what is delivered.
 type Parcel struct {
-	ID    string
-	Grams int
+	ID    string `json:"id"`
+	Grams int    `json:"grams"`
 }
 
 // Add registers the functions. A carrier that gets an activity of its own, such as "carrier.bike", needs no change here: a node that registers that
