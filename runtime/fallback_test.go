@@ -181,6 +181,15 @@ func TestHazard117_FallbackRunsNothingThatOtherCodeBegan(t *testing.T) {
 		}
 		e.Stop(first)
 		e.Start(flows(e, runtime.NewRegistry()))
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
+		c := e.Client(client.Options{})
+		if got, err := client.Query[string](e.T.Context(), client.HandleOf[any](c, "late", late), "stack", nil); err != nil || !strings.Contains(got, "fallback_test.go") {
+			t.Errorf("an instance that waits is not asked: %q, %v", got, err)
+		}
+		if got, err := client.Query[string](e.T.Context(), client.HandleOf[any](c, "began elsewhere", began), "stack", nil); err == nil ||
+			!strings.Contains(err.Error(), "other code has begun this execution") {
+			t.Errorf("an instance that other code has begun: %q, %v", got, err)
+		}
 		e.Raise(late, "go", "b")
 		if got := enginetest.Output[string](e, late); got != "fallback flow.late of 7 heard b" {
 			t.Error(got)

@@ -34,7 +34,8 @@ type Node struct {
 	Logger     *slog.Logger
 }
 
-// Follow looks at what waits until ctx is done, and takes what no live node lists. A store that measures nothing or lists no nodes gives no
+// Follow looks at what waits until ctx is done, and takes what no live node lists. It answers questions to instances of such names at once: a fallback that
+// answers changes nothing, and instances that wait for something need no turn before they are asked. A store that measures nothing or lists no nodes gives no
 // fallback any work.
 func (s *Set) Follow(ctx context.Context, n Node) {
 	tick := time.NewTicker(every)
@@ -64,7 +65,7 @@ func (s *Set) look(ctx context.Context, n *Node, unlisted waits) error {
 	if err != nil {
 		return fmt.Errorf("looking for work of fallbacks: %w", err)
 	}
-	stats, err := n.Store.Stats(ctx, provider.StatsRequest{Waiting: true})
+	stats, err := n.Store.Stats(ctx, provider.StatsRequest{Waiting: true, Running: true, Most: 1})
 	if err != nil {
 		return fmt.Errorf("looking for work of fallbacks: %w", err)
 	}
@@ -94,6 +95,12 @@ func (s *Set) look(ctx context.Context, n *Node, unlisted waits) error {
 			next.Activities[of] = true
 		}
 	}
+	for i := range stats.Running {
+		of := stats.Running[i].Capability
+		if s.wants(of) && !live.runs(of) && n.Registered+len(next.Asked) < provider.MaxBatch {
+			next.Asked[of] = true
+		}
+	}
 	maps.DeleteFunc(unlisted, func(name any, _ provider.Time) bool { return !seen[name] })
 	return s.change(ctx, n, before, next)
 }
@@ -112,7 +119,9 @@ func (w waits) over(name any, oldest, now provider.Time) bool {
 
 // without returns a copy that lacks what a live node lists.
 func (t *Taken) without(live *fleet) *Taken {
-	left := &Taken{Orchestrations: make(map[provider.Capability]bool), Activities: make(map[Activity]bool)}
+	left := &Taken{
+		Orchestrations: make(map[provider.Capability]bool), Asked: make(map[provider.Capability]bool), Activities: make(map[Activity]bool),
+	}
 	if t == nil {
 		return left
 	}
@@ -135,6 +144,9 @@ func (s *Set) change(ctx context.Context, n *Node, before, next *Taken) error {
 		before = &Taken{}
 	}
 	if maps.Equal(before.Orchestrations, next.Orchestrations) && maps.Equal(before.Activities, next.Activities) {
+		if !maps.Equal(before.Asked, next.Asked) {
+			s.Take(next)
+		}
 		return nil
 	}
 	if err := n.Report(ctx, next); err != nil {

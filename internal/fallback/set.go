@@ -40,7 +40,8 @@ type Set struct {
 
 // Taken are the names that a node takes by its fallbacks. They do not change: a change makes another Taken.
 type Taken struct {
-	Orchestrations map[provider.Capability]bool
+	Orchestrations map[provider.Capability]bool // whose turns it runs
+	Asked          map[provider.Capability]bool // whose questions it answers: all that have running instances
 	Activities     map[Activity]bool
 }
 
@@ -178,12 +179,24 @@ func (t *Taken) Serves(queue, name string) bool {
 	return t != nil && t.Activities[Activity{queue, name}]
 }
 
-// Capabilities returns the orchestrations, by name and version.
+// Capabilities returns the orchestrations whose turns the node runs, by name and version.
 func (t *Taken) Capabilities() []provider.Capability {
 	if t == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Keys(t.Orchestrations), func(a, b provider.Capability) int {
+	return sorted(t.Orchestrations)
+}
+
+// Questions returns the orchestrations whose questions the node answers, by name and version.
+func (t *Taken) Questions() []provider.Capability {
+	if t == nil {
+		return nil
+	}
+	return sorted(t.Asked)
+}
+
+func sorted(all map[provider.Capability]bool) []provider.Capability {
+	return slices.SortedFunc(maps.Keys(all), func(a, b provider.Capability) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CodeVersion, b.CodeVersion))
 	})
 }

@@ -50,7 +50,7 @@ func (qs *Queries) Loop(fetching, working context.Context) {
 		EngineLevel: replay.EngineLevel, Lease: lease, Wait: provider.MaxWait, Owner: qs.Config.Owner,
 	}
 	taken := qs.Config.Fallbacks.Now()
-	req.Capabilities = qs.Config.Fetchable(taken)
+	req.Capabilities = append(qs.Config.Capabilities(), taken.Questions()...)
 	for failures := 0; ; {
 		n, err := qs.all.TakeUpTo(fetching, storage.MaxFetch)
 		if err != nil {
@@ -58,7 +58,7 @@ func (qs *Queries) Loop(fetching, working context.Context) {
 		}
 		qs.all.Release(n)
 		if now := qs.Config.Fallbacks.Now(); now != taken {
-			taken, req.Capabilities = now, qs.Config.Fetchable(now)
+			taken, req.Capabilities = now, append(qs.Config.Capabilities(), now.Questions()...)
 		}
 		req.Max = n
 		res, err := qs.fetch(fetching, req)
