@@ -3,7 +3,6 @@ package operate
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/observing"
@@ -51,7 +50,7 @@ func unservedWork(nodes []upgrade.Node, now provider.Time, stats *provider.Stats
 			continue
 		}
 		level, cut = max(level, n.Level), cut || n.Cuts()
-		for _, o := range slices.Concat(n.Orchestrations, n.System) {
+		for _, o := range n.AllOrchestrations() {
 			runs[provider.Capability{Name: o.Name, CodeVersion: o.Version}] = true
 		}
 	}

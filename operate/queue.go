@@ -102,6 +102,13 @@ func (q *queues) nodes(nodes []upgrade.Node, now provider.Time) {
 				q.runs[[2]string{served.Name, activity}] = true
 			}
 		}
+		if n.Fallbacks != nil {
+			for _, taken := range n.Fallbacks.Queues { // the node lists the queue itself, without them
+				for _, activity := range taken.Activities {
+					q.runs[[2]string{taken.Name, activity}] = true
+				}
+			}
+		}
 		if n.Load != nil {
 			for name, running := range n.Load.Queues {
 				q.of(name).Running += running

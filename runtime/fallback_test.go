@@ -98,9 +98,23 @@ func TestHazard117_FallbackTakesOnlyWhatNoNodeLists(t *testing.T) {
 			!slices.Equal(nodes[0].Fallbacks.Queues[0].Activities, []string{"mail.digest", "mail.send"}) {
 			t.Errorf("the list of nodes does not tell what the fallback takes: %+v, %v", nodes, err)
 		}
+		op := operate.New(e.Client(client.Options{}))
+		if _, err := op.PauseQueue(e.T.Context(), "post", "for the test"); err != nil {
+			t.Error(err)
+		}
 		held := e.Create("held", "order", []string{"mail.send"})
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
 		if h, err := rt.Health(e.T.Context()); err != nil || len(h.Unserved) > 0 {
 			t.Errorf("a name that a fallback takes counts as unserved: %+v, %v", h.Unserved, err)
+		}
+		for _, u := range mustFigures(e) {
+			t.Error(u)
+		}
+		if got := e.Tasks(held); len(got) != 1 {
+			t.Errorf("the pause of the queue does not hold a fallback: %+v", got)
+		}
+		if _, err := op.ResumeQueue(e.T.Context(), "post", ""); err != nil {
+			t.Error(err)
 		}
 		e.WaitEnded(held)
 		sends = e.Start(mailer(e, "sender", "mail.send"))
@@ -110,6 +124,31 @@ func TestHazard117_FallbackTakesOnlyWhatNoNodeLists(t *testing.T) {
 		}
 		e.Stop(sends)
 	})
+}
+
+// mustFigures says what the state of the store and its queues show as served by no node.
+func mustFigures(e *enginetest.Engine) (unserved []string) {
+	e.T.Helper()
+	op := operate.New(e.Client(client.Options{}))
+	queues, err := op.Queues(e.T.Context())
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	for i := range queues {
+		if q := &queues[i]; len(q.Unserved) > 0 {
+			unserved = append(unserved, fmt.Sprintf("queue %s: %v", q.Queue, q.Unserved))
+		}
+	}
+	figures, err := op.StoreFigures(e.T.Context())
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	for kind, n := range figures.Unserved {
+		if n > 0 {
+			unserved = append(unserved, fmt.Sprintf("%d of %s", n, kind))
+		}
+	}
+	return unserved
 }
 
 // A node that lists only a part of what it has registered may have registered each name.

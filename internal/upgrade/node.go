@@ -105,6 +105,15 @@ func (n *Node) Lost(now provider.Time) bool {
 	return now.Sub(n.Renewed) > 3*time.Duration(n.Every)*time.Second
 }
 
+// AllOrchestrations returns what the record lists, of users and of perdure itself, and what fallbacks take.
+func (n *Node) AllOrchestrations() []Orchestration {
+	all := slices.Concat(n.Orchestrations, n.System)
+	if n.Fallbacks != nil {
+		all = append(all, n.Fallbacks.Orchestrations...)
+	}
+	return all
+}
+
 // Serves reports whether the record lists an activity of a queue, or a fallback takes it.
 func (n *Node) Serves(queue, activity string) bool {
 	return n.Lists(queue, activity) || n.Fallbacks != nil && lists(n.Fallbacks.Queues, queue, activity)

@@ -40,11 +40,7 @@ func Uses(nodes []Node, now provider.Time, running []provider.RunningInstances) 
 			continue
 		}
 		cut = cut || n.Cuts()
-		runs := slices.Concat(n.Orchestrations, n.System)
-		if n.Fallbacks != nil {
-			runs = append(runs, n.Fallbacks.Orchestrations...)
-		}
-		for _, o := range runs {
+		for _, o := range n.AllOrchestrations() {
 			u := use(provider.Capability{Name: o.Name, CodeVersion: o.Version})
 			u.Nodes = append(u.Nodes, n.Owner)
 			served[o.Name] = true
