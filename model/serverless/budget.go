@@ -40,6 +40,7 @@ func overf(format string, args ...any) {
 type budget struct {
 	left    int
 	longest int // bytes of the longest text in sight: an instruction may copy it
+	changes []change
 }
 
 // renew gives the document the work of another stretch, after a wait.
@@ -136,6 +137,10 @@ func (b *budget) operands(_ any, args []any) any {
 		if err, ok := b.path(values[1], nil).(error); ok {
 			return err
 		}
+		b.deep(values[0], values[1])
+	case "delpaths":
+		paths, _ := values[1].([]any)
+		b.deep(values[0], paths...)
 	case "strptime":
 		if format, ok := values[1].(string); ok && zoned(format) {
 			return errors.New("strptime: %Z and %+ use the time zone of the node: use %z")
@@ -223,10 +228,14 @@ func (b *budget) each(v any, _ []any) any {
 	return nil
 }
 
-// index refuses elements so far off that an assignment to them would fill the memory, and lists, which are searched for in one step.
+// index refuses elements so far off that an assignment to them would fill the memory, lists, which are searched for in one step, and
+// objects, which are slices in disguise.
 func (b *budget) index(v any, _ []any) any {
-	if _, ok := v.([]any); ok {
+	switch v.(type) {
+	case []any:
 		return errors.New("an array is no index: use indices")
+	case map[string]any:
+		return errors.New("an object is no index: write a slice as .[a:b]")
 	}
 	n, ok := gojq.ToInt(v)
 	if ok && n > maxIndex {
@@ -241,6 +250,9 @@ func (b *budget) path(v any, _ []any) any {
 	b.measure(v)
 	list, _ := v.([]any)
 	for _, e := range list {
+		if _, slice := e.(map[string]any); slice {
+			continue // along charges for it
+		}
 		if err, ok := b.index(e, nil).(error); ok {
 			return err
 		}

@@ -20,7 +20,8 @@
 // and interprets jq:
 //
 //   - github.com/itchyny/gojq is jq in Go without a process. Its version decides what expressions return, and a corpus of results holds
-//     it. The version in go.mod is a minimum, so a program can raise it: do not, as an instance could take another way on its replay.
+//     it. The version in go.mod is a minimum, so a program can raise it. [Register] refuses that with [ErrLinked], as an instance could
+//     take another way on its replay.
 //   - go.yaml.in/yaml/v3 gives each node of a document with line and column, which encoding/json cannot. It is the maintained successor of
 //     gopkg.in/yaml.v3.
 package serverless

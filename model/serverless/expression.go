@@ -41,6 +41,10 @@ func compile(source, ref string, names []string, b *budget) (_ *expression, prob
 		gojq.WithFunction(indexFunc, 0, 0, b.index),
 		gojq.WithFunction(pathFunc, 0, 0, b.path),
 		gojq.WithFunction(eachFunc, 0, 0, b.each),
+		gojq.WithFunction(beginFunc, 1, 1, b.begin),
+		gojq.WithFunction(ownFunc, 0, 0, b.own),
+		gojq.WithFunction(newFunc, 2, 2, b.changed),
+		gojq.WithFunction(alongFunc, 1, 2, b.along),
 	)
 	if err != nil {
 		return nil, []string{"the expression is no jq: " + err.Error()}
@@ -60,7 +64,7 @@ func (e *expression) evaluate(input any, vars variables) (result any, err error)
 			panic(p)
 		}
 	}()
-	e.budget.longest = 0
+	e.budget.longest, e.budget.changes = 0, nil
 	e.budget.measure(input)
 	values := make([]any, len(e.uses))
 	for i, of := range e.uses {

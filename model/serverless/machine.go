@@ -1,6 +1,7 @@
 package serverless
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -201,16 +202,26 @@ func (m *machine) run(ctx *orchestration.Context, t *task, raw any, vars *scope)
 }
 
 // count charges a task, so that a document that goes in circles without a wait fails its turn.
-func (m *machine) count(t *task) {
+func (m *machine) count(t *task) { m.charge(t.ref, taskUnits) }
+
+// charge counts work at a place of the document.
+func (m *machine) charge(ref string, units int) {
 	defer func() {
 		if p := recover(); p != nil {
 			if limit, ok := p.(*LimitError); ok && limit.Path == "" {
-				limit.Path = t.ref
+				limit.Path = ref
 			}
 			panic(p)
 		}
 	}()
-	m.budget.charge(taskUnits)
+	m.budget.charge(units)
+}
+
+// encoded returns the input of a call. A text may be six times as long there.
+func (s *step) encoded(v any) json.RawMessage {
+	data := encode(v)
+	s.charge(s.ref(), len(data)>>3)
+	return data
 }
 
 // limited does something within a timeout, if there is one. Only the scope whose own time has passed turns that into a fault: to all

@@ -23,7 +23,9 @@ var refusedTasks = map[string]string{"emit": "there is no broker: call an activi
 
 // tasks reads a list of tasks, each an object of one name.
 func (r *reader) tasks(n *yaml.Node, ref string) []*task {
-	if strings.Count(ref, "/") > 4*maxNesting {
+	r.nesting++
+	defer func() { r.nesting-- }()
+	if r.nesting > maxNesting {
 		r.failf(n, ref, "tasks are nested too deep: run a part of them as a document of its own")
 		return nil
 	}

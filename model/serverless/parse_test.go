@@ -221,3 +221,26 @@ func TestReferenceIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// What counts is how deep lists of tasks stand in each other, not how long their paths are.
+func TestNestingIsThatOfLists(t *testing.T) {
+	t.Parallel()
+	for _, around := range [][2]string{
+		{"[{a: {do: ", "}}]"},
+		{"[{a: {try: ", ", catch: {}}}]"},
+		{"[{a: {fork: {branches: ", "}}}]"},
+		{"[{a: {for: {in: '[1]'}, do: ", "}}]"},
+		{"[{a: {try: [{x: {set: {}}}], catch: {do: ", "}}}]"},
+	} {
+		for lists, want := range map[int]string{32: "", 33: "tasks are nested too deep"} {
+			inner := "[{z: {set: {}}}]"
+			for range lists - 1 {
+				inner = around[0] + inner + around[1]
+			}
+			_, err := serverless.Parse([]byte(head + "do: " + inner + "\n"))
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%d lists by %s: %v, want %q", lists, around[0], err, want)
+			}
+		}
+	}
+}

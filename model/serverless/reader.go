@@ -17,6 +17,7 @@ type reader struct {
 	scope       []string                 // variables of loops, listeners and catches around, with their $
 	expressions int                      // so far
 	branches    int                      // of forks, that the place is inside of
+	nesting     int                      // lists of tasks that the place is inside of
 	uses        map[documentID]*Document // that the document may run
 	runs        []*Document              // those of them that it runs
 

@@ -16,6 +16,10 @@ const (
 	indexFunc    = "_serverless_index"
 	pathFunc     = "_serverless_path"
 	eachFunc     = "_serverless_each"
+	beginFunc    = "_serverless_begin"
+	ownFunc      = "_serverless_own"
+	newFunc      = "_serverless_new"
+	alongFunc    = "_serverless_along"
 	nowVariable  = "$__now"
 )
 
@@ -61,14 +65,14 @@ func (w *rewriter) query(q *gojq.Query) *gojq.Query {
 	case gojq.OpComma, gojq.OpAnd, gojq.OpOr, gojq.OpAlt:
 		return &gojq.Query{Left: w.query(q.Left), Op: q.Op, Right: w.query(q.Right)}
 	case gojq.OpAssign:
-		return changed(w.query(q.Right), &gojq.Query{Left: w.query(q.Left), Op: q.Op, Right: name("$__v0")})
+		return changed(w.query(q.Right), w.change(q.Left, q.Op, name("$__v0")))
 	case gojq.OpModify:
-		return pipe(call(inputFunc), inParens(&gojq.Query{Left: w.query(q.Left), Op: q.Op, Right: w.query(q.Right)}))
+		return pipe(call(inputFunc), inParens(w.change(q.Left, q.Op, w.query(q.Right))))
 	case gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod:
 		return w.update(q)
 	case gojq.OpUpdateAlt:
 		value := inParens(&gojq.Query{Left: identity(), Op: gojq.OpAlt, Right: name("$__v0")})
-		return changed(w.query(q.Right), &gojq.Query{Left: w.query(q.Left), Op: gojq.OpModify, Right: value})
+		return changed(w.query(q.Right), w.change(q.Left, gojq.OpModify, value))
 	default:
 		return w.operator(w.query(q.Left), q.Op, w.query(q.Right))
 	}
@@ -81,7 +85,7 @@ func (w *rewriter) update(q *gojq.Query) *gojq.Query {
 		gojq.OpUpdateMod: gojq.OpMod,
 	}
 	value := inParens(w.operator(identity(), ops[q.Op], name("$__v0")))
-	return changed(w.query(q.Right), &gojq.Query{Left: w.query(q.Left), Op: gojq.OpModify, Right: value})
+	return changed(w.query(q.Right), w.change(q.Left, gojq.OpModify, value))
 }
 
 // changed measures the input of a change for each of its values, which the change sees as $__v0: each change copies the input.

@@ -26,8 +26,14 @@ func (w *rewriter) function(f *gojq.Func) *gojq.Term {
 		return &gojq.Term{Type: gojq.TermTypeFunc, Func: f}
 	}
 	args := make([]*gojq.Query, len(f.Args))
+	if f.Name == "del" {
+		return inParens(pipe(call(inputFunc), call(f.Name, w.deletion(f.Args[0])))).Term
+	}
 	for i, a := range f.Args {
 		args[i] = w.query(a)
+	}
+	if f.Name == "pick" {
+		return picked(args[0])
 	}
 	switch kind {
 	case measured:

@@ -232,7 +232,7 @@ func TestHazard074_OverLimitsTheTurnFails(t *testing.T) {
 		"circle":     {"do:\n- a: {try: [{b: {set: {}, then: b}}], catch: {}}\n", "serverless: /do/0/a/try/0/b: over 2000000 units of work between two waits"},
 		"no wait":    {"do:\n- a: {wait: PT0S, then: a}\n", "serverless: /do/0/a: over 2000000 units of work between two waits"},
 		"refused calls": {
-			"do:\n- a: {try: [{b: {call: act, with: {x: '${ \"\\u0001\" * 500000 }'}}}], catch: {retry: {}}}\n", "serverless: /do/0/a/try/0/b/with/x: expression",
+			"do:\n- a: {try: [{b: {call: act, with: {x: '${ \"\\u0001\" * 360000 }'}}}], catch: {retry: {}}}\n", "serverless: /do/0/a/try/0/b: over 2000000 units",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,15 +263,35 @@ func TestWaitsRenewTheWork(t *testing.T) {
 	})
 }
 
-// All documents are one name and version, whatever they are called.
+// All documents are one name and version, whatever they are called: a node that has the interpreter runs each of them, and as a child, too.
 func TestHazard117_DocumentsAreOneCapability(t *testing.T) {
 	t.Parallel()
-	reg := runtime.NewRegistry()
-	register(t, reg)
-	if err := serverless.Register(reg); err == nil {
-		t.Error("a second registration is accepted")
-	}
-	if strings.HasPrefix(serverless.Name, "perdure.") || serverless.Version == "" {
-		t.Errorf("the interpreter is %s of version %q", serverless.Name, serverless.Version)
-	}
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		register(t, e.Registry())
+		below := parsed(t, "document: {dsl: '1.0.3', namespace: other, name: below, version: '7.0.0'}\ndo:\n- a: {set: {x: 1}}\n")
+		d, err := serverless.Parse([]byte(head+"do:\n- a: {run: {workflow: {namespace: other, name: below, version: '7.0.0'}}}\n"), below)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := serverless.Start(e.Context(), e.Client(), d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := h.Wait(e.Context()); err != nil || !sameJSON(t, string(out), `{"x": 1}`) {
+			t.Errorf("got %s, %v", out, err)
+		}
+		all, err := e.Client().List(e.Context(), client.Filter{}, client.Page{Size: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range all.Items {
+			if of.Orchestration != serverless.Name || of.CodeVersion != serverless.Version {
+				t.Errorf("%s ran as %s of version %q", of.ID, of.Orchestration, of.CodeVersion)
+			}
+		}
+		ran := len(all.Items)
+		if ran != 2 || strings.HasPrefix(serverless.Name, "perdure.") || serverless.Version == "" {
+			t.Errorf("%d instances ran, by the interpreter %s of version %q", ran, serverless.Name, serverless.Version)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
@@ -45,8 +46,14 @@ func inputOf(d *Document, data json.RawMessage) Input {
 }
 
 // Register adds the interpreter to a registry, and [Fault] to its errors. Each node that runs documents needs it. The activities that
-// documents call are registered beside it.
+// documents call are registered beside it. It returns [ErrLinked] in a program that links other versions of jq or of the reader of YAML
+// than the interpreter is made with.
 func Register(reg *runtime.Registry) error {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if err := linked(info); err != nil {
+			return err
+		}
+	}
 	if err := runtime.AddErrorType[*Fault](reg, "serverless.fault"); err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (w *callWork) run(s *step) (any, *directive, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := orchestration.CallActivityNamed[json.RawMessage](s.ctx, w.activity, encode(in))
+	out, err := orchestration.CallActivityNamed[json.RawMessage](s.ctx, w.activity, s.encoded(in))
 	return s.answer(out, err, "the activity "+w.activity+" failed")
 }
 
@@ -131,7 +131,7 @@ func (w *childWork) run(s *step) (any, *directive, error) {
 	}
 	var out json.RawMessage
 	if w.document != nil {
-		input := inputOf(w.document, encode(in))
+		input := inputOf(w.document, s.encoded(in))
 		out, err = orchestration.CallOrchestrationNamed[json.RawMessage](s.ctx, Name, input, orchestration.Version(Version))
 		return s.answer(out, err, "the document "+w.document.tree.id.String()+" failed")
 	}
@@ -139,7 +139,7 @@ func (w *childWork) run(s *step) (any, *directive, error) {
 	if w.version != "" {
 		opts = append(opts, orchestration.Version(w.version))
 	}
-	out, err = orchestration.CallOrchestrationNamed[json.RawMessage](s.ctx, w.orchestration, encode(in), opts...)
+	out, err = orchestration.CallOrchestrationNamed[json.RawMessage](s.ctx, w.orchestration, s.encoded(in), opts...)
 	return s.answer(out, err, "the orchestration "+w.orchestration+" failed")
 }
 
