@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/orchestration/model"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -57,7 +58,28 @@ func Register(reg *runtime.Registry) error {
 	if err := runtime.AddErrorType[*Fault](reg, "serverless.fault"); err != nil {
 		return err
 	}
-	return runtime.AddOrchestration(reg, Orchestration())
+	return runtime.AddModel(reg, documents{})
+}
+
+// documents is the execution model of the documents.
+type documents struct{}
+
+// Orchestrations implements model.Model: all documents run under one name.
+func (documents) Orchestrations() []model.Name { return []model.Name{{Name: Name, Version: Version}} }
+
+// New implements model.Model.
+func (documents) New(model.Name) model.Execution { return documentRun{} }
+
+// documentRun runs one document.
+type documentRun struct{}
+
+// Run implements model.Execution.
+func (documentRun) Run(ctx *orchestration.Context, input json.RawMessage) (json.RawMessage, error) {
+	var in Input
+	if err := json.Unmarshal(input, &in); err != nil {
+		return nil, fmt.Errorf("the input is none of NewInput: %w", err)
+	}
+	return interpret(ctx, in)
 }
 
 // Orchestration returns the interpreter, for code that runs documents as children and for tests: its result is the output of the document
