@@ -31,6 +31,8 @@ func (d *Description) showValues(values []provider.KeyValue, ended bool) {
 		switch v := &values[i]; {
 		case v.Key == replay.ValueClosing && !ended:
 			d.Closing = describeClosing(v.Value)
+		case v.Key == replay.ValueWaiting && !ended:
+			d.Waiting = describeWaiting(v.Value)
 		case v.Key == replay.ValueUnread && ended:
 			var unread replay.Unread
 			if json.Unmarshal(v.Value, &unread) == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -44,6 +45,7 @@ type Description struct {
 	CustomStatus  json.RawMessage `json:"customStatus,omitempty"` // that code has set with SetStatus; see StatusOf
 	NotStored     string          `json:"notStored,omitempty"`    // why the status that code has set last could not be stored
 	Attributes    map[string]any  `json:"attributes,omitempty"`   // string, int64, bool or time.Time
+	Waiting       *WaitingFor     `json:"waiting,omitempty"`      // nil: it waits with no text for people; lists have it only with Filter.Waiting
 	Keys          []string        `json:"keys,omitempty"`         // of Value, in order; Describe only
 	Closing       *Closing        `json:"closing,omitempty"`      // nil: its function has not returned; Describe only
 	Unread        map[string]int  `json:"unread,omitempty"`       // of an ended one: events that nobody took, by name; Describe only
@@ -179,6 +181,9 @@ func (d *Description) show(i *provider.Instance) {
 		d.CustomStatus = rawJSON(i.CustomStatus)
 	}
 	for j := range i.Attributes {
+		if i.Attributes[j].Name == replay.AttributeWaiting {
+			continue
+		}
 		if d.Attributes == nil {
 			d.Attributes = make(map[string]any, len(i.Attributes))
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
@@ -26,7 +27,9 @@ type Filter struct {
 	EndedBefore   time.Time     // exclusive; only ended ones
 	Replaced      bool          // also instances whose ID now names a newer one
 	Attributes    []AttributeFilter
-	System        bool // also the instances of perdure itself, such as schedules; an IDPrefix that begins with "perdure/" finds them, too
+	// Waiting finds only instances that wait with a text for people: see orchestration.Waiting. Without Statuses it finds none that have ended.
+	Waiting bool
+	System  bool // also the instances of perdure itself, such as schedules; an IDPrefix that begins with "perdure/" finds them, too
 }
 
 // users reports whether the filter leaves out the instances of perdure itself, some of which it may match.
@@ -67,6 +70,14 @@ func (f *Filter) stored() (provider.Filter, error) {
 		}
 		if !slices.Contains(stored.Statuses, known) {
 			stored.Statuses = append(stored.Statuses, known)
+		}
+	}
+	if f.Waiting {
+		stored.Matches = append(stored.Matches, provider.AttributeMatch{
+			Name: replay.AttributeWaiting, Kind: provider.AttributeInt, From: &provider.AttributeValue{Number: 1},
+		})
+		if len(stored.Statuses) == 0 {
+			stored.Statuses = []provider.Status{provider.StatusRunning, provider.StatusSuspended}
 		}
 	}
 	for i := range f.Attributes {

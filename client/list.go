@@ -68,6 +68,9 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	for i := range res.Instances {
 		list.Items = append(list.Items, describeListed(&res.Instances[i], res.Now))
 	}
+	if f.Waiting {
+		c.showWaiting(ctx, list.Items)
+	}
 	return list, c.markListed(ctx, op, list.Items)
 }
 

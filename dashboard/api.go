@@ -53,9 +53,12 @@ func (c *call) answer(v any) error {
 
 func (c *call) wire() *wire { return &wire{payload: c.reveal, text: c.text} }
 
+// waitingField is the Field of a Payload with the text of a wait. Like an attribute it is shown to whoever may see payloads.
+const waitingField = "waiting"
+
 // reveal returns a payload as the principal may see it, or nil.
 func (c *call) reveal(p Payload) json.RawMessage {
-	labels := p.Field == "attributes" && c.texts && !c.s.o.HidePayloads
+	labels := (p.Field == "attributes" || p.Field == waitingField) && c.texts && !c.s.o.HidePayloads
 	if p.Data == nil || !c.payloads && !labels {
 		return nil
 	}
@@ -157,6 +160,7 @@ func filterParams() []field {
 		{name: "status", kind: aValue, choices: statusNames(), help: "Any of them, if given several times."},
 		{name: "version", help: "Version of the code. Any of them, if given several times. Empty: code without one."},
 		{name: "blocked", kind: aBool},
+		{name: "waiting", kind: aBool, help: "Only instances that wait with a text for people."},
 		{name: "parent", help: "Key of the instance that started them as children."},
 		{name: "createdAfter", kind: aTime, help: "Inclusive."},
 		{name: "createdBefore", kind: aTime, help: "Exclusive."},
@@ -188,7 +192,7 @@ func parseFilter(text string) (client.Filter, error) {
 func filterOf(q url.Values, emptyVersion bool) (f client.Filter, err error) {
 	f = client.Filter{
 		IDPrefix: q.Get("prefix"), Orchestration: q.Get("orchestration"), Blocked: isTrue(q.Get("blocked")), Replaced: isTrue(q.Get("replaced")),
-		System: isTrue(q.Get("system")),
+		System: isTrue(q.Get("system")), Waiting: isTrue(q.Get("waiting")),
 	}
 	for _, s := range q["status"] {
 		if s != "" {

@@ -224,6 +224,43 @@ func TestHazard76_RightsAreCheckedAtTheAct(t *testing.T) {
 // noServer is an empty server, for calls without a handler.
 var noServer server
 
+// What an instance waits for is shown like an attribute: in lists and on its page, as Redact leaves it, and never without access control or with
+// HidePayloads.
+func TestHazard161_WaitingTextsArePayloads(t *testing.T) {
+	w := newWorld(t)
+	const text = "approve the order of Bob?"
+	redact := func(_ context.Context, p client.Principal, v Payload) (json.RawMessage, error) {
+		if v.Field == "waiting" {
+			return json.RawMessage(`"for ` + p.Name + `"`), nil
+		}
+		return v.Data, nil
+	}
+	key := w.key("order-1006")
+	for _, path := range []string{"/instances?waiting=true", "/instances/" + key, "/api/v1/instances?waiting=true", "/api/v1/instances/" + key} {
+		for _, c := range []struct {
+			name           string
+			o              Options
+			shown, missing string
+		}{
+			{"shown", Options{Authorize: as(client.RoleViewer)}, text, "for ann"},
+			{"hidden", Options{Authorize: as(client.RoleAdmin), HidePayloads: true}, "order-1006", text},
+			{"redacted", Options{Authorize: as(client.RoleAdmin), Redact: redact}, "for ann", text},
+			{"without access control", Options{}, "order-1006", text},
+		} {
+			r := w.site(c.o).get(path)
+			if r.StatusCode != http.StatusOK || !strings.Contains(r.body, c.shown) || strings.Contains(r.body, c.missing) {
+				t.Errorf("%s %s: status %d: %s", c.name, path, r.StatusCode, r.body)
+			}
+			if strings.Contains(path, "waiting=") && strings.Contains(r.body, "order-1000") {
+				t.Errorf("%s %s shows what waits for nobody", c.name, path)
+			}
+		}
+	}
+	if r := w.site(Options{Authorize: as(client.RoleViewer)}).get("/instances?waiting=true&prefix=order&system=true"); !strings.Contains(r.body, "perdure list --prefix order --waiting --system") {
+		t.Error("the page does not say which command lists the same")
+	}
+}
+
 // Payloads are shown to those who ask, as Redact leaves them, and never with HidePayloads.
 func TestPayloads(t *testing.T) {
 	w := newWorld(t)

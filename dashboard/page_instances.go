@@ -77,7 +77,7 @@ func listCommand(q url.Values) string {
 	for _, f := range []struct{ param, flag string }{
 		{"status", "--status"},
 		{"orchestration", "--name"},
-		{"prefix", "--id-prefix"},
+		{"prefix", "--prefix"},
 		{"version", "--version"},
 		{"parent", "--parent"},
 		{"createdAfter", "--created-after"},
@@ -92,8 +92,10 @@ func listCommand(q url.Values) string {
 			}
 		}
 	}
-	if q.Get("blocked") != "" {
-		words = append(words, "--blocked")
+	for _, flag := range []string{"blocked", "waiting", "replaced", "system"} {
+		if isTrue(q.Get(flag)) {
+			words = append(words, "--"+flag)
+		}
 	}
 	return strings.Join(words, " ")
 }

@@ -197,6 +197,15 @@ func (v *view) Label(name string, value any) string {
 	return text
 }
 
+// WaitingText returns what an instance waits for in words, or "" if that is not shown.
+func (v *view) WaitingText(orchestration string, w *client.WaitingFor) string {
+	var text string
+	if w == nil || json.Unmarshal(v.c.reveal(waitingPayload(orchestration, w.Text)), &text) != nil {
+		return ""
+	}
+	return text
+}
+
 // Payloads reports whether payloads are shown, and MayShow whether they can be.
 func (v *view) Payloads() bool { return v.c.payloads }
 

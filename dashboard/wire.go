@@ -57,6 +57,7 @@ var (
 	failureType = reflect.TypeFor[client.Failure]()
 	blockedType = reflect.TypeFor[client.Blocked]()
 	attemptType = reflect.TypeFor[client.Attempt]()
+	waitingType = reflect.TypeFor[client.WaitingFor]()
 )
 
 // errorText reports whether a field holds texts of user code's errors.
@@ -154,6 +155,14 @@ func (w *wire) fields(v reflect.Value, written int) int {
 			written++
 			continue
 		}
+		if t == waitingType && field.Kind() == reflect.String {
+			if shown := w.payload(waitingPayload("", field.String())); shown != nil {
+				w.key(written, f.name)
+				w.buf.Write(shown)
+				written++
+			}
+			continue
+		}
 		w.key(written, f.name)
 		written++
 		if errorText(t, f.name) {
@@ -163,6 +172,12 @@ func (w *wire) fields(v reflect.Value, written int) int {
 		}
 	}
 	return written
+}
+
+// waitingPayload returns the text of a wait as a payload.
+func waitingPayload(orchestration, text string) Payload {
+	data, _ := json.Marshal(text) //nolint:errchkjson // a string
+	return Payload{Field: waitingField, Name: orchestration, Data: data}
 }
 
 // nameOf returns the name of what has a payload.

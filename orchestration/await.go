@@ -34,5 +34,8 @@ func (c *Context) Await(cond func() bool, opts ...ReceiveOption) error {
 	if err := bind.Apply(opts, func(opt ReceiveOption) error { return opt.applyReceive(&o) }); err != nil {
 		return newError(failure.ErrInvalid, "awaiting a condition: %v", err)
 	}
+	if o.waiting != "" {
+		defer scope.Waiting(o.waiting)()
+	}
 	return scope.Await(cond, o.within, o.limited)
 }

@@ -48,6 +48,7 @@ func (f receiveFunc) applyReceive(o *receiveOptions) error { return f(o) }
 type receiveOptions struct {
 	within  time.Duration
 	limited bool
+	waiting string
 }
 
 // Within bounds the wait by a durable timer; Receive and Await then return ErrTimeout. With d of zero or less they do not wait.
@@ -67,6 +68,9 @@ func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 		return none, refused("receiving event", m.name, err)
 	}
 	scope, box := ctx.engine(), m.made()
+	if o.waiting != "" {
+		defer scope.Waiting(o.waiting)()
+	}
 	atHand, within := false, o.within
 	if o.limited {
 		atHand, within = scope.AtHand(box, o.within)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
@@ -114,8 +115,15 @@ func StartTimer(ctx *Context, d time.Duration) Future[None] {
 }
 
 // Sleep blocks for d by a durable timer. If the scope is cancelled first it returns the scope's error. With d of zero or less
-// it does not block.
-func (c *Context) Sleep(d time.Duration) error {
+// it does not block. The option [Waiting] tells people what the code waits for.
+func (c *Context) Sleep(d time.Duration, opts ...SleepOption) error {
+	var o sleepOptions
+	if err := bind.Apply(opts, func(opt SleepOption) error { return opt.applySleep(&o) }); err != nil {
+		return newError(failure.ErrInvalid, "sleeping: %v", err)
+	}
+	if o.waiting != "" {
+		defer c.engine().Waiting(o.waiting)()
+	}
 	_, err := StartTimer(c, d).Get(c)
 	return err
 }

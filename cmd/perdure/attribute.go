@@ -72,6 +72,9 @@ func stateRows(w *grid, d *client.Description) {
 	case d.CustomStatus != nil:
 		row(w, "custom status", payloadText(d.CustomStatus, showLimit))
 	}
+	if d.Waiting != nil {
+		row(w, "waits for", fmt.Sprintf("%s, since %s", d.Waiting.Text, instant(d.Waiting.Since)))
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 		row(w, "attribute "+name, attributeText(d.Attributes[name]))
 	}

@@ -30,6 +30,7 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.filter.CodeVersions, "version", nil, "only instances that run this version of their code; repeatable; empty: code without a version")
 	flags.StringVar(&f.filter.IDPrefix, "prefix", "", "only instances whose ID begins with this text")
 	flags.BoolVar(&f.filter.Blocked, "blocked", false, "only blocked instances, whose turns fail")
+	flags.BoolVar(&f.filter.Waiting, "waiting", false, "only instances that wait with a text for people")
 	flags.StringVar(&f.parent, "parent", "", "only children of the instance with this ID")
 	flags.StringVar(&f.parentKey, "parent-key", "", "only children of the instance with this key")
 	flags.StringArrayVar(&f.attributes, "attribute", nil, "only instances with this attribute, such as region=eu or count:int=7; repeatable")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -76,10 +77,27 @@ func listUpTo(ctx context.Context, c *client.Client, f client.Filter, cursor str
 }
 
 func listTable(w *grid, instances []client.Description) {
+	if slices.ContainsFunc(instances, func(d client.Description) bool { return d.Waiting != nil }) {
+		waitingTable(w, instances)
+		return
+	}
 	row(w, "ID", "ORCHESTRATION", "STATUS", "EXECUTION", "EVENTS", "CREATED", "ENDED")
 	for i := range instances {
 		d := &instances[i]
 		row(w, d.ID, d.Orchestration, statusText(d), d.Execution, d.HistoryLength, instant(d.CreatedAt), instant(d.EndedAt))
+	}
+}
+
+// waitingTable shows what instances wait for.
+func waitingTable(w *grid, instances []client.Description) {
+	row(w, "ID", "ORCHESTRATION", "STATUS", "WAITS SINCE", "WAITS FOR")
+	for i := range instances {
+		d := &instances[i]
+		since, text := "-", "-"
+		if d.Waiting != nil {
+			since, text = instant(d.Waiting.Since), d.Waiting.Text
+		}
+		row(w, d.ID, d.Orchestration, statusText(d), since, text)
 	}
 }
 

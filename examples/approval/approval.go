@@ -3,6 +3,7 @@ package approval
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/orchestration"
@@ -17,7 +18,7 @@ type Decision struct {
 // Expense waits a day for a decision.
 func Expense(ctx *orchestration.Context, cents int) (string, error) {
 	decisions := orchestration.Events[Decision](ctx, "decision")
-	d, err := decisions.Receive(ctx, orchestration.Within(24*time.Hour))
+	d, err := decisions.Receive(ctx, orchestration.Within(24*time.Hour), orchestration.Waiting(fmt.Sprintf("approve %d cents?", cents)))
 	switch {
 	case errors.Is(err, orchestration.ErrTimeout):
 		return "no decision", nil

@@ -72,6 +72,7 @@ func Decide(d *Decision, x *replay.Execution, p Policy) {
 		d.Request.CustomStatus, d.Request.Attributes, d.Request.Values, d.Request.EndSessions = s.Status, s.Attributes, s.Values, s.Ended
 	}
 	d.Request.Values = append(d.Request.Values, turn.Values...)
+	d.Request.Attributes = append(d.Request.Attributes, turn.Columns...)
 	if len(turn.Updates)+len(turn.Repeats) > 0 {
 		of.updates()
 	}

@@ -86,8 +86,9 @@ type core struct {
 	closing  *closing // nil: the main function has not returned before its handlers
 	lost     lostErrors
 	log      codeLog
-	state    *state // nil: code has set nothing
-	notes    []Note // since the last confirmed commit
+	state    *state     // nil: code has set nothing
+	waits    *waitTexts // nil: no wait has had a text
+	notes    []Note     // since the last confirmed commit
 	figures  figures
 	retained int // bytes of the start event and of results that code has not read
 }

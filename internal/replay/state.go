@@ -315,15 +315,19 @@ func (st *state) size() int {
 	return st.stored.size()
 }
 
-// State returns what code has set last, stored or not. An execution that is opened from this history must store it and
+// State returns what code has set last and what it waits for, stored or not. An execution that is opened from this history must store it and
 // nothing else.
 func (v View) State() State {
-	if v.x.state == nil {
-		return State{}
+	var shown State
+	if v.x.state != nil {
+		all := v.x.state.stored.copy()
+		all.merge(&v.x.state.fresh)
+		shown = *all.list()
 	}
-	all := v.x.state.stored.copy()
-	all.merge(&v.x.state.fresh)
-	return *all.list()
+	if w := v.x.waits.now(); w.Text != "" && v.x.end == nil {
+		shown.Values, shown.Attributes = append(shown.Values, w.value()), append(shown.Attributes, w.attribute())
+	}
+	return shown
 }
 
 // logRefused logs what could not be stored.

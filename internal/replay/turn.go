@@ -22,6 +22,7 @@ type Turn struct {
 	End      *End                  // nil: the execution continues
 	Children []Child               // with End: children that still run, by event ID
 	Values   []provider.KeyValue   // the engine's own
+	Columns  []provider.Attribute  // the engine's own
 	Failed   int                   // handlers of events that ended with an error
 	Late     int                   // handlers that ended too late for the next execution
 	Pending  int                   // with End: activities that were awaited
@@ -40,6 +41,8 @@ func (x *Execution) Turn() Turn {
 	t := Turn{Events: x.events.fresh, End: x.end, Failed: x.job.failed, Late: x.job.late, Values: x.shown(), Headers: x.events.headers.leftOut, Notes: x.notes}
 	t.Figures, t.Lost = x.figures.all, x.figures.lost
 	t.Updates, t.Repeats = x.updates.turn(x)
+	waits, columns := x.waits.turn(x.end != nil)
+	t.Values, t.Columns = append(t.Values, waits...), columns
 	t.State = x.state.turn(x.events.room() - x.updates.freshBytes() - stateRoom)
 	if x.end != nil {
 		t.Children, t.Pending = x.pending.children(), x.pending.activities
@@ -55,6 +58,7 @@ func (x *Execution) Confirm() {
 		x.closing.stored = x.showClosing()
 	}
 	x.updates.forget()
+	x.waits.confirm()
 	x.turns++
 	x.log.release()
 	if refused := x.state.confirm(); refused != nil {

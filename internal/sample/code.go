@@ -65,7 +65,8 @@ func takeOrder(ctx *orchestration.Context, o Order) (string, error) {
 	}
 	if o.Approve {
 		show("waiting for approval")
-		a, err := orchestration.Events[Approval](ctx, "approval").Receive(ctx, orchestration.Within(7*24*time.Hour))
+		a, err := orchestration.Events[Approval](ctx, "approval").Receive(ctx, orchestration.Within(7*24*time.Hour),
+			orchestration.Waiting("approve the order of "+o.Customer+"?"))
 		if err != nil {
 			return "", err
 		}

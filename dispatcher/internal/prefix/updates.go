@@ -83,8 +83,8 @@ func (p *Plan) engineValues() (values []provider.KeyValue) {
 	if p.Fork() {
 		return nil
 	}
-	for _, key := range []string{replay.ValueClosing, replay.ValueUnread} {
-		if hasValue(p.Values, key) {
+	for _, key := range []string{replay.ValueClosing, replay.ValueUnread, replay.ValueWaiting} {
+		if hasValue(p.Values, key) && !hasValue(p.out.Values, key) {
 			values = append(values, provider.KeyValue{Key: key})
 		}
 	}
