@@ -25,8 +25,9 @@ type Waiting struct {
 
 // waitText is a wait with a text.
 type waitText struct {
-	co *coroutine
 	Waiting
+
+	co *coroutine
 }
 
 // waitTexts are the waits of an execution that have a text, the longest first. The first one is shown.

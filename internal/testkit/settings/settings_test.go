@@ -58,6 +58,7 @@ func kinds() []kind {
 		{"activity", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"runtime", "ReplayOptions", "options.md", "runtime.ReplayOptions", "option"},
 		{"orchestration", "ReceiveOption", "options.md", "Receive and Await", "option"},
+		{"orchestration", "SleepOption", "options.md", "Sleep", "option"},
 		{"dashboard", "Options", "options.md", "dashboard.Options", "option"},
 		{"dashboard", "SessionOptions", "options.md", "dashboard.SessionOptions", "option"},
 		{"dashboard", "TrustedHeader", "options.md", "dashboard.TrustedHeader", "option"},
@@ -167,6 +168,9 @@ func (s source) settings(kind string) (names []string) {
 	}
 	if kind == "CancelOption" { // each of its options is one of other calls, too
 		names = append(names, s.functions["HeaderOption"]...)
+	}
+	if kind == "ReceiveOption" { // each option of Sleep is one of all waits
+		names = append(names, s.functions["SleepOption"]...)
 	}
 	if kind == "ActOption" { // each of its options is one of all acts
 		names = append(names, s.functions["RepeatOption"]...)
