@@ -37,7 +37,9 @@ func KeepVersion() ContinueOption {
 // The input is made at the call. If the code has handlers, use [ContinueAsNewAfterHandlers]: the next execution lacks what a handler changes
 // after the call, also before the function returns. The caller of such an update gets its output together with client.ErrNotCarried. Such
 // a handler is logged, and counted in Stats.HandlersLate. So return the error: code that makes one and goes on tells callers of changes that
-// are lost, although they are not.
+// are lost, although they are not. The next execution gets the updates of a [Serial] handler that wait for their turn when the function
+// returns, and validates them again. In an execution that a release before level 12 has begun, and if they have more than 4 MiB, they have
+// their turn before it ends.
 //
 // Only the function continues as new. In a handler the call returns ErrInvalid.
 func ContinueAsNew[In any](ctx *Context, in In, opts ...ContinueOption) error {

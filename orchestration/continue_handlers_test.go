@@ -173,7 +173,7 @@ func TestHazard114_TheNextExecutionHasWhatHandlersDid(t *testing.T) {
 		if got := kinds(e.History(h.Key(), 1)); strings.Contains(got, "MainReturned") || !strings.HasSuffix(got, "TimerCancelled ContinuedAsNew") {
 			e.T.Errorf("history %s", got)
 		}
-		if level := e.Get(h.Key()).EngineLevel; level > replay.LevelOfExact {
+		if level := e.Get(h.Key()).EngineLevel; level > replay.LevelOfLanguage {
 			e.T.Errorf("level %d", level)
 		}
 	})
@@ -249,12 +249,12 @@ func TestHazard124_ThePlainFormTellsCallersBeforeTheReturn(t *testing.T) {
 	})
 }
 
-// The caller of a handler that was under way beside the plain form gets the output, and is told that the next execution lacks its changes. So
-// is that of a Serial update which only then has its turn. A repeat gets the same, and so does another process.
+// The caller of a handler that was under way beside the plain form gets the output, and is told that the next execution lacks its changes. A
+// repeat gets the same, and so does another process.
 func TestHazard124_ThePlainFormTellsCallers(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
-		rt, h, gate := startLedger(e, ledger(plain, orchestration.Serial()))
+		rt, h, gate := startLedger(e, ledger(plain))
 		updates := []client.UpdateHandle[int]{askAdd(e, h, 1), askAdd(e, h, 2)}
 		raise(e, h, "put", 3)
 		e.Raise(h.Key(), "roll", none{})

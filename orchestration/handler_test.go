@@ -103,7 +103,7 @@ func TestHazard52_HandlersOutliveTheFunction(t *testing.T) {
 			if got := kinds(events); !strings.Contains(got, "EventReceived TimerCreated TimerCreated MainReturned TimerCancelled TimerCreated TimerFired TimerCreated TimerFired Execution") {
 				e.T.Errorf("fails %v: history %s", fail, got)
 			}
-			if level := e.Get(key).EngineLevel; level != replay.LevelOfExact {
+			if level := e.Get(key).EngineLevel; level != replay.LevelOfLanguage {
 				e.T.Errorf("level %d", level)
 			}
 		}

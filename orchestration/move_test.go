@@ -70,7 +70,7 @@ func TestHazard61_MovedInstancesGoOn(t *testing.T) {
 					e.T.Fatal(err)
 				}
 			}
-			if after := e.Get(h.Key()); after.CodeVersion != way[1] || after.EngineLevel != replay.LevelOfExact || after.HistoryLength != before.HistoryLength {
+			if after := e.Get(h.Key()); after.CodeVersion != way[1] || after.EngineLevel != replay.LevelOfLanguage || after.HistoryLength != before.HistoryLength {
 				e.T.Errorf("after the move: %+v", after)
 			}
 			ends(e, h, way[1], way[0])

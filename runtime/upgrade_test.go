@@ -196,7 +196,7 @@ func TestHazard80_FinishAllowsWhatIsNewer(t *testing.T) {
 					}
 					return f.Get(key).EngineLevel
 				}
-				newest := int64(replay.LevelOfExact) // that of a start which uses all that a start may
+				newest := int64(replay.LevelOfLanguage) // that of a start which uses all that a start may
 				want := newest
 				if data {
 					want = replay.LowestLevel

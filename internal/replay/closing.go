@@ -44,7 +44,7 @@ func (x *Execution) finish(r Result) {
 		x.yieldToFreshRuns(x.sched.current.Load())
 	} else {
 		x.carryFreshRuns()
-		if x.job.shut > 0 {
+		if x.carriesQueues() {
 			x.carryQueues()
 		}
 	}

@@ -126,7 +126,7 @@ func (x *core) cancelRuns() {
 // carryQueues leaves the updates that wait for their turn to the next execution, which validates them again.
 func (x *core) carryQueues() {
 	us := x.updates
-	for _, r := range x.queuedRuns() {
+	for _, r := range x.waitingRuns() {
 		u := r.queued
 		x.sched.drop(r)
 		u.accepted, u.waited = false, false
@@ -140,6 +140,22 @@ func (x *core) carryQueues() {
 		h.queue = slices.DeleteFunc(h.queue, func(u *openUpdate) bool { return !u.accepted })
 	}
 	slices.SortFunc(us.pending, func(a, b *openUpdate) int { return int(a.received - b.received) })
+}
+
+// carriesQueues reports whether the next execution gets the updates that wait for their turn. The plain form made its input before it knew
+// them all. So those that one commit may not hold have their turn in this execution, as all have in one that was begun without flagCarry.
+func (x *core) carriesQueues() bool {
+	if x.job.shut > 0 {
+		return true
+	}
+	if x.settings.Flags&flagCarry == 0 {
+		return false
+	}
+	_, bytes := x.updates.pendingBytes()
+	for _, r := range x.waitingRuns() {
+		bytes += int(history.Size(r.queued.body))
+	}
+	return bytes <= maxPendingUpdates
 }
 
 // openDoor takes back n calls of ContinueLate. If the door is open then, what was kept begins, before the main function goes on.

@@ -151,10 +151,15 @@ func (x *core) logLate(r *handlerRun) {
 }
 
 // queuedRuns returns the runs that wait for their turn while the door is shut, oldest first.
-func (x *core) queuedRuns() (queued []*handlerRun) {
+func (x *core) queuedRuns() []*handlerRun {
 	if x.job.shut == 0 {
 		return nil
 	}
+	return x.waitingRuns()
+}
+
+// waitingRuns returns the runs that wait for their turn, oldest first.
+func (x *core) waitingRuns() (queued []*handlerRun) {
 	for e := x.job.runs.Front(); e != nil; e = e.Next() {
 		if r := e.Value.(*handlerRun); r.queued != nil {
 			queued = append(queued, r)

@@ -53,6 +53,7 @@ const (
 	flagTogether             // in place of flagOneByOne: the messages of a turn are applied before code continues
 	flagHandlers             // handlers go on when the main function has returned
 	flagExact                // values that JSON would change are refused where code gives them
+	flagCarry                // the plain form of continue-as-new carries the Serial updates that wait for their turn
 )
 
 // EngineLevel is the highest level of stored executions that this release can run. A release raises it if older
@@ -93,6 +94,8 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
+		case b.Settings.Flags&flagCarry != 0:
+			return LevelOfLanguage
 		case b.Settings.Flags&flagExact != 0:
 			return LevelOfExact
 		case b.HasListener:
@@ -158,6 +161,9 @@ func SettingsAt(level int64) history.Settings {
 	}
 	if level >= LevelOfExact {
 		flags |= flagExact
+	}
+	if level >= LevelOfLanguage {
+		flags |= flagCarry
 	}
 	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: flags}
 }

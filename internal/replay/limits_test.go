@@ -223,7 +223,7 @@ func TestLevelsOfEvents(t *testing.T) {
 		"delayed start":       {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay), Delay: 1}, replay.LevelOfDelay},
 		"together":            {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfTogether), Delay: 1}, replay.LevelOfTogether},
 		"handlers":            {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfAnchors), Delay: 1}, replay.LevelOfHandlers},
-		"start of this level": {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel), Delay: 1}, replay.LevelOfExact},
+		"start of this level": {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.EngineLevel), Delay: 1}, replay.LevelOfLanguage},
 		"end of main":         {&history.MainReturned{}, replay.LevelOfHandlers},
 		"start of a fork":     {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay), Seed: []byte{1}}, replay.LevelOfHandlers},
 		"fork point":          {&history.ForkPoint{}, replay.LevelOfHandlers},

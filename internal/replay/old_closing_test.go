@@ -87,3 +87,23 @@ func TestOldClosingsReplayAsTheyDid(t *testing.T) {
 		}
 	}
 }
+
+// What one commit may not hold beside the next execution has its turn in this one, as it had before.
+func TestALongQueueHasItsTurn(t *testing.T) {
+	t.Parallel()
+	update := func(id string, size int) history.Body {
+		return &history.UpdateReceived{Name: "add", ID: id, Input: bytes.Repeat([]byte("1"), size)}
+	}
+	for size, carried := range map[int]bool{1 << 20: true, 3 << 19: false} {
+		begin := started()
+		begin.Body.(*history.ExecutionStarted).Settings = replay.SettingsAt(replay.LevelOfLanguage)
+		x := replay.New(newEnv(), replay.Info{ID: "test", Key: key, Execution: 1, Name: "test"}, closer)
+		t.Cleanup(x.Close)
+		deliver(t, x, begin, at(1, update("u-1", size)), at(2, update("u-2", size)), at(3, update("u-3", size)), at(4, update("u-4", size)),
+			at(5, received("roll", "", "")), at(6, completed(4)))
+		turn := x.Turn()
+		if got := turn.End != nil && len(turn.End.Next) == 5; got != carried {
+			t.Errorf("three updates of %d bytes are carried: %v, after %s, then %s", size, got, kinds(turn.Events), kinds(turn.End.Next))
+		}
+	}
+}

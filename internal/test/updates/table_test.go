@@ -26,7 +26,7 @@ const table = `
 sent          ok        ok        ended     notfound ok        ok       moved ok
 behind        ended     ok        ended     notfound ok        ok       moved ok
 received      ended     ok        ended     notfound ok        ok       moved ended
-queued        abandoned abandoned abandoned notfound ok        ok       moved ok
+queued        abandoned ok        abandoned notfound ok        ok       moved ok
 accepted      abandoned abandoned abandoned notfound ok        ok       moved ok
 running       abandoned abandoned abandoned notfound ok        ok       moved ok
 holding       ok        notcarried abandoned notfound ok       ok       moved ok
