@@ -13,9 +13,9 @@ func TestHazard074_CopiesOfChangesCount(t *testing.T) {
 	t.Parallel()
 	const big = `[range(30000)] | `
 	for _, source := range []string{
-		big + `pick(.[range(20000)])`,
+		`[range(20000)] | pick(.[])`,
 		big + `pick(.[range(20000):])`,
-		`reduce range(20000) as $i ({}; . + {"\($i)": 1}) | pick(.[])`,
+		`[range(9000) | {"key": "\(.)", "value": 1}] | from_entries | pick(.[])`,
 		big + `.[(range(20000)):] |= .`,
 		big + `.[(range(20000)):] = [1]`,
 		big + `.[(range(20000)):][0] += 1`,
