@@ -62,6 +62,7 @@ type Client struct {
 	policy  OverloadPolicy
 	node    bind.Starter   // makes first turns; nil: no node of this process
 	level   *upgrade.Level // that the store allows
+	clock   *storageClock
 
 	propagators []header.Propagator
 	versions    *versionCache
@@ -95,7 +96,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload}
 	c.node = bind.StarterOf(&opts.Node.handle)
 	c.serve(caller)
-	c.propagators, c.versions, c.watch = slices.Clone(opts.Propagators), newVersionCache(), watch
+	c.propagators, c.versions, c.clock, c.watch = slices.Clone(opts.Propagators), newVersionCache(), &storageClock{}, watch
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}

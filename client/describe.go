@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -46,6 +47,7 @@ type Description struct {
 	NotStored     string          `json:"notStored,omitempty"`    // why the status that code has set last could not be stored
 	Attributes    map[string]any  `json:"attributes,omitempty"`   // string, int64, bool or time.Time
 	Waiting       *WaitingFor     `json:"waiting,omitempty"`      // nil: it waits with no text for people; lists have it only with Filter.Waiting
+	Limit         *TimeLimit      `json:"limit,omitempty"`        // nil: none, or a list without attributes
 	Keys          []string        `json:"keys,omitempty"`         // of Value, in order; Describe only
 	Closing       *Closing        `json:"closing,omitempty"`      // nil: its function has not returned; Describe only
 	Unread        map[string]int  `json:"unread,omitempty"`       // of an ended one: events that nobody took, by name; Describe only
@@ -180,8 +182,9 @@ func (d *Description) show(i *provider.Instance) {
 	} else {
 		d.CustomStatus = rawJSON(i.CustomStatus)
 	}
+	d.Limit = describeLimit(i)
 	for j := range i.Attributes {
-		if i.Attributes[j].Name == replay.AttributeWaiting {
+		if name := i.Attributes[j].Name; name == replay.AttributeWaiting || d.Limit != nil && name == reserved.LimitAttribute {
 			continue
 		}
 		if d.Attributes == nil {

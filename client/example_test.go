@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
@@ -121,4 +122,25 @@ func ExampleClient_All() {
 	// Unordered output:
 	// order-1 Running
 	// order-2 Running
+}
+
+func ExampleWithTimeLimit() {
+	ctx := context.Background()
+	store := memory.New(memory.Options{})
+	defer store.Close() //nolint:errcheck // nothing to lose in memory
+
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
+	h, err := client.Start(ctx, c, Sell, Order{Item: "tea"}, client.WithTimeLimit(24*time.Hour), client.WithLimitGrace(time.Hour))
+	if err != nil {
+		log.Panic(err)
+	}
+	d, err := h.Describe(ctx)
+	if err != nil {
+		log.Panic(err)
+	}
+	fmt.Println(d.Limit.Limit, d.Limit.Terminate.Sub(d.Limit.Due))
+	// Output: 24h0m0s 1h0m0s
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -25,6 +26,10 @@ const (
 	// ReplaceEnded starts a new instance if the old one has ended, else it returns
 	// ErrExists. The old one stays readable by its key.
 	ReplaceEnded
+	// UseRunning returns a handle of the existing instance if it runs, and starts a new one if it has ended: the events and the update of the
+	// start go to whichever it is, once, also if answers of the storage are lost and the start is repeated with its request ID.
+	// If somebody else replaces the ended one in between, the error is ErrOutcomeUnknown.
+	UseRunning
 )
 
 // stored is the policy as the storage knows it.
@@ -36,8 +41,10 @@ func (p IDPolicy) stored() (provider.IDPolicy, error) {
 		return provider.IDUseExisting, nil
 	case ReplaceEnded:
 		return provider.IDReplaceEnded, nil
+	case UseRunning:
+		return provider.IDUseExisting, nil
 	default:
-		return 0, fmt.Errorf("%w: ID policy %d: give Reject, UseExisting or ReplaceEnded", ErrInvalid, p)
+		return 0, fmt.Errorf("%w: ID policy %d: give Reject, UseExisting, ReplaceEnded or UseRunning", ErrInvalid, p)
 	}
 }
 
@@ -61,6 +68,10 @@ type startOptions struct {
 	id       string
 	policy   provider.IDPolicy
 	replaces provider.UUID // with IDReplaceEnded: only this instance
+
+	useRunning  bool // with IDUseExisting: an ended instance is replaced
+	updateNamed bool // update has an ID of the caller, who may have sent it before
+
 	delay    time.Duration
 	overload *OverloadPolicy // nil: that of the client
 
@@ -77,6 +88,8 @@ type startOptions struct {
 	alone  bool   // it is not part of a transaction of the caller
 
 	attributes []provider.Attribute
+	limit      reserved.Limit          // For is 0: none
+	graced     bool                    // its Grace is given
 	messages   []history.Body          // delivered with the start, or to the existing instance
 	update     *history.UpdateReceived // of messages; nil: none
 	resend     bool                    // an instance that the request ID names may lack the update
@@ -124,6 +137,7 @@ func WithVersion(version string) StartOption {
 func WithIDPolicy(p IDPolicy) StartOption {
 	return startFunc(func(o *startOptions) (err error) {
 		o.policy, err = p.stored()
+		o.useRunning = p == UseRunning
 		return err
 	})
 }
@@ -169,6 +183,8 @@ func (o *startOptions) apply(opts []StartOption) error {
 		return fmt.Errorf("%w: a transaction cannot be part of many starts, which are made at the same time: start these one by one", ErrInvalid)
 	case err == nil && o.requestID != "" && o.id == "":
 		return fmt.Errorf("%w: WithRequestID without WithID: a repeat finds the first start by its instance ID; give both", ErrInvalid)
+	case err == nil:
+		err = o.checkLimit()
 	}
 	return err
 }

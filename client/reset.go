@@ -154,6 +154,7 @@ func (c *Client) open(ctx context.Context, a *access.Act, o history.Opening, bad
 		opened, err = c.openNow(ctx, a, o)
 		return err
 	})
+	tellLimit(ctx)
 	return opened, err
 }
 

@@ -11,10 +11,14 @@ import (
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
-type restartOptions struct{ id, requestID string }
+type restartOptions struct {
+	id, requestID string
+	limit         reserved.Limit // of the old instance
+}
 
 type restartFunc func(o *restartOptions) error
 
@@ -37,7 +41,7 @@ func (c *Client) Restart(ctx context.Context, id, reason string, opts ...Restart
 // Restart starts the orchestration of the instance again, from the beginning: a new instance with the same version, input and header. It
 // takes the ID of the old one, which must have ended; the old one stays readable by its key. With RestartAs it has another ID. If
 // the instance has continued as new, the new one begins with the input of the first execution. It is no child, has no delay, and no
-// attributes but those that its code sets. To go on from a point of the history, use Reset.
+// attributes but those that its code sets. A time limit is set anew; see WithTimeLimit. To go on from a point of the history, use Reset.
 //
 // Restart reads the old instance before it stores the new one. If somebody deletes the old one in between, the ID names nothing until the
 // new one is stored, or Restart fails with ErrNotFound or ErrConflict.
@@ -80,7 +84,7 @@ func (c *Client) restart(ctx context.Context, t access.Target, reason string, op
 		return access.Target{}, err
 	}
 	start := startOptions{version: started.CodeVersion, versioned: true, kind: ActRestart, detail: reason, policy: provider.IDReject}
-	start.id, start.requestID = o.id, o.requestID
+	start.id, start.requestID, start.limit, start.graced = o.id, o.requestID, o.limit, o.limit.For != 0
 	if o.id == "" || o.id == a.On.ID {
 		start.id, start.policy, start.replaces = a.On.ID, provider.IDReplaceEnded, a.On.Key
 	}
@@ -112,6 +116,9 @@ func (c *Client) restartable(ctx context.Context, a *access.Act, o *restartOptio
 		return again, false, err
 	}
 	old := res.Instance
+	if l, ok := limitOf(&old); ok {
+		o.limit = l.Renewed(old.CreatedAt.Std(), 1)
+	}
 	a.On = access.Target{ID: old.ID, Key: old.Key}
 	if err := c.caller.RefuseSystem(ctx, a); err != nil {
 		return again, false, err

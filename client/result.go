@@ -89,7 +89,7 @@ func outcome(errs *failure.Set, i *provider.Instance) ([]byte, error) {
 	if o.Failure != nil {
 		cause = errs.Decode(*o.Failure)
 	}
-	return nil, &outcomeError{id: i.ID, status: i.Status, err: withStatus(errs, cause, i.Status)}
+	return nil, &outcomeError{id: i.ID, status: i.Status, err: withLimit(errs, withStatus(errs, cause, i.Status), i)}
 }
 
 // withStatus makes sure that the error says how the instance ended. Code may have wrapped the cancellation so deep that it

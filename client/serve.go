@@ -11,6 +11,7 @@ func (c *Client) serve(caller *access.Caller) {
 	caller.StartSystem = c.startSystem
 	caller.Message = readMessage
 	caller.BulkActs = c.bulkActs
+	caller.Limits = func() access.LimitKeeper { return &limitKeeper{c: c} }
 }
 
 // readMessage is access.Caller.Message.

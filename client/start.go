@@ -118,14 +118,11 @@ func (c *Client) startAs(ctx context.Context, name, op string, o *startOptions, 
 
 // storeStart stores a start, in the transaction of the caller if there is one.
 func (c *Client) storeStart(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (_ access.Target, err error) {
-	var stored provider.Instance
-	doubtful := false
-	if o.tx != nil {
-		stored, err = c.store.createIn(ctx, *o.tx, req)
-	} else {
-		stored, doubtful, err = c.create(ctx, op, req)
+	stored, taker, taken, doubtful, err := c.createOrReplace(ctx, op, o, &req)
+	if taken {
+		return taker, nil
 	}
-	if o.update != nil && errors.Is(err, ErrEnded) {
+	if o.update != nil && !o.useRunning && errors.Is(err, ErrEnded) {
 		t := access.Target{ID: req.ID}
 		err = c.judgeRefusal(ctx, &t, o.update.ID, op, access.Explain(op, 0, err))
 		return t, err
@@ -141,6 +138,9 @@ func (c *Client) storeStart(ctx context.Context, name, op string, o *startOption
 	if stored.Name != name && stored.Execution == 1 {
 		return access.Target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", op,
 			&ExistsError{ID: stored.ID, Key: stored.Key, Status: stored.Status}, stored.Name)
+	}
+	if o.limit.For != 0 {
+		tellLimit(ctx)
 	}
 	t := access.Target{ID: stored.ID, Key: stored.Key}
 	if o.resend && stored.Key != req.Key {
@@ -223,6 +223,9 @@ func (o *startOptions) request(
 		o.requestID = uuid.NewString()
 	}
 	level, version, err := levelAndVersion()
+	if err == nil {
+		err = o.setLimit(ctx, c)
+	}
 	if err != nil {
 		return req, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // WithEvent raises an event together with the start, in one transaction: the instance is never without it. The code gets the
 // events of a start in their order, before those that are raised later. With UseExisting they go to the existing instance, and the start returns
-// ErrEnded if that has ended. A start has at most 1,000 events. The payload is stored as JSON, at most 2 MiB.
+// ErrEnded if that has ended; with [UseRunning], it starts a new one. A start has at most 1,000 events. The payload is stored as JSON, at most 2 MiB.
 //
 // A repeat of the start with the same request ID raises nothing again; see [WithRequestID].
 func WithEvent(name string, payload any) StartOption {

@@ -15,8 +15,8 @@ import (
 )
 
 // StartAndUpdate starts an instance and sends an update to it, in one commit. With the policy [UseExisting] the update goes to the
-// existing instance, also in one commit. If that has ended, the error is ErrEnded. It does not wait: wait for the outcome with the
-// UpdateHandle, and for the instance with the Handle. So it also takes InTx of the store's package; wait after the transaction then.
+// existing instance, also in one commit. If that has ended, the error is ErrEnded; with [UseRunning], it starts a new one. It does not wait:
+// wait for the outcome with the UpdateHandle, and for the instance with the Handle. So it also takes InTx of the store's package; wait after the transaction then.
 //
 // A repeat with the same [WithRequestID] or the same [WithUpdateID] updates the instance once, and its handle waits for the outcome of the
 // first, after the end too. Without WithUpdateID the ID of the update follows from WithRequestID; without both it is random. Options are
@@ -73,7 +73,8 @@ func (c *Client) startAndUpdate(
 	}
 	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: update}, o.header, true) // reads nothing: mayUpdate has read the level
 	body.Header = stored
-	so := startOptions{version: ref.Version, versioned: true, messages: []history.Body{body}, update: body, resend: o.chosen && request != ""}
+	so := startOptions{version: ref.Version, versioned: true, messages: []history.Body{body}, update: body, updateNamed: o.chosen}
+	so.resend = o.chosen && request != ""
 	t, err = c.start(ctx, ref.Name, so, in, rest)
 	end(err)
 	return t, u, err

@@ -27,8 +27,9 @@ func startFields() []field {
 		{name: "input", kind: aJSON, label: "Input", help: "JSON, at most 2 MiB. Empty: null."},
 		{name: "id", label: "Instance ID", help: "Empty: a random one."},
 		{name: "version", label: "Version", help: "Empty: the newest that a node has registered."},
-		{name: "ifExists", kind: aValue, label: "If the ID is in use", choices: []string{"reject", "use-existing", "replace-ended"}, value: "reject"},
+		{name: "ifExists", kind: aValue, label: "If the ID is in use", choices: []string{"reject", "use-existing", "replace-ended", "use-running"}, value: "reject"},
 		{name: "delay", kind: aSpan, label: "Delay", help: "Such as 90s or 1h30m. Empty: none."},
+		{name: "timeLimit", kind: aSpan, label: "Time limit", help: "Such as 24h. Then it is cancelled, and terminated a minute later. Empty: none."},
 		requestField,
 	}
 }
@@ -130,7 +131,7 @@ func onInstance(do func(context.Context, client.Handle[json.RawMessage], input) 
 }
 
 func start(ctx context.Context, c *call, in input) (outcome, error) {
-	policies := map[string]client.IDPolicy{"use-existing": client.UseExisting, "replace-ended": client.ReplaceEnded}
+	policies := map[string]client.IDPolicy{"use-existing": client.UseExisting, "replace-ended": client.ReplaceEnded, "use-running": client.UseRunning}
 	opts := []client.StartOption{client.WithIDPolicy(policies[in["ifExists"]])}
 	if in["id"] != "" {
 		opts = append(opts, client.WithID(in["id"]))
@@ -143,6 +144,9 @@ func start(ctx context.Context, c *call, in input) (outcome, error) {
 	}
 	if in["delay"] != "" {
 		opts = append(opts, client.WithDelay(in.span("delay")))
+	}
+	if in["timeLimit"] != "" {
+		opts = append(opts, client.WithTimeLimit(in.span("timeLimit")))
 	}
 	h, err := client.StartNamed[json.RawMessage](ctx, c.client, in["orchestration"], in.json("input"), opts...)
 	return outcome{started{h.ID(), h.Key().String()}, "/instances/" + h.Key().String()}, err

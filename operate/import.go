@@ -133,8 +133,30 @@ const (
 	clockPause    = 200 * time.Millisecond
 )
 
+// renewLimit sets the time limit of an instance anew, so that the time of the move does not count.
+func (i *importing) renewLimit(ctx context.Context, in *provider.Instance) error {
+	for n := range in.Attributes {
+		a := &in.Attributes[n]
+		l, ok := reserved.ParseLimit(a.Text)
+		if a.Name != reserved.LimitAttribute || !ok || in.Status.Ended() {
+			continue
+		}
+		now, err := i.caller.Store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		a.Text = l.Renewed(now.Std(), in.Execution).String()
+	}
+	return nil
+}
+
 // store stores one page.
 func (i *importing) store(ctx context.Context, page *moving.Page) error {
+	if head := page.Parcel.Head; head != nil {
+		if err := i.renewLimit(ctx, &head.Instance); err != nil {
+			return err
+		}
+	}
 	req := provider.ImportRequest{
 		Key: page.Key, Transfer: i.transfer, Number: page.Number, Last: page.Last, Replace: i.opts.Back && page.Number == 0, At: page.At,
 		Parcel: page.Parcel,

@@ -44,10 +44,15 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 		return err
 	}
 	owner, logger, fallbacks, registered := cfg.Owner, cfg.Logger, cfg.Fallbacks, len(cfg.Orchestrations)
+	limits, err := newLimits(store, owner, logger)
+	if err != nil {
+		return err
+	}
 	if changes := cfg.Bubble.RecordChanges(); changes != nil { // nothing of a test runs by a timer, and its kit says what waits
 		cfg.Background = func(working context.Context, node dispatcher.Controls) {
 			var both sync.WaitGroup
 			both.Go(func() { watch.Follow(working, node, m, changes.Next, false) })
+			both.Go(func() { limits.follow(working, changes) })
 			m.Stay(working)
 			both.Wait()
 		}
@@ -70,6 +75,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 				})
 			})
 		}
+		both.Go(func() { limits.run(working) })
 		m.Run(working)
 		both.Wait()
 	}

@@ -78,6 +78,13 @@ func stateRows(w *grid, d *client.Description) {
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 		row(w, "attribute "+name, attributeText(d.Attributes[name]))
 	}
+	if l := d.Limit; l != nil {
+		scope := ""
+		if l.EachExecution {
+			scope = " for each execution"
+		}
+		row(w, "time limit", fmt.Sprintf("%v%s: cancelled %s, terminated %s", l.Limit, scope, instant(l.Due), instant(l.Terminate)))
+	}
 	if len(d.Keys) > 0 {
 		quoted, _ := json.Marshal(d.Keys) //nolint:errchkjson // texts can always be encoded
 		row(w, "values", payloadText(quoted, showLimit))

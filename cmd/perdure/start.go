@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ type started struct {
 
 func newStart(a *app) *cobra.Command {
 	var id, input string
+	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "start NAME",
 		Short: "Start an instance of an orchestration",
@@ -35,6 +37,9 @@ func newStart(a *app) *cobra.Command {
 			if cmd.Flags().Changed("id") {
 				opts = append(opts, client.WithID(id))
 			}
+			if cmd.Flags().Changed("time-limit") {
+				opts = append(opts, client.WithTimeLimit(limit))
+			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				h, err := client.StartNamed[json.RawMessage](ctx, c, args[0], payload, opts...)
 				if taken, ok := errors.AsType[*client.ExistsError](err); ok {
@@ -49,6 +54,7 @@ func newStart(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&id, "id", "", "ID of the instance (default: a new UUID)")
+	cmd.Flags().DurationVar(&limit, "time-limit", 0, "how long it may run, such as 24h; then it is cancelled, and terminated a minute later")
 	cmd.Flags().StringVar(&input, "input", "", "input as JSON, @file, or - for standard input (default: null)")
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -22,8 +23,17 @@ type Caller struct {
 	StartSystem func(ctx context.Context, s SystemStart) (Target, error)
 	// Message reads a stored message.
 	Message func(stored []byte) (Message, error)
+	// Limits returns what enforces the time limits of instances.
+	Limits func() LimitKeeper
 	// BulkActs returns what a bulk job does on an instance, by client.Act.
 	BulkActs func() map[string]BulkAct
+}
+
+// A LimitKeeper ends instances whose time limit is over, for one process. It is for one goroutine.
+type LimitKeeper interface {
+	// Look ends what is over. Whole looks at all limits, and else only at those that were due since the last look. A process that is
+	// not the first one acts a little later. Look returns when the next limit of a whole look is due, as a time from now; 0: none is.
+	Look(ctx context.Context, whole bool, first func() bool) (next time.Duration, err error)
 }
 
 // A Message is what people see of a message.

@@ -178,6 +178,7 @@ func (o *opening) fill(ctx context.Context, p *prefix.Plan) (bad *history.Answer
 		defer o.discard(o.inst, openQuery, whole)
 		return new(whole.View().State())
 	})
+	p.Limit(max(o.Clock.Now(), o.inst.UpdatedAt))
 	return nil, nil //nolint:nilnil // nothing is bad
 }
 

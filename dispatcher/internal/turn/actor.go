@@ -36,6 +36,7 @@ type actor struct {
 	version provider.UUID // of the last confirmed commit
 	readyAt provider.Time // when the inbox has a message, as that commit returned; 0: none
 	fast    int           // fast turns since the last fetched one
+	limit   string        // time limit of the execution, which the next one gets anew; see reserved.Limit; "": none
 
 	outcomes   *engine.Outcomes  // of updates
 	outcomesOf *replay.Execution // whose turns have kept them up to date; nil: they are not read

@@ -137,7 +137,7 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 	if as.byKey[req.Key] != nil {
 		return nil
 	}
-	a := &actor{key: req.Key, version: req.Commit, busy: true}
+	a := &actor{key: req.Key, version: req.Commit, busy: true, limit: executionLimit(req.Attributes)}
 	as.byKey[req.Key] = a
 	return a
 }

@@ -35,7 +35,7 @@ func (f *fetched) load(working context.Context) (*replay.Execution, error) {
 		return nil, err
 	}
 	x := replay.New(f.ts.Config.Env, infoOf(inst), body)
-	a.x, a.version = x, inst.Version
+	a.x, a.version, a.limit = x, inst.Version, executionLimit(inst.Attributes)
 	f.source = observe.FromHistory // before the watch knows of the run
 	f.ts.begin(&f.run, x)
 	if len(events) > 0 {

@@ -57,6 +57,7 @@ func (pr *preparer) prepare(t *prepared, a *actor, r *run, x *replay.Execution) 
 		before, _ := x.View().Trace()
 		pr.anchorer.next(r, x.View().Info(), before, t.Start(x, policy))
 		t.Next()
+		t.renewLimit(a.limit, x.View().Info().Execution+1, pr.Clock.Now())
 	}
 	pr.pin(t, a, x.View())
 }
