@@ -1,0 +1,85 @@
+package codec
+
+import (
+	"context"
+	"errors"
+)
+
+// MaxGrowth is the most bytes that sealing may add to one item. Limits that code sees are of plain bytes. The limits of stores have room for
+// this much.
+const MaxGrowth = 256
+
+// MaxKeyID is the greatest length of the ID of a key, in bytes.
+const MaxKeyID = 64
+
+var (
+	// ErrDamaged means that sealed bytes are not what a codec has sealed, and never will open: somebody has changed them. The instance that they
+	// belong to becomes Blocked with the reason "codec". Any other error of a codec is an outage, after which the call is repeated.
+	ErrDamaged = errors.New("sealed bytes are damaged")
+	// ErrNoKey means that a codec has not got the key that it needs, or another one of the same ID. It is an outage: another node may have the
+	// key, and this one may get it.
+	ErrNoKey = errors.New("no key to open sealed bytes")
+)
+
+// Purpose says what an item is. A codec authenticates it together with the ID of the key. It has nothing of the place where an item is stored,
+// since items travel: from a schedule to an instance, from a child to its parent, from one store to another.
+type Purpose string
+
+// The purposes. Their texts are part of what is stored.
+const (
+	Event     Purpose = "event"     // the values of an event, of the message that becomes one, or of a task
+	Outcome   Purpose = "outcome"   // how an instance ended
+	Value     Purpose = "value"     // a key-value, and the state of an update
+	Status    Purpose = "status"    // a custom status
+	Heartbeat Purpose = "heartbeat" // details of a heartbeat
+	Failure   Purpose = "failure"   // failures of the attempts of an activity
+	Blocked   Purpose = "blocked"   // why an instance is blocked
+	Question  Purpose = "question"  // a query with its input
+	Answer    Purpose = "answer"    // an answer to a query
+)
+
+// Plain is an item to seal.
+type Plain struct {
+	Purpose Purpose
+	Bytes   []byte // at most 2 MiB and 64 KiB
+}
+
+// Sealed is an item to open.
+type Sealed struct {
+	Purpose Purpose
+	KeyID   string // 1 to MaxKeyID bytes of printable ASCII; stored beside Bytes, in plain
+	Bytes   []byte
+}
+
+// Codec seals and opens batches of items. Many goroutines may call it at once. Each call should return when its context is finished. A codec
+// must not keep or change the bytes that it is given.
+//
+// Whatever a codec seals, all nodes and clients that read the store must open for as long as it is stored.
+type Codec interface {
+	// Seal returns one item for each of the given ones, in order. It may add MaxGrowth bytes to each. An error means that none is sealed; the
+	// call is repeated later, and the instance waits.
+	Seal(ctx context.Context, items []Plain) ([]Sealed, error)
+	// Open returns one item for each of the given ones, in order. An error means that none is opened. If it is an ErrDamaged or an ErrNoKey, the
+	// items are opened again one by one, to find those that it concerns. After any other error the call is repeated later.
+	Open(ctx context.Context, items []Sealed) ([]Plain, error)
+	// Growth returns the most bytes that Seal adds to an item, without the ID of the key; at most MaxGrowth. It is asked once, at the start.
+	Growth() int
+}
+
+// OpenOnly returns a codec that opens what c has sealed and seals nothing. It is for the first deploy of a codec or of another kind of codec:
+// all nodes and clients must be able to open before one seals.
+func OpenOnly(c Codec) Codec { return openOnly{c} }
+
+type openOnly struct{ Codec }
+
+// Seals reports whether a codec seals: it is no OpenOnly.
+func Seals(c Codec) bool {
+	_, only := c.(openOnly)
+	return c != nil && !only
+}
+
+// errOpenOnly is the error of Seal of an OpenOnly, which the engine never calls.
+var errOpenOnly = errors.New("the codec only opens")
+
+// Seal implements Codec.
+func (openOnly) Seal(context.Context, []Plain) ([]Sealed, error) { return nil, errOpenOnly }
