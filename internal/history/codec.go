@@ -17,8 +17,12 @@ var (
 	ErrCorrupt = errors.New("corrupt encoding")
 )
 
-// maxFields bounds the fields of one record, so that decoding needs no map.
-const maxFields = 24
+// maxFields bounds the fields of one record, so that decoding needs no map. Releases before level 12 know lastField of them: to them a higher
+// number is of a newer release.
+const (
+	maxFields = 25
+	lastField = 24
+)
 
 // maxDepth bounds nested records (failure causes), also against hostile input.
 const maxDepth = 24

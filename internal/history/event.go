@@ -155,7 +155,7 @@ func Encode(dst []byte, e Event) []byte {
 }
 
 // Decode reads an encoded event. The event shares data's bytes. Errors wrap ErrNewer or
-// ErrCorrupt.
+// ErrCorrupt. An event whose values are sealed is a *SealedError.
 func Decode(id int64, data []byte) (Event, error) {
 	if len(data) < 2 {
 		return Event{}, fmt.Errorf("event %d has %d bytes: %w", id, len(data), ErrCorrupt)
@@ -170,6 +170,13 @@ func Decode(id int64, data []byte) (Event, error) {
 	if !ok {
 		return Event{}, fmt.Errorf("event %d has unknown kind %d: %w", id, data[1], ErrNewer)
 	}
+	if isSealedEvent(data) {
+		_, s, err := decodeSealed(id, data)
+		if err == nil {
+			err = fmt.Errorf("event %d (%s): %w", id, entry.name, &SealedError{Key: s.key, Damage: s.damage})
+		}
+		return Event{}, err
+	}
 	env := envelope{body: entry.make()}
 	if err := decodeRecord(data[2:], &env, 0); err != nil {
 		return Event{}, fmt.Errorf("event %d (%s): %w", id, entry.name, err)
@@ -178,7 +185,7 @@ func Decode(id int64, data []byte) (Event, error) {
 }
 
 // anchorField is the number of the field Anchor. No message has a field of that number in its body.
-const anchorField = maxFields - 5
+const anchorField = lastField - 5
 
 // envelope is the time, as field 1, and the fields of the body from number 2 on. The last numbers are the flags
 // newer and more.
@@ -194,6 +201,6 @@ func (e *envelope) fields(c *codec) {
 	c.integer(1, &e.at)
 	e.body.fields(c)
 	c.text(anchorField, &e.anchor)
-	c.boolean(maxFields-1, &e.newer)
-	c.boolean(maxFields, &e.more)
+	c.boolean(lastField-1, &e.newer)
+	c.boolean(lastField, &e.more)
 }

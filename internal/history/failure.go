@@ -55,6 +55,8 @@ func decodeVersioned(data []byte, r record) error {
 	switch {
 	case len(data) == 0 || data[0] == 0:
 		return ErrCorrupt
+	case IsSealed(data):
+		return SealedIn(data)
 	case data[0] > formatVersion:
 		return ErrNewer
 	}

@@ -136,7 +136,7 @@ func TestGoldenFilesAreAllKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(kinds) + 10; len(files) != want { // Outcome, Failure, Retried, RetriedSpan, More, Newer, Anchor, Question, Answer and UpdateState
+	if want := len(kinds) + 11; len(files) != want { // Outcome, Failure, Retried, RetriedSpan, More, Newer, Anchor, Sealed, Question, Answer, UpdateState
 		t.Errorf("%d golden files, want %d", len(files), want)
 	}
 }

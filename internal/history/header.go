@@ -9,7 +9,7 @@ import (
 
 // headerField is the number of the field Header in each kind that has one. Without a header a message keeps the bytes that
 // older releases read.
-const headerField = maxFields - 2
+const headerField = lastField - 2
 
 // A header is opaque to the code of an orchestration: it counts nothing in Size. It is kept encoded, so that it passes from
 // message to message without being read.

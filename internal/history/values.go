@@ -11,39 +11,62 @@ type Value struct {
 // An empty value is left out.
 func Values(b Body) []Value {
 	var out values
+	out.of(b)
+	return out.list
+}
+
+// places returns all places of an event that are sealed, empty ones included: those of Values, and the reasons that people or code gave. An
+// event without its values has as many.
+func places(b Body) []Value {
+	out := values{empty: true}
+	out.of(b)
+	switch e := b.(type) {
+	case *CancelRequested:
+		out.text(&e.Reason)
+	case *CancelSent:
+		out.text(&e.Reason)
+	case *ExecutionTerminated:
+		out.text(&e.Reason)
+	case *ForkPoint:
+		out.text(&e.Reason)
+	}
+	return out.list
+}
+
+// of adds the values of an event.
+func (v *values) of(b Body) {
 	switch e := b.(type) {
 	case *ExecutionStarted:
-		out.add("input", &e.Input)
+		v.add("input", &e.Input)
 	case *ActivityScheduled:
-		out.add("input", &e.Input)
+		v.add("input", &e.Input)
 	case *ActivityCompleted:
-		out.add("output", &e.Output)
-		out.attempts(e.Attempts)
+		v.add("output", &e.Output)
+		v.attempts(e.Attempts)
 	case *ActivityFailed:
-		out.failure(&e.Failure)
-		out.attempts(e.Attempts)
+		v.failure(&e.Failure)
+		v.attempts(e.Attempts)
 	case *LocalEnded:
-		out.add("output", &e.Output)
-		out.failure(e.Failure)
+		v.add("output", &e.Output)
+		v.failure(e.Failure)
 	case *EventReceived:
-		out.add("payload", &e.Payload)
+		v.add("payload", &e.Payload)
 	case *EventSent:
-		out.add("payload", &e.Payload)
+		v.add("payload", &e.Payload)
 	case *ChildStarted:
-		out.add("input", &e.Input)
+		v.add("input", &e.Input)
 	case *DetachedStarted:
-		out.add("input", &e.Input)
+		v.add("input", &e.Input)
 	case *ChildCompleted:
-		out.add("output", &e.Output)
+		v.add("output", &e.Output)
 	case *ChildFailed:
-		out.failure(&e.Failure)
+		v.failure(&e.Failure)
 	case *SideEffectRecorded:
-		out.add("value", &e.Value)
-		out.failure(e.Failure)
+		v.add("value", &e.Value)
+		v.failure(e.Failure)
 	default:
-		out.ofEnds(b)
+		v.ofEnds(b)
 	}
-	return out
 }
 
 // ofEnds adds the values of updates, and of what ends an execution.
@@ -73,17 +96,21 @@ func (v *values) ofEnds(b Body) {
 	}
 }
 
-type values []Value
+// values collects places.
+type values struct {
+	list  []Value
+	empty bool // also empty ones
+}
 
 func (v *values) add(field string, payload *[]byte) {
-	if len(*payload) > 0 {
-		*v = append(*v, Value{Field: field, Bytes: payload})
+	if len(*payload) > 0 || v.empty {
+		v.list = append(v.list, Value{Field: field, Bytes: payload})
 	}
 }
 
 func (v *values) text(s *string) {
-	if *s != "" {
-		*v = append(*v, Value{Field: "error", Text: s})
+	if *s != "" || v.empty {
+		v.list = append(v.list, Value{Field: "error", Text: s})
 	}
 }
 
