@@ -111,7 +111,7 @@ func (p PendingActivity) attempts(ctx context.Context) (number int64, earlier []
 	defer cancel()
 	req := provider.ReadHistoryRequest{Key: p.t.Key, Execution: p.ref.Execution, From: p.ref.EventID, To: p.ref.EventID}
 	if res, err := p.c.store.ReadHistory(ctx, req); err == nil && len(res.Events) == 1 {
-		event, _ := history.Decode(res.Events[0].ID, res.Events[0].Data)
+		event, _, _ := history.DecodeShown(res.Events[0].ID, res.Events[0].Data)
 		if call, ok := event.Body.(*history.ActivityScheduled); ok {
 			number += call.Attempts // made inside a turn
 		}

@@ -55,7 +55,7 @@ func (c *Client) received(ctx context.Context, r *access.DoneRequest, execution 
 			return false, access.Explain(r.Act.Op, 0, err)
 		}
 		for _, stored := range res.Events {
-			event, err := history.Decode(stored.ID, stored.Data)
+			event, _, err := history.DecodeShown(stored.ID, stored.Data)
 			if err != nil {
 				return false, nil //nolint:nilerr // a newer release wrote it
 			}

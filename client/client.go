@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/codec"
+	"github.com/perdure/perdure/internal/sealing"
+
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bind"
@@ -44,6 +47,10 @@ type Options struct {
 	Propagators []header.Propagator
 	// Observer gets to know of the calls of this client; default that of the node, or none. See package observe, and Client.Flush.
 	Observer observe.Observer
+	// Codec encrypts what the client stores and decrypts what it reads; default: that of Node, or none. Runtime.Client takes none, since it
+	// has that of the runtime. A store that does not allow engine level 12 yet refuses what is encrypted with ErrNotFinished. See
+	// docs/how-to/encrypt-payloads.md.
+	Codec codec.Codec
 	// Node is the node in this process that starts of this client go through; default none. A free node stores an
 	// instance with its first turn, which saves a commit. It must be a node on the client's store. Either side may have
 	// decorated the store: these starts use the store of the node. Runtime.Client sets this field.
@@ -66,8 +73,9 @@ type Client struct {
 
 	propagators []header.Propagator
 	versions    *versionCache
-	watch       *observing.Hub // nil: nobody observes
-	principal   *Principal     // that of caller; nil: all rights, and no audit
+	watch       *observing.Hub  // nil: nobody observes
+	faults      *sealing.Faults // of the codec; nil: it has none of its own
+	principal   *Principal      // that of caller; nil: all rights, and no audit
 }
 
 type accessible = access.Handle
@@ -89,11 +97,15 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	if node := bind.StarterOf(&opts.Node.handle); watch == nil && node != nil {
 		watch = node.Watch()
 	}
+	c := new(Client)
+	store = c.sealing(store, &opts)
 	s := &storage{Store: &access.Store{
 		Full: provider.FullOf(observing.Timed(store, watch)), Logger: opts.Logger, Timeout: opts.CallTimeout,
 	}}
 	caller := &access.Caller{Store: s.Store}
-	c := &Client{accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload}
+	*c = Client{
+		accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, faults: c.faults,
+	}
 	c.node = bind.StarterOf(&opts.Node.handle)
 	c.serve(caller)
 	c.propagators, c.versions, c.clock, c.watch = slices.Clone(opts.Propagators), newVersionCache(), &storageClock{}, watch
@@ -129,6 +141,8 @@ func (o *Options) check(store provider.Provider) error {
 		return fmt.Errorf("%w: client option %w", ErrInvalid, badLogger)
 	case propagate.CheckAll(o.Propagators) != nil:
 		return fmt.Errorf("%w: client %w", ErrInvalid, propagate.CheckAll(o.Propagators))
+	case o.checkCodec(store) != nil:
+		return o.checkCodec(store)
 	case o.MaxBacklog > 0 && !measures(store):
 		return fmt.Errorf("client option MaxBacklog: %w", provider.Lacking("stats", "Meter"))
 	case o.MaxBacklog < 0:

@@ -3,6 +3,8 @@ package client
 import (
 	"errors"
 
+	"github.com/perdure/perdure/internal/sealing"
+
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/moving"
@@ -39,6 +41,8 @@ var sentinelCodes = []sentinelCode{
 	{ErrNoNode, "no-node"},
 	{ErrHistoryFile, "history-file"},
 	{ErrNotEnded, "not-ended"},
+	{ErrEncrypted, "encrypted"},
+	{sealing.ErrCodec, "codec"},
 	{ErrNotSet, "not-set"},
 	{ErrNotStored, "not-stored"},
 	{ErrBadPoint, "bad-point"},

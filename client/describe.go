@@ -198,7 +198,11 @@ func blocked(b *provider.Blocked) *Blocked {
 	if b == nil {
 		return nil
 	}
-	return &Blocked{Reason: b.Reason, Message: b.Message, Count: b.Count, Since: b.Since.Std(), RetryAt: b.RetryAt.Std()}
+	message := b.Message
+	if err := history.SealedIn([]byte(message)); err != nil {
+		message = "(" + err.Error() + ")"
+	}
+	return &Blocked{Reason: b.Reason, Message: message, Count: b.Count, Since: b.Since.Std(), RetryAt: b.RetryAt.Std()}
 }
 
 func describeActivity(t *provider.TaskInfo) Activity {

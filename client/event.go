@@ -53,6 +53,9 @@ type HistoryEvent struct {
 	Header map[string]string `json:"header,omitempty"`
 	// NewerVersion says that the code learns of a newer version of itself with this message: see orchestration.Info.
 	NewerVersion bool `json:"newerVersion,omitempty"`
+	// EncryptedWith is the ID of the key with which the values of the event are encrypted, if the client cannot decrypt them: they are left out.
+	// "": they are plain, or were decrypted.
+	EncryptedWith string `json:"encryptedWith,omitempty"`
 	// Execution has the event in its history. It is 0 in a history file.
 	Execution int64 `json:"execution,omitempty"`
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/perdure/perdure/internal/history"
 )
@@ -33,8 +34,17 @@ func rawJSON(data []byte) json.RawMessage {
 	if len(data) == 0 {
 		return nil
 	}
+	if err, sealed := errors.AsType[*history.SealedError](history.SealedIn(data)); sealed {
+		return sealedJSON(err.Key)
+	}
 	if !json.Valid(data) {
 		data, _ = json.Marshal(data) //nolint:errchkjson // bytes can always be encoded
 	}
+	return data
+}
+
+// sealedJSON stands in place of a value that is encrypted with a key.
+func sealedJSON(key string) json.RawMessage {
+	data, _ := json.Marshal(map[string]string{"encryptedWith": key}) //nolint:errchkjson // a text can always be encoded
 	return data
 }

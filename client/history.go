@@ -118,11 +118,12 @@ func (s *storage) historyPage(ctx context.Context, req provider.ReadHistoryReque
 
 // readable decodes an event. A command has the time of last, the event before it.
 func readable(stored provider.Event, last HistoryEvent) (HistoryEvent, error) {
-	e, err := history.Decode(stored.ID, stored.Data)
+	e, key, err := history.DecodeShown(stored.ID, stored.Data)
 	if err != nil {
 		return HistoryEvent{}, err
 	}
 	shown := describeEvent(e)
+	shown.EncryptedWith = key
 	if shown.Time.IsZero() {
 		shown.Time = last.Time
 	}
@@ -133,7 +134,7 @@ func readable(stored provider.Event, last HistoryEvent) (HistoryEvent, error) {
 // is a message itself.
 func (r *eventReader) before(ctx context.Context, next provider.Event) (HistoryEvent, error) {
 	before := HistoryEvent{ID: next.ID - 1}
-	switch e, err := history.Decode(next.ID, next.Data); {
+	switch e, _, err := history.DecodeShown(next.ID, next.Data); {
 	case err != nil:
 		return before, fmt.Errorf("%s: %w", r.op, err)
 	case e.At != 0:
@@ -148,7 +149,7 @@ func (r *eventReader) before(ctx context.Context, next provider.Event) (HistoryE
 				return before, err
 			}
 			for _, stored := range res.Events {
-				if e, err := history.Decode(stored.ID, stored.Data); err == nil && e.At != 0 {
+				if e, _, err := history.DecodeShown(stored.ID, stored.Data); err == nil && e.At != 0 {
 					before.Time = provider.Time(e.At).Std()
 				}
 				at = stored.ID + 1

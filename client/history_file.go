@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/sealing"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -94,8 +95,10 @@ func (c *Client) exportHistory(ctx context.Context, t access.Target, execution i
 	} else if i.HistoryLength == 0 {
 		return f, nil
 	}
+	// A file has what is stored. What is encrypted stays so.
+	under := &storage{Store: &access.Store{Full: sealing.Under(c.store.Full), Logger: c.store.Logger, Timeout: c.store.Timeout}}
 	for more := true; more; {
-		page, err := c.store.historyPage(ctx, req, op)
+		page, err := under.historyPage(ctx, req, op)
 		if err != nil {
 			return f, err
 		}
@@ -107,7 +110,7 @@ func (c *Client) exportHistory(ctx context.Context, t access.Target, execution i
 	}
 	if req.To == 0 && len(f.Events) > 0 {
 		// The row is of another execution.
-		first, err := history.Decode(1, f.Events[0])
+		first, _, err := history.DecodeShown(1, f.Events[0])
 		if err != nil {
 			return f, fmt.Errorf("%s: %w", op, err)
 		}
@@ -147,7 +150,7 @@ func WriteHistory(w io.Writer, f HistoryFile) error {
 		shown = append(shown, e)
 	}
 	if len(f.Events) > 0 {
-		first, _ := history.Decode(1, f.Events[0]) // it was readable
+		first, _, _ := history.DecodeShown(1, f.Events[0]) // it was readable
 		if started, ok := first.Body.(*history.ExecutionStarted); ok {
 			s := &started.Settings
 			head.Settings = &historySettings{MaxPayload: s.MaxPayload, MaxEvents: s.MaxEvents, MaxBytes: s.MaxBytes, Flags: s.Flags}
@@ -247,7 +250,7 @@ func readHistory(values *json.Decoder, bounded *valueReader) (f HistoryFile, err
 		if err != nil {
 			return f, malformed(values, err)
 		}
-		if _, err := history.Decode(id, line.Bytes); err != nil {
+		if _, _, err := history.DecodeShown(id, line.Bytes); err != nil {
 			return f, fmt.Errorf("%w: instance %q: %w", ErrHistoryFile, f.InstanceID, err)
 		}
 		f.Events = append(f.Events, line.Bytes)

@@ -184,7 +184,7 @@ func reading() []string {
 		"Client.Result", "Operator.Retention", "Client.Schedules", "Operator.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
 		"Handle.Describe", "Handle.ExportHistory", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
 		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
-		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value",
+		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value", "HistoryFile.Decrypt",
 	}
 }
 

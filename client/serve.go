@@ -16,13 +16,16 @@ func (c *Client) serve(caller *access.Caller) {
 
 // readMessage is access.Caller.Message.
 func readMessage(stored []byte) (access.Message, error) {
-	body, err := history.Decode(0, stored)
+	body, key, err := history.DecodeShown(0, stored)
 	if err != nil {
 		return access.Message{}, err
 	}
 	e := describeEvent(body)
 	m := access.Message{Kind: e.Kind, Name: e.Name, Payload: e.Input}
-	if m.Payload == nil {
+	switch {
+	case key != "":
+		m.Payload = sealedJSON(key)
+	case m.Payload == nil:
 		m.Payload = e.Output
 	}
 	return m, nil

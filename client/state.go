@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
@@ -74,6 +75,9 @@ func (s *storage) shown(ctx context.Context, op string, req provider.GetRequest)
 func decodeShown[T any](c *Client, op string, data []byte) (v T, err error) {
 	if len(data) == 0 {
 		return v, fmt.Errorf("%s: %w", op, ErrNotSet)
+	}
+	if err := history.SealedIn(data); err != nil {
+		return v, fmt.Errorf("%s: %w", op, err)
 	}
 	if why, refused := payload.Refused(data); refused {
 		return v, fmt.Errorf("%s: %w: %s", op, ErrNotStored, why)

@@ -132,7 +132,7 @@ func (a *namedAttempt) recorded(ctx context.Context) error {
 			return err
 		}
 		for _, stored := range res.Events {
-			event, err := history.Decode(stored.ID, stored.Data)
+			event, _, err := history.DecodeShown(stored.ID, stored.Data)
 			if failed, ok := event.Body.(*history.ActivityFailed); err == nil && ok && failed.Scheduled == a.Task.EventID && timedOut(failed.Failure) {
 				return activity.ErrTimeout
 			}

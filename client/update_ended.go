@@ -45,7 +45,7 @@ func (c *Client) outcomeRemoved(ctx context.Context, i *provider.Instance, id, o
 			return false, access.Explain(op, 0, err)
 		}
 		for _, stored := range res.Events {
-			event, err := history.Decode(stored.ID, stored.Data)
+			event, _, err := history.DecodeShown(stored.ID, stored.Data)
 			if err != nil {
 				return false, fmt.Errorf("%s: whether it was taken is not known: %w", op, err)
 			}

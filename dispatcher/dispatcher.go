@@ -5,6 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/perdure/perdure/codec"
+	"github.com/perdure/perdure/internal/sealing"
+
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/local"
@@ -116,6 +119,12 @@ func (d *Dispatcher) Level() *upgrade.Level { return d.node.Config.Level }
 
 // Watch returns what reports to the node's Observer; nil: nobody observes.
 func (d *Dispatcher) Watch() *observing.Hub { return d.node.Config.Watch }
+
+// Codec returns the codec of the node's provider; nil: it has none.
+func (d *Dispatcher) Codec() codec.Codec { return sealing.Of(d.node.Config.Provider).Codec() }
+
+// Sealing returns why the node cannot seal or open payloads; nil: it can.
+func (d *Dispatcher) Sealing() error { return d.node.Config.Faults.Err() }
 
 // AskCached answers a question from the execution that this node has in memory, with one read of the store and no write. If ok is false, it
 // has none, or an outdated one. The caller then asks through the store.

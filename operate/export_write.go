@@ -83,7 +83,7 @@ func viewOf(p *provider.Parcel) (view []string) {
 		run := &p.History[i]
 		for n, data := range run.Events {
 			text := "not readable by this release"
-			if event, err := history.Decode(run.First+int64(n), data); err == nil {
+			if event, _, err := history.DecodeShown(run.First+int64(n), data); err == nil {
 				text = event.Body.Kind().String()
 			}
 			view = append(view, fmt.Sprintf("execution %d, event %d: %s", run.Execution, run.First+int64(n), text))

@@ -35,6 +35,7 @@ type Health struct {
 	Leaked  []LeakedWork // of this node; see Runtime.Leaked
 	Fatal   error        // why this node should be restarted; nil: it is fine
 	State   NodeState    // whether this node takes work
+	Codec   error        // why this node cannot seal or open payloads, or could not within 5 min, an ErrCodec; nil: it can
 }
 
 // NodeState says whether a node takes work.
@@ -77,7 +78,7 @@ func capabilitiesOf(cfg dispatcher.Config) capabilities {
 // Health reads the state of the store. An error means that the store fails. The node keeps trying and recovers by
 // itself. The state of the node itself is still returned.
 func (rt *Runtime) Health(ctx context.Context) (Health, error) {
-	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal(), State: rt.nodeState()}
+	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal(), State: rt.nodeState(), Codec: rt.dispatcher.Sealing()}
 	stats, err := provider.FullOf(rt.store).Stats(ctx, provider.StatsRequest{})
 	if errors.Is(err, errors.ErrUnsupported) {
 		rt.unmeasured.Do(func() { rt.logger.Info("health shows only this node, not what waits in the store", "err", err) })

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perdure/perdure/codec"
+
 	"github.com/perdure/perdure/header"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/propagate"
@@ -58,6 +60,11 @@ type Options struct {
 	// Observer gets to know of what the node does, and makes its metrics and traces; default none. It is the default of
 	// Runtime.Client. See package observe.
 	Observer observe.Observer
+	// Codec encrypts what code of the user produces before the store gets it; default nil: nothing is encrypted. It is the codec of
+	// Runtime.Client, too. Nodes and clients that have it can read what is encrypted, and others cannot: see docs/how-to/encrypt-payloads.md.
+	// A store that does not allow engine level 12 yet takes codec.OpenOnly only. With a codec, the engine's log lines have no texts of errors and
+	// panics of user code.
+	Codec codec.Codec
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int
@@ -158,6 +165,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if err := o.checkPools(); err != nil {
+		return o, err
+	}
+	if err := o.checkCodec(); err != nil {
 		return o, err
 	}
 	if o.Logger == nil {

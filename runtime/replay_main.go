@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/codec"
+
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
@@ -19,6 +21,8 @@ import (
 type ReplayOptions struct {
 	// Open opens the store that the flag -db names. nil: the command replays files only.
 	Open func(ctx context.Context, db string) (provider.Provider, error)
+	// Codec decrypts the histories; default nil: encrypted ones cannot be read.
+	Codec codec.Codec
 	// Stdout gets the report, Stderr progress and mistakes of usage. nil: those of the process.
 	Stdout, Stderr io.Writer
 }
@@ -55,7 +59,7 @@ const replayProgress = 1_000
 //		os.Exit(runtime.ReplayMain(ctx, reg, os.Args[2:], runtime.ReplayOptions{Open: open}))
 //	}
 func ReplayMain(ctx context.Context, reg *Registry, args []string, opts ReplayOptions) (exitCode int) {
-	m := replayMain{out: opts.Stdout, errs: opts.Stderr}
+	m := replayMain{codec: opts.Codec, out: opts.Stdout, errs: opts.Stderr}
 	if m.out == nil {
 		m.out = os.Stdout
 	}
@@ -92,6 +96,7 @@ func ReplayMain(ctx context.Context, reg *Registry, args []string, opts ReplayOp
 type replayMain struct {
 	*checker
 
+	codec     codec.Codec // nil: none
 	out, errs io.Writer
 	db        string
 	filter    client.Filter
@@ -243,7 +248,10 @@ func (m *replayMain) instances(ctx context.Context, c *client.Client, f client.F
 func (m *replayMain) replay(ctx context.Context, h *client.HistoryFile) {
 	limited, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	err := m.checker.replay(limited, h)
+	err := m.decrypt(limited, h)
+	if err == nil {
+		err = m.checker.replay(limited, h)
+	}
 	if err == nil {
 		m.fit++
 		return
@@ -273,6 +281,14 @@ func (m *replayMain) replay(ctx context.Context, h *client.HistoryFile) {
 	line("line", e.Source)
 	line("hint", e.Hint)
 	line("stack", e.Stack)
+}
+
+// decrypt opens the values of a history.
+func (m *replayMain) decrypt(ctx context.Context, h *client.HistoryFile) (err error) {
+	if m.codec != nil {
+		*h, err = h.Decrypt(ctx, m.codec)
+	}
+	return err
 }
 
 func (m *replayMain) cannotRead(err error) {

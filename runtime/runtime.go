@@ -68,10 +68,13 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if reg, err = reg.withTest(ctx); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
+	sealed := new(sealingOf)
+	store = sealed.decorate(store, &opts)
 	cfg, err := reg.config(store, opts)
 	if err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
+	sealed.configure(&cfg, &opts)
 	cfg.Bubble = bubble.Of(ctx)
 	if err := addSystem(ctx, &cfg, opts.Logger); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
@@ -88,6 +91,9 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	}
 	if err := register(checking, &cfg, upgrade.OwnLevel(ctx)); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
+	}
+	if err := sealed.check(checking, cfg.Level); err != nil {
+		return nil, fmt.Errorf("starting runtime: option Codec: %w", err)
 	}
 	if err := keep(ctx, store, &opts); err != nil {
 		return nil, fmt.Errorf("starting runtime: option Retention: %w", err)

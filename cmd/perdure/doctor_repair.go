@@ -84,7 +84,7 @@ func (r renaming) start(ctx context.Context, in *provider.Instance) (*history.Ex
 
 // startOf returns the start that an event holds, nil if it holds another event.
 func startOf(data []byte) *history.ExecutionStarted {
-	e, err := history.Decode(1, data)
+	e, _, err := history.DecodeShown(1, data)
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,8 @@ package bind
 import (
 	"context"
 
+	"github.com/perdure/perdure/codec"
+
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/upgrade"
@@ -18,6 +20,8 @@ type Starter interface {
 	Level() *upgrade.Level
 	// Watch returns what reports to the Observer of the node; nil: nobody observes.
 	Watch() *observing.Hub
+	// Codec returns the codec of the node; nil: it has none.
+	Codec() codec.Codec
 }
 
 // Asker answers a question to an instance from memory. If ok is false, it could not, and the caller asks through the store.

@@ -204,3 +204,27 @@ func (e *envelope) fields(c *codec) {
 	c.boolean(lastField-1, &e.newer)
 	c.boolean(lastField, &e.more)
 }
+
+// sealedEnvelope is the envelope of an event whose values are sealed. It is a type of its own so that others stay small.
+type sealedEnvelope struct {
+	envelope
+
+	sealed sealed
+}
+
+func (e *sealedEnvelope) fields(c *codec) {
+	c.nested(sealedField, &e.sealed)
+	e.envelope.fields(c)
+}
+
+// isSealedEvent reports whether the values of an encoded event are sealed.
+func isSealedEvent(data []byte) bool { return len(data) > 2 && data[2] == sealedField<<1|wireBytes }
+
+// decodeSealed reads an event without its values, and what is sealed.
+func decodeSealed(id int64, data []byte) (Event, sealed, error) {
+	env := sealedEnvelope{envelope: envelope{body: kinds[Kind(data[1])].make()}}
+	if err := decodeRecord(data[2:], &env, 0); err != nil {
+		return Event{}, sealed{}, fmt.Errorf("event %d (%v): %w", id, Kind(data[1]), err)
+	}
+	return Event{ID: id, At: env.at, More: env.more, Newer: env.newer, Anchor: env.anchor, Body: env.body}, env.sealed, nil
+}

@@ -57,7 +57,7 @@ func (l *instanceCheck) parent(ctx context.Context) error {
 		l.addf(ParentChild, 0, 0, "its parent %q has no event %d in execution %d", p.ID, p.EventID, p.Execution)
 		return nil
 	}
-	e, err := history.Decode(p.EventID, page.Events[0].Data)
+	e, _, err := history.DecodeShown(p.EventID, page.Events[0].Data)
 	if err != nil {
 		return nil //nolint:nilerr // the parent is reported itself
 	}

@@ -84,7 +84,7 @@ func (l *instanceCheck) read(ctx context.Context, n, length int64) (*trace, erro
 // take follows the events of a page; false: one cannot be read.
 func (l *instanceCheck) take(t *trace, n int64, events []provider.Event) bool {
 	for _, stored := range events {
-		e, err := history.Decode(stored.ID, stored.Data)
+		e, _, err := history.DecodeShown(stored.ID, stored.Data)
 		if err != nil {
 			l.addf(UndecodableEvent, n, stored.ID, "%v", err)
 			return false

@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/perdure/perdure/internal/sealing"
+
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/header"
@@ -37,6 +39,7 @@ type Config struct {
 	Paused         map[string]bool     // queues of which the node begins nothing at first
 	OnDrained      func()              // called when a drained node has finished all work; nil: nobody is
 	Watch          *observing.Hub      // nil: nobody observes
+	Faults         *sealing.Faults     // of the codec, and of payloads that cannot be opened; nil: nobody asks for them
 	Off            fastpath.Set        // fast paths that are switched off
 	Propagators    []header.Propagator // of headers into activities
 	Bubble         *bubble.Settings    // of a test; nil: the node is in production

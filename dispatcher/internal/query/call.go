@@ -169,5 +169,5 @@ func (qs *Queries) discard(inst *provider.Instance, query string, x *replay.Exec
 // forOthers reports whether a history cannot be read here and now, so that a later fetch of the question may answer it. A history that is gone is that
 // of an old row: the instance was deleted, which ends the question, or is in another execution.
 func forOthers(err error) bool {
-	return errors.Is(err, history.ErrNewer) || errors.Is(err, provider.ErrNotFound) || provider.Retryable(err)
+	return errors.Is(err, history.ErrNewer) || errors.Is(err, history.ErrSealed) || errors.Is(err, provider.ErrNotFound) || provider.Retryable(err)
 }

@@ -104,6 +104,7 @@ func (qs *Queries) take(working context.Context, asks []provider.OpenAsk) {
 func (qs *Queries) serve(working context.Context, ask *provider.OpenAsk) {
 	q, err := history.DecodeQuestion(ask.Payload)
 	if err != nil {
+		qs.Config.Faults.Note(err)
 		qs.Config.Logger.Warn("question cannot be read", "instance", ask.Instance.ID, "err", err)
 		return
 	}

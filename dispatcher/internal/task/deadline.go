@@ -76,9 +76,13 @@ func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask
 // expires. ended gets what to tell the Observer.
 func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event, task *provider.LeasedTask, now provider.Time) bool {
 	e, err := history.Decode(task.EventID, task.Payload)
+	if err == nil {
+		err = sealedIn(task)
+	}
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
-	case errors.Is(err, history.ErrNewer):
+	case errors.Is(err, history.ErrNewer), errors.Is(err, history.ErrSealed):
+		d.Config.Faults.Note(err)
 		return false
 	case task.State.Kind != provider.ExecutionRunning:
 		d.Count.AttemptsDiscarded.Add(1)

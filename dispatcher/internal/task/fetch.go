@@ -201,6 +201,10 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 	a.readRetried(task.Failure)
 	report := &provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: task.Attempt}
 	e, err := history.Decode(task.EventID, task.Payload)
+	if err == nil {
+		err = sealedIn(task)
+	}
+	f.Config.Faults.Note(err)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
 	case !f.Accepting():
@@ -213,6 +217,8 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 		failTask(report, f.Config.Env.Errors.Encode(failure.ErrCancelled))
 	case errors.Is(err, history.ErrNewer):
 		report.Outcome, report.Delay = provider.TaskRelease, time.Second
+	case errors.Is(err, history.ErrSealed): // damaged, or so it seems to this node: its end would lose the call
+		report.Outcome, report.Delay = provider.TaskRelease, damagedDelay
 	case err != nil || !ok:
 		f.judge.poisonTask(report, fmt.Sprintf("task cannot be decoded: %v", err))
 	case f.Config.Activity(call.Queue, call.Name) == nil:
@@ -235,6 +241,9 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 	}
 	return nil, report
 }
+
+// damagedDelay is the delay before a task is tried again whose sealed input is damaged.
+const damagedDelay = 30 * time.Second
 
 // takeThrottled returns the tasks of unthrottled queues. It begins each of the others when its moment has come.
 func (f *taskFetcher) takeThrottled(

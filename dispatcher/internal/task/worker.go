@@ -247,7 +247,7 @@ func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, co
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
 	u.Info, u.Key, u.Details, u.Heartbeat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.Manage.Heartbeat(&a.Attempt, details) }, &a.later
-	u.Logger, u.Caller, u.Retry = w.Config.Logger, a.Caller, a.Call.Retry
+	u.Logger, u.Caller, u.Retry = w.Config.Env.Logger, a.Caller, a.Call.Retry
 	return bind.WithAttempt(ctx, u), stop
 }
 

@@ -29,6 +29,9 @@ func reasonOf(err error) string {
 	if _, ok := errors.AsType[*replay.DeadlockError](err); ok {
 		return reasonDeadlock
 	}
+	if errors.Is(err, history.ErrSealed) {
+		return "codec"
+	}
 	if _, ok := errors.AsType[*core.StorageError](err); ok {
 		return "corrupt"
 	}
@@ -129,6 +132,7 @@ func (f *fetched) failed(working context.Context, err error) {
 		f.ts.evictor.unpin(working, f.a)
 		err = errors.Join(err, history.ErrNewer)
 	}
+	f.ts.Config.Faults.Note(err)
 	if outage(err) || errors.Is(err, history.ErrNewer) {
 		f.ts.Config.Logger.Warn("turn given back", "instance", f.fetch.Instance.ID, "err", err)
 		f.release(working, provider.TurnRelease{Delay: storage.Backoff(5)})

@@ -125,6 +125,12 @@ func catalogue() []group {
 				"`Result`: the instance runs, and has no result yet", "yes, later", "the caller", "Wait with `Handle.Wait`, or follow the instance.",
 			},
 			{
+				[]kind{k("client.ErrEncrypted", client.ErrEncrypted)},
+				"encrypted",
+				"what the call would return is [encrypted](../how-to/encrypt-payloads.md), and this process has no codec with its key; the text names the key",
+				"no, unless it gets the key", "the operator", "Give the client the codec of the nodes, or the key.",
+			},
+			{
 				[]kind{k("client.ErrNotSet", client.ErrNotSet)},
 				"not-set",
 				"`StatusOf` or `Value`: the code has set nothing, or has cleared it", "yes, later", "the caller", "Show that nothing is known yet.",
@@ -288,6 +294,12 @@ func catalogue() []group {
 				[]kind{k("runtime.ErrLeaked", runtime.ErrLeaked)},
 				"leaked",
 				"`Shutdown`: user code still runs after its time limit; the text names it", "no", "the author of the activity", "Let the activity obey its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
+			},
+			{
+				[]kind{k("runtime.ErrCodec", runtime.ErrCodec)},
+				"codec",
+				"`Health.Codec`: the node cannot [encrypt or decrypt](../how-to/encrypt-payloads.md) payloads: its codec does not answer, or it has no key for what is stored",
+				"it does so itself", "the operator", "Mend the key service, or give the node the key. What it concerns waits.",
 			},
 			{
 				[]kind{k("runtime.ErrTooManyLeaks", runtime.ErrTooManyLeaks)},

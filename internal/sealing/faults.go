@@ -1,0 +1,97 @@
+package sealing
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// faultAge is how long a fault shows after it was last seen.
+const faultAge = 5 * time.Minute
+
+// maxFaultKeys bounds the keys that a fault names.
+const maxFaultKeys = 20
+
+// Faults remembers what a process could not seal or open lately. Many goroutines may use it at once. A nil one remembers nothing.
+type Faults struct {
+	mu      sync.Mutex
+	outage  error                // of the last call of the codec; nil: it answered
+	outAt   time.Time            // when outage was seen
+	keys    map[string]time.Time // that are missing, and when that was seen last
+	damaged time.Time            // when damaged bytes were seen last
+	damage  string
+}
+
+// answered notes that the codec has answered.
+func (f *Faults) answered() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.outage = nil
+}
+
+// failed notes that the codec did not answer.
+func (f *Faults) failed(err error) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.outage, f.outAt = err, time.Now()
+}
+
+// Note notes the error of what could not be read, if it is a history.SealedError.
+func (f *Faults) Note(err error) {
+	sealed, ok := errors.AsType[*history.SealedError](err)
+	if f == nil || !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if sealed.Damage != "" {
+		f.damaged, f.damage = time.Now(), sealed.Error()
+		return
+	}
+	if f.keys == nil {
+		f.keys = make(map[string]time.Time)
+	}
+	if _, known := f.keys[sealed.Key]; known || len(f.keys) < maxFaultKeys {
+		f.keys[sealed.Key] = time.Now()
+	}
+}
+
+// ErrCodec means that a process cannot seal or open payloads.
+var ErrCodec = errors.New("payloads cannot be sealed or opened")
+
+// Err returns what is wrong now or was within the last minutes; nil: nothing. It is an ErrCodec.
+func (f *Faults) Err() error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var found []error
+	if f.outage != nil && time.Since(f.outAt) < faultAge {
+		found = append(found, fmt.Errorf("the codec does not answer: %w", f.outage))
+	}
+	maps.DeleteFunc(f.keys, func(_ string, seen time.Time) bool { return time.Since(seen) >= faultAge })
+	if len(f.keys) > 0 {
+		found = append(found, fmt.Errorf("this node has no codec for key %s", //nolint:err113 // it is part of an ErrCodec
+			strings.Join(slices.Sorted(maps.Keys(f.keys)), ", ")))
+	}
+	if f.damage != "" && time.Since(f.damaged) < faultAge {
+		found = append(found, errors.New(f.damage)) //nolint:err113 // it is part of an ErrCodec
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrCodec, errors.Join(found...))
+}
