@@ -5,18 +5,22 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
 // WaitingFor is what code waits for, in words for people: see orchestration.Waiting.
 type WaitingFor struct {
-	Text  string    `json:"text"` // up to 200 bytes; a payload: show it only to those who may see payloads
-	Since time.Time `json:"since"`
+	Text  string    `json:"text"`           // up to 200 bytes; a payload: show it only to those who may see payloads
+	Since time.Time `json:"since,omitzero"` // zero: the text is encrypted, and the client has no key
 }
 
 // describeWaiting returns nil if a newer release has written the text in a form that this one cannot read.
 func describeWaiting(data []byte) *WaitingFor {
+	if history.IsSealed(data) {
+		return &WaitingFor{Text: "encrypted: this client has no key for it"}
+	}
 	var stored replay.Waiting
 	if json.Unmarshal(data, &stored) != nil || stored.Text == "" {
 		return nil

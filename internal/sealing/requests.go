@@ -97,7 +97,7 @@ func (s *sealer) values(list *[]provider.KeyValue) {
 	*list = slices.Clone(*list)
 	for i := range *list {
 		v := &(*list)[i]
-		if !replay.IsReserved(v.Key) || strings.HasPrefix(v.Key, history.UpdateKeys) {
+		if !replay.IsReserved(v.Key) || v.Key == replay.ValueWaiting || strings.HasPrefix(v.Key, history.UpdateKeys) {
 			s.whole(codec.Value, &v.Value)
 		}
 	}

@@ -88,7 +88,7 @@ func registry(t testing.TB) *runtime.Registry {
 	})
 	enginetest.Orchestration(t, reg, "main", mainOf)
 	enginetest.Orchestration(t, reg, "panics", func(ctx *octx, in string) (string, error) {
-		if _, err := orchestration.Events[string](ctx, "go").Receive(ctx); err != nil {
+		if _, err := orchestration.Events[string](ctx, "go").Receive(ctx, orchestration.Waiting(canary+" to go")); err != nil {
 			return "", err
 		}
 		panic(in)
