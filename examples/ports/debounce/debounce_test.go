@@ -47,3 +47,21 @@ func TestPauses(t *testing.T) {
 		})
 	}
 }
+
+// A change that comes while the index is built is not lost.
+func TestChangeWhileTheIndexIsBuilt(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddOrchestration(e, debounce.Rebuild)
+		calls := orchestrationtest.Replace(e, debounce.Index, nil, orchestrationtest.Delay(10*time.Minute))
+		for _, text := range []string{"old", "new"} { // the new one comes after seven minutes
+			if err := debounce.Change(e.Context(), e.Client(), "doc", text); err != nil {
+				t.Fatal(err)
+			}
+			e.Sleep(7 * time.Minute)
+		}
+		e.Sleep(time.Hour)
+		if got := calls.Calls(); len(got) != 2 || got[1].In != "new" || got[1].At.Sub(got[0].At) != 15*time.Minute {
+			t.Errorf("%+v", got)
+		}
+	})
+}
