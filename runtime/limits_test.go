@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"path/filepath"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/operate"
@@ -197,11 +199,17 @@ func TestHazard120_ManyProcessesActOnce(t *testing.T) {
 				return err == nil && d.AsOf.After(d.Limit.Terminate)
 			})
 			var all sync.WaitGroup
+			sent := &sending{Full: e.Store, requests: map[provider.UUID]map[string]int{}}
 			for range 4 {
-				all.Go(func() { look(t, e, true) })
+				all.Go(func() { look(t, sent, true) })
 			}
 			all.Wait()
-			look(t, e, true)
+			look(t, sent, true)
+			for _, i := range []client.Handle[int]{h, lingers} {
+				if requests := sent.requests[i.Key()]; len(requests) != 1 {
+					t.Errorf("%d different cancel requests were sent: %v", len(requests), requests)
+				}
+			}
 			endsBy(t, stays, 0, time.Minute, orchestration.ErrTimeout, orchestration.ErrTerminated)
 			e.Start(limited(t))
 			endsBy(t, h, 0, time.Minute, orchestration.ErrTimeout, orchestration.ErrCancelled)
@@ -230,10 +238,28 @@ func TestHazard120_ManyProcessesActOnce(t *testing.T) {
 	}
 }
 
+// sending is a store that notes the messages that are sent, by instance.
+type sending struct {
+	*provider.Full
+
+	mu       sync.Mutex
+	requests map[provider.UUID]map[string]int
+}
+
+func (s *sending) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requests[req.Key] == nil {
+		s.requests[req.Key] = map[string]int{}
+	}
+	s.requests[req.Key][string(req.Message.Payload)]++
+	return s.Full.Send(ctx, req)
+}
+
 // look makes a keeper of its own look once.
-func look(t testing.TB, e *enginetest.Engine, first bool) {
+func look(t testing.TB, store provider.Provider, first bool) {
 	t.Helper()
-	_, err := access.CallerOf(e.Client(client.Options{})).Limits().Look(t.Context(), true, func() bool { return first })
+	_, err := access.CallerOf(clienttest.New(t, store, client.Options{})).Limits().Look(t.Context(), true, func() bool { return first })
 	if err != nil {
 		t.Error(err)
 	}
