@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/internal/sealing"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -18,7 +19,8 @@ func (i *importing) check(ctx context.Context) error {
 	if len(i.keys) == 0 {
 		return nil
 	}
-	view := importedStore{Full: i.caller.Store.Full, keys: make(map[provider.UUID]bool, len(i.keys))}
+	// What the rows say of bytes is true of stored events only.
+	view := importedStore{Full: sealing.Under(i.caller.Store.Full), keys: make(map[provider.UUID]bool, len(i.keys))}
 	for _, key := range i.keys {
 		view.keys[key] = true
 	}

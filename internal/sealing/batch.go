@@ -195,7 +195,7 @@ func (st *Store) open(ctx context.Context, limit time.Duration, o *opener) error
 			o.harm[i](err.Error())
 			st.faults.Note(&history.SealedError{Key: o.items[i].KeyID, Damage: err.Error()})
 		case errors.Is(err, codec.ErrNoKey):
-			st.faults.Note(&history.SealedError{Key: o.items[i].KeyID})
+			st.faults.missing(o.items[i].KeyID)
 		case err != nil:
 			return st.opened(err)
 		}

@@ -20,6 +20,7 @@ const maxFaultKeys = 20
 
 // Faults remembers what a process could not seal or open lately. Many goroutines may use it at once. A nil one remembers nothing.
 type Faults struct {
+	codec   bool // the process has one, which tells of keys that are missing
 	mu      sync.Mutex
 	outage  error                // of the last call of the codec; nil: it answered
 	outAt   time.Time            // when outage was seen
@@ -54,17 +55,29 @@ func (f *Faults) Note(err error) {
 	if f == nil || !ok {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if sealed.Damage != "" {
-		f.damaged, f.damage = time.Now(), sealed.Error()
+	if sealed.Damage == "" {
+		if !f.codec { // else it may be an outage of that
+			f.missing(sealed.Key)
+		}
 		return
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.damaged, f.damage = time.Now(), sealed.Error()
+}
+
+// missing notes that there is no key of an ID.
+func (f *Faults) missing(key string) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.keys == nil {
 		f.keys = make(map[string]time.Time)
 	}
-	if _, known := f.keys[sealed.Key]; known || len(f.keys) < maxFaultKeys {
-		f.keys[sealed.Key] = time.Now()
+	if _, known := f.keys[key]; known || len(f.keys) < maxFaultKeys {
+		f.keys[key] = time.Now()
 	}
 }
 

@@ -57,6 +57,9 @@ type Store struct {
 
 // New returns a provider that seals and opens with a codec.
 func New(p provider.Provider, c codec.Codec, faults *Faults, allowed Allowed) *Store {
+	if faults != nil {
+		faults.codec = true
+	}
 	return &Store{
 		Full: provider.FullOf(p), inner: p, codec: c, seals: codec.Seals(c), growth: c.Growth(), faults: faults, allowed: allowed,
 		late: make(map[provider.UUID][]byte),
