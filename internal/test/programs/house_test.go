@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/codec"
+
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
@@ -46,10 +48,10 @@ type house struct {
 
 // newHouse makes the code of a program. Its activities reach the store directly, without the faults of the node that
 // runs them.
-func newHouse(store provider.Provider, p *Program, unit time.Duration) (*house, error) {
+func newHouse(store provider.Provider, p *Program, unit time.Duration, with codec.Codec) (*house, error) {
 	h := &house{newer: runtime.NewRegistry(), older: runtime.NewRegistry(), unit: unit, code: make(map[int]*Program)}
 	var err error
-	h.c, err = client.New(store, client.Options{Errors: h.newer.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	h.c, err = client.New(store, client.Options{Errors: h.newer.Errors(), Codec: with, Logger: slog.New(slog.DiscardHandler)})
 	h.add(0, p)
 	return h, errors.Join(err, h.register(h.newer, true), h.register(h.older, false))
 }

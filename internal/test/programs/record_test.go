@@ -106,7 +106,7 @@ func (r *run) beginOnly(t *testing.T, p Program) {
 	t.Helper()
 	ctx := t.Context()
 	var err error
-	if r.house, err = newHouse(r.store, &p, r.moment); err != nil {
+	if r.house, err = newHouse(r.store, &p, r.moment, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.steady = true

@@ -91,7 +91,7 @@ func play(t *testing.T, s *recorded.Stream) (different []recorded.Difference) {
 			t.Fatal(err)
 		}
 		store := memory.New(memory.Options{}) // of the activities, none of which runs
-		h, err := newHouse(store, &of.Program, time.Second)
+		h, err := newHouse(store, &of.Program, time.Second, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

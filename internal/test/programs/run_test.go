@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/codec"
+
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/replay"
@@ -52,6 +54,7 @@ type run struct {
 	others []provider.Provider // further handles of the store, with caches of their own
 	// A caller left while the server stored its question: Postgres keeps the question until it expires.
 	leavesAsks bool
+	codec      codec.Codec // of all nodes and clients; nil: none
 	moment     time.Duration
 	lease      time.Duration
 	limit      time.Duration // for the whole run
@@ -64,7 +67,7 @@ type run struct {
 
 // do runs a program on a store and returns its outcome. The error is anything else that is wrong.
 func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
-	if r.house, err = newHouse(r.handle(), &p, r.moment); err != nil { //nolint:contextcheck // it only reads the names of functions
+	if r.house, err = newHouse(r.handle(), &p, r.moment, r.codec); err != nil { //nolint:contextcheck // it only reads the names of functions
 		return o, err
 	}
 	r.steady = r.record
@@ -192,7 +195,7 @@ func (r *run) handle() provider.Provider {
 // start starts a node of the newer release, or of the older one.
 func (r *run) start(ctx context.Context, store provider.Provider, release *runtime.Registry) (*runtime.Runtime, error) {
 	opts := r.opts[r.IntN(len(r.opts))]
-	opts.Lease, opts.DeadlockLimit, opts.Logger = r.lease, runtime.Off, slog.New(slog.DiscardHandler)
+	opts.Codec, opts.Lease, opts.DeadlockLimit, opts.Logger = r.codec, r.lease, runtime.Off, slog.New(slog.DiscardHandler)
 	if r.record {
 		ctx, store = fastpath.Without(ctx, recorded.Off(false)), r.recording(store, release)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/perdure/perdure/internal/sealing"
+
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -55,7 +57,7 @@ func (m *showings) list(round int) []string {
 
 // shown reads what the code of an instance shows.
 func (r *run) shown(ctx context.Context, key provider.UUID) ([]string, provider.Instance, error) {
-	res, err := r.store.Get(ctx, provider.GetRequest{Key: key, WithValues: true})
+	res, err := r.plain().Get(ctx, provider.GetRequest{Key: key, WithValues: true})
 	shown := []string{fmt.Sprint("status ", string(res.Instance.CustomStatus))}
 	for _, v := range res.Values {
 		if !replay.IsReserved(v.Key) {
@@ -67,4 +69,12 @@ func (r *run) shown(ctx context.Context, key provider.UUID) ([]string, provider.
 	}
 	slices.Sort(shown)
 	return shown, res.Instance, err
+}
+
+// plain returns the store as one who has the codec sees it.
+func (r *run) plain() provider.Provider {
+	if r.codec == nil {
+		return r.store
+	}
+	return sealing.New(r.store, r.codec, nil, func(context.Context, bool) error { return nil })
 }
