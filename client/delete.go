@@ -31,7 +31,7 @@ func (c *Client) Delete(ctx context.Context, id string, opts ...DeleteOption) (i
 // ended only if it was running.
 //
 // An instance that is running stays, unless Force is given: the error is ErrRunning, also if a child below it runs. Other errors are
-// ErrInvalid, ErrNotFound, ErrForbidden or the error of ctx. After any error of the store or of ctx a part may be gone. The rest is hidden
+// ErrInvalid, ErrNotFound, ErrForbidden or the error of ctx. The text names such a child of an instance that has ended. After any error of the store or of ctx a part may be gone. The rest is hidden
 // from nodes, and another call removes it.
 func (h Handle[Out]) Delete(ctx context.Context, opts ...DeleteOption) (int64, error) {
 	if err := h.usable(ctx); err != nil {
@@ -81,7 +81,29 @@ func (c *Client) deleteNow(ctx context.Context, a *access.Act, o deleteOptions) 
 	case err == nil, tries > 1 && errors.Is(err, provider.ErrNotFound): // an earlier try removed it, and its result was lost
 		return max(res.Instances, 1), nil
 	case errors.Is(err, provider.ErrRunning):
+		if child := c.runsBelow(ctx, a.Op, t.Key); child != "" {
+			return res.Instances, fmt.Errorf("%s: %w: %s: wait for its end, terminate it first, or delete it with client.Force", a.Op, err, child)
+		}
 		return res.Instances, fmt.Errorf("%s: %w: wait for its end, terminate it first, or delete it with client.Force", a.Op, err)
 	}
 	return res.Instances, access.Explain(a.Op, 0, err)
+}
+
+// runsBelow names a child that runs of an instance that has ended, "" for none. A child runs on by the close policy of its call, or because it cleans up.
+func (c *Client) runsBelow(ctx context.Context, op string, key provider.UUID) string {
+	if _, ok := provider.As[provider.Lister](c.store.Provider); !ok {
+		return ""
+	}
+	parent, err := access.Read(ctx, c.store.Store, op, c.store.Get, provider.GetRequest{Key: key})
+	if err != nil || !parent.Instance.Status.Ended() {
+		return ""
+	}
+	res, err := access.Read(ctx, c.store.Store, op, c.store.List, provider.ListRequest{
+		Filter: provider.Filter{ParentKey: key, Statuses: []provider.Status{provider.StatusRunning, provider.StatusSuspended}, Replaced: true},
+		Max:    1, Omit: []provider.ListField{provider.ListAttributes, provider.ListCustomStatus, provider.ListBlockedMessage},
+	})
+	if err != nil || len(res.Instances) == 0 {
+		return "" // the error says enough without
+	}
+	return fmt.Sprintf("its child %s as %q runs", res.Instances[0].Name, res.Instances[0].ID)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -39,6 +40,11 @@ type HistoryEvent struct {
 	// Instance and InstanceKey name the instance that is started, cancelled or sent an event.
 	Instance    string        `json:"instance,omitempty"`
 	InstanceKey provider.UUID `json:"instanceKey,omitzero"`
+	// Cancellation says what giving up a child does, and ClosePolicy what the end of its parent does, if that is not the default. Attributes
+	// are those with which it begins.
+	Cancellation string         `json:"cancellation,omitempty"` // "wait" or "abandon"
+	ClosePolicy  string         `json:"closePolicy,omitempty"`  // "abandon"
+	Attributes   map[string]any `json:"attributes,omitempty"`
 	// Parent started this execution as a child.
 	Parent *Parent `json:"parent,omitempty"`
 	// Origin is the execution that a reset or fork has copied the events before this one from, and the event at which it stopped.
@@ -49,7 +55,7 @@ type HistoryEvent struct {
 	RequestID string `json:"requestId,omitempty"`
 	Continued bool   `json:"continued,omitempty"` // an execution that another one continued as
 	// Header of a start, an event, an update or a request to cancel. Activities and children have that of the start, which is not
-	// repeated in their events.
+	// repeated in their events. A ChildStarted has what the call adds to it.
 	Header map[string]string `json:"header,omitempty"`
 	// NewerVersion says that the code learns of a newer version of itself with this message: see orchestration.Info.
 	NewerVersion bool `json:"newerVersion,omitempty"`
@@ -150,6 +156,22 @@ func (h *HistoryEvent) describeReach(body history.Body) bool {
 	return true
 }
 
+// describeChild fills in the options of a child.
+func (h *HistoryEvent) describeChild(b *history.ChildStarted) {
+	h.Cancellation = map[int64]string{history.CancelWait: "wait", history.CancelAbandon: "abandon"}[b.Cancellation]
+	if b.Close == history.CloseAbandon {
+		h.ClosePolicy = "abandon"
+	}
+	h.Header = history.DecodeHeader(b.Header)
+	for i := range b.Attributes {
+		if h.Attributes == nil {
+			h.Attributes = make(map[string]any, len(b.Attributes))
+		}
+		a := &b.Attributes[i]
+		h.Attributes[a.Name] = bind.AttributeValue(&provider.Attribute{Kind: provider.AttributeKind(a.Kind), Text: a.Text, Number: a.Number})
+	}
+}
+
 // describeCommand fills in an event of the orchestration's code, and reports whether it was one.
 func (h *HistoryEvent) describeCommand(body history.Body) bool {
 	switch b := body.(type) {
@@ -164,6 +186,7 @@ func (h *HistoryEvent) describeCommand(body history.Body) bool {
 	case *history.ChildStarted:
 		h.Name, h.CodeVersion, h.Input = b.Name, b.CodeVersion, rawJSON(b.Input)
 		h.Instance, h.InstanceKey = b.ID, b.Key
+		h.describeChild(b)
 	case *history.ChildCancelRequested:
 		h.Ref, h.InstanceKey = b.Started, b.Key
 	case *history.MainReturned:

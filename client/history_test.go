@@ -83,6 +83,13 @@ var kinds = []struct {
 		&history.ChildStarted{Name: "Child", CodeVersion: "v2", ID: "c", Key: key, Input: []byte("\xff")},
 		`"kind":"ChildStarted","name":"Child","codeVersion":"v2","input":"/w==","instance":"c","instanceKey":"` + keyText + `"`,
 	},
+	{
+		&history.ChildStarted{
+			Name: "Child", ID: "c", Cancellation: history.CancelAbandon, Close: history.CloseAbandon, Attributes: []history.Attribute{{Name: "region", Kind: 1, Text: "eu"}},
+			Header: history.EncodeHeader(map[string]string{"tenant": "acme"}),
+		},
+		`"kind":"ChildStarted","name":"Child","instance":"c","cancellation":"abandon","closePolicy":"abandon","attributes":{"region":"eu"},"header":{"tenant":"acme"}`,
+	},
 	{&history.ChildCompleted{Started: 11, Output: []byte("2")}, `"kind":"ChildCompleted","ref":11,"output":2`},
 	{&history.ChildFailed{Started: 11, Failure: history.Failure{Message: "no"}}, `"kind":"ChildFailed","ref":11,"failure":{"message":"no"}`},
 	{

@@ -2,6 +2,7 @@ package orchestration
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
@@ -34,7 +35,7 @@ func (id idOption) applyDetached(call *history.DetachedStarted) error {
 }
 
 // CallOrchestration runs a child orchestration and waits for its result. The child
-// is cancelled when the scope is, and when this execution ends.
+// is cancelled when the scope is, and when this execution ends. [WithCancellation] and [WithClosePolicy] change that.
 func CallOrchestration[In, Out any](
 	ctx *Context, fn func(*Context, In) (Out, error), in In, opts ...ChildOption,
 ) (Out, error) {
@@ -67,6 +68,35 @@ func CallOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ...
 // StartOrchestrationNamed is StartOrchestration for a child that is known by name only.
 func StartOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ...ChildOption) Future[Out] {
 	return startChild[Out](ctx, &history.ChildStarted{Name: name}, in, opts)
+}
+
+// Child is a child that was started. It is the future of its result.
+type Child[Out any] struct {
+	Future[Out]
+
+	// Started ends with the instance when the child is stored, and with ErrExists if the ID is in use. An end that comes first settles both. Of
+	// a child that was given up before it began, it ends with an error. Cancelling it gives up only the wait.
+	Started Future[Instance]
+}
+
+// StartChild is [StartOrchestration] for code that wants to know when the child has begun: it costs one more event. A child that was stored when
+// the code called StartOrchestration in this place tells of its start at its end.
+func StartChild[In, Out any](ctx *Context, fn func(*Context, In) (Out, error), in In, opts ...ChildOption) Child[Out] {
+	return started(StartOrchestration(ctx, fn, in, append(slices.Clip(opts), childFunc(tellStart))...))
+}
+
+// StartChildNamed is StartChild for a child that is known by name only.
+func StartChildNamed[Out any](ctx *Context, name string, in any, opts ...ChildOption) Child[Out] {
+	return started(StartOrchestrationNamed[Out](ctx, name, in, append(slices.Clip(opts), childFunc(tellStart))...))
+}
+
+func started[Out any](f Future[Out]) Child[Out] {
+	return Child[Out]{Future: f, Started: Future[Instance]{f: f.f.Begun()}}
+}
+
+func tellStart(call *history.ChildStarted) error {
+	call.TellStart = true
+	return nil
 }
 
 func startChild[Out any](ctx *Context, call *history.ChildStarted, in any, opts []ChildOption) Future[Out] {

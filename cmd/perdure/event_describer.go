@@ -57,6 +57,15 @@ func (n *eventDescriber) text(e *client.HistoryEvent) string {
 	if len(e.Input) > 0 {
 		add("%s", payloadText(e.Input, n.limit))
 	}
+	if e.Cancellation != "" {
+		add("cancellation %s", e.Cancellation)
+	}
+	if e.ClosePolicy != "" {
+		add("close policy %s", e.ClosePolicy)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Attributes)) {
+		add("attribute %q: %s", short(name, n.limit), short(fmt.Sprint(e.Attributes[name]), n.limit))
+	}
 	for _, key := range slices.Sorted(maps.Keys(e.Header)) {
 		add("header %q: %q", short(key, n.limit), short(e.Header[key], n.limit))
 	}

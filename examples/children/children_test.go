@@ -49,3 +49,23 @@ func TestCountOverExecutions(t *testing.T) {
 		}
 	})
 }
+
+// The survey outlives its order.
+func TestTheSurveyGoesOn(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddOrchestration(e, children.Survey)
+		orchestrationtest.AddOrchestration(e, children.Pack)
+		h := orchestrationtest.Start(e, children.Order, "lamp", client.WithID("order-3"))
+		if out, err := h.Wait(e.Context()); out != "parcel with lamp" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		found, err := e.Client().List(e.Context(), client.Filter{Attributes: []client.AttributeFilter{client.AttributeIs("item", "lamp")}}, client.Page{})
+		if err != nil || len(found.Items) != 1 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		survey := client.HandleOf[string](e.Client(), found.Items[0].ID, found.Items[0].Key)
+		if out, err := survey.Wait(e.Context()); out != "how was the lamp?" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
+}

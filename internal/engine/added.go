@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -8,6 +10,9 @@ import (
 
 // originTag is no less than the bytes by which a payload grows beyond its origin.
 const originTag = 16
+
+// maxHeader is header.MaxBytes. The engine's own trace comes on top.
+const maxHeader = 4 << 10
 
 // added is what translation adds to what an execution sends. Its code knows nothing of it, and the events have none of it.
 type added struct {
@@ -27,6 +32,32 @@ func (d *added) header() []byte {
 	if d.headers+len(header) > replay.MaxHeaders {
 		d.leftOut++
 		return nil
+	}
+	d.headers += len(header)
+	return header
+}
+
+// childHeader returns the header of a child: that of its parent with what the call has added. If both do not fit into one header, or into
+// the commit, what the call has added is left out.
+func (d *added) childHeader(own []byte) []byte {
+	if !d.on || len(own) == 0 {
+		return d.header()
+	}
+	all := history.DecodeHeader(d.view.Header())
+	if all == nil {
+		all = make(map[string]string)
+	}
+	maps.Copy(all, history.DecodeHeader(own))
+	trace := all[history.TraceKey]
+	delete(all, history.TraceKey)
+	header := history.EncodeHeader(all)
+	fits := len(header) <= maxHeader
+	if trace != "" {
+		header = history.WithHeaderValue(header, history.TraceKey, trace)
+	}
+	if !fits || d.headers+len(header) > replay.MaxHeaders {
+		d.leftOut++
+		return d.header()
 	}
 	d.headers += len(header)
 	return header

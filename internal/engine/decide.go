@@ -148,9 +148,22 @@ func (d *decider) command(e history.Event, data []byte) {
 	case *history.ChildCancelRequested:
 		if b.Started < first {
 			d.cancelOwn(b.Started, b.Key)
+		} else if !ended {
+			d.childNotBegun(b.Started)
 		}
 	}
 	d.reach(e)
+}
+
+// childNotBegun tells code that waits for the end of a child, which it has started and cancelled within the turn, that there is none.
+func (d *decider) childNotBegun(event int64) {
+	b, ok := d.Turn.Events[event-d.Turn.Events[0].ID].Body.(*history.ChildStarted)
+	if !ok || b.Cancellation != history.CancelWait {
+		return
+	}
+	d.Request.Sends = append(d.Request.Sends, provider.OutMessage{Key: d.info.Key, Message: Message(&history.ChildFailed{
+		Started: event, Failure: (*failure.Set)(nil).Encode(failure.New(failure.ErrCancelled, "child %s was cancelled before it began", b.Name)),
+	}, d.info.Execution, event)})
 }
 
 func (d *decider) startChild(event int64, b *history.ChildStarted) provider.Start {
@@ -158,18 +171,35 @@ func (d *decider) startChild(event int64, b *history.ChildStarted) provider.Star
 	started := &history.ExecutionStarted{
 		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: d.policy.Settings,
 		Parent: history.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event},
-		Root:   d.added.root(), Header: d.added.header(),
+		Root:   d.added.root(), Header: d.added.childHeader(b.Header),
 	}
 	refused := &history.ChildFailed{Started: event, Failure: (*failure.Set)(nil).Encode(
 		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use: choose another one", b.Name, b.ID))}
-	return provider.Start{
+	start := provider.Start{
 		Create: provider.CreateRequest{
 			ID: b.ID, Key: b.Key, Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.LevelOf(started),
-			Parent:  provider.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event, Close: provider.CloseCancel},
+			Parent:  provider.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event, Close: closePolicy(b)},
 			Message: Message(started, 0, 0),
 		},
 		Refused: Message(refused, info.Execution, event),
 	}
+	for _, a := range b.Attributes {
+		start.Create.Attributes = append(start.Create.Attributes, provider.Attribute{
+			Name: a.Name, Kind: provider.AttributeKind(a.Kind), Text: a.Text, Number: a.Number,
+		})
+	}
+	if b.TellStart {
+		start.Accepted = new(reply(event, b.Key, history.ReplyAccepted))
+	}
+	return start
+}
+
+// closePolicy returns what the end of the parent does to a child. A policy that this release does not know is never stored.
+func closePolicy(b *history.ChildStarted) provider.ClosePolicy {
+	if b.Close == history.CloseAbandon {
+		return provider.CloseAbandon
+	}
+	return provider.CloseCancel
 }
 
 // cancelOwn asks a child to stop that is not one of the origin of a fork.
@@ -187,7 +217,7 @@ func (d *decider) cancelChild(event int64, key provider.UUID) provider.OutMessag
 }
 
 // end closes the execution: outcome, notice to the parent, cancel requests to
-// children that still run. The next execution is made by Next.
+// children that still run and do not outlive it. The next execution is made by Next.
 func (d *decider) end() {
 	info, end, first := &d.info, d.Turn.End, d.Turn.Events[0].ID
 	for _, child := range d.Turn.Children {

@@ -47,11 +47,17 @@ type ActivityScheduled struct {
 	Caller []byte // see EncodeCaller: only in the payload of a task, never in an event
 }
 
-// The effects of giving up an activity. Numbers are part of the stored format.
+// The effects of giving up an activity or a child. Numbers are part of the stored format.
 const (
-	CancelTry     = 0 // the activity is cancelled, and the call ends at once
-	CancelWait    = 1 // the activity is cancelled, and the call ends when it does
-	CancelAbandon = 2 // the call ends at once, and the activity continues
+	CancelTry     = 0 // it is cancelled, and the call ends at once
+	CancelWait    = 1 // it is cancelled, and the call ends when it does
+	CancelAbandon = 2 // the call ends at once, and the activity or child continues
+)
+
+// What becomes of a child when the execution ends. Numbers are part of the stored format.
+const (
+	CloseCancel  = 0 // it is cancelled
+	CloseAbandon = 1 // it continues
 )
 
 // Kind implements Body.
@@ -123,6 +129,35 @@ type ChildStarted struct {
 	Key         [16]byte
 	Explicit    bool // the code chose the ID
 	Input       []byte
+
+	// Releases before level 12 write none of these.
+	Cancellation int64       // what giving it up does: one of CancelTry, CancelWait, CancelAbandon
+	Close        int64       // CloseCancel or CloseAbandon
+	TellStart    bool        // a ReplyReceived says that it has begun
+	Attributes   []Attribute // with which it begins
+	Header       []byte      // see EncodeHeader: it is added to that of the parent
+}
+
+// Attribute is an attribute of an instance, in the form of provider.Attribute.
+type Attribute struct {
+	Name   string
+	Kind   int64
+	Text   string
+	Number int64
+}
+
+func (a *Attribute) fields(c *codec) {
+	c.text(1, &a.Name)
+	c.integer(2, &a.Kind)
+	c.text(3, &a.Text)
+	c.integer(4, &a.Number)
+}
+
+func attributesSize(list []Attribute) (size int64) {
+	for i := range list {
+		size += frame + int64(len(list[i].Name)+len(list[i].Text))
+	}
+	return size
 }
 
 // Kind implements Body.
@@ -135,6 +170,11 @@ func (e *ChildStarted) fields(c *codec) {
 	c.uuid(5, &e.Key)
 	c.boolean(6, &e.Explicit)
 	c.payload(7, &e.Input)
+	c.integer(8, &e.Cancellation)
+	c.integer(9, &e.Close)
+	c.boolean(10, &e.TellStart)
+	records(c, 11, &e.Attributes)
+	c.payload(headerField, &e.Header)
 }
 
 // ChildCancelRequested asks a child to stop.

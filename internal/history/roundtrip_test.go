@@ -45,6 +45,12 @@ func fill(t *rapid.T, v reflect.Value, depth int) {
 			fill(t, reflect.ValueOf(&a).Elem(), depth)
 			*p = append(*p, a)
 		}
+	case *[]Attribute:
+		for range rapid.IntRange(0, 3).Draw(t, "attributes") {
+			var a Attribute
+			fill(t, reflect.ValueOf(&a).Elem(), depth)
+			*p = append(*p, a)
+		}
 	default:
 		fillComposite(t, v, depth)
 	}

@@ -63,7 +63,11 @@ var samples = []Event{
 	{Body: &ActivityCancelRequested{Scheduled: 8, How: CancelWait}},
 	{Body: &TimerCreated{Due: 1767409200000000, Duration: 86_400_000_000}},
 	{Body: &TimerCancelled{Timer: 9}},
-	{Body: &ChildStarted{Name: "Ship", CodeVersion: "v1", ID: "ship-1", Key: [16]byte{16, 15: 1}, Explicit: true, Input: []byte("7")}},
+	{Body: &ChildStarted{
+		Name: "Ship", CodeVersion: "v1", ID: "ship-1", Key: [16]byte{16, 15: 1}, Explicit: true, Input: []byte("7"),
+		Cancellation: CancelWait, Close: CloseAbandon, TellStart: true, Header: sampleHeader,
+		Attributes: []Attribute{{Name: "region", Kind: 1, Text: "eu"}, {Name: "weight", Kind: 2, Number: 7}},
+	}},
 	{Body: &ChildCancelRequested{Started: 10, Key: [16]byte{16, 15: 1}}},
 	{Body: &DetachedStarted{
 		Name: "Ship", CodeVersion: "v1", ID: "ship-2", Key: [16]byte{17, 15: 1}, Explicit: true, Input: []byte("7"), RequestID: "r-7", EndEvent: "shipped",

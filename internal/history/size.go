@@ -31,7 +31,7 @@ func Size(b Body) int64 {
 	case *ActivityScheduled:
 		return frame + int64(len(b.Name)+len(b.Queue)+len(b.Input)+len(b.FairnessKey)+len(b.Session)) + retrySize(b.Retry)
 	case *ChildStarted:
-		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input))
+		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input)) + attributesSize(b.Attributes)
 	case *SideEffectRecorded:
 		return frame + int64(len(b.Value)) + failureSize(b.Failure)
 	case *MainReturned:

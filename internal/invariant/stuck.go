@@ -26,7 +26,7 @@ func (l *instanceCheck) stuck(ctx context.Context) error {
 	coming := l.coming()
 	for _, id := range slices.Sorted(maps.Keys(l.current.calls)) {
 		c := l.current.calls[id]
-		if c.state != pending || coming[id] {
+		if c.state != pending || c.ending || coming[id] {
 			continue
 		}
 		switch c.kind {

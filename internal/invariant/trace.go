@@ -31,6 +31,9 @@ type call struct {
 	state callState
 
 	abandoned bool // an activity that continues though its call was given up
+	told      bool // a child whose start is told, and was not so far
+	waits     bool // a child whose end is awaited when it is cancelled
+	ending    bool // such a child was cancelled; the code may have ended, and then nothing awaits it
 }
 
 type callState uint8
@@ -119,6 +122,10 @@ func (t *trace) apply(e history.Event) (wrong string) {
 	case *history.ActivityCompleted:
 		return t.answer(b.Scheduled, history.KindActivityScheduled)
 	case *history.ReplyReceived:
+		if c := t.calls[b.Command]; c != nil && c.told {
+			c.told = false // of the start of a child, which goes on
+			return ""
+		}
 		return t.answer(b.Command, history.KindDetachedStarted, history.KindEventSent, history.KindCancelSent)
 	case *history.ActivityFailed:
 		return t.answer(b.Scheduled, history.KindActivityScheduled)
@@ -151,14 +158,23 @@ func (t *trace) applyCommand(e history.Event) {
 	case *history.ActivityScheduled, *history.TimerCreated, *history.DetachedStarted, *history.EventSent, *history.CancelSent:
 		t.calls[e.ID] = &call{kind: t.last}
 	case *history.ChildStarted:
-		t.calls[e.ID] = &call{kind: t.last, child: b.Key}
+		t.calls[e.ID] = &call{kind: t.last, child: b.Key, told: b.TellStart, waits: b.Cancellation == history.CancelWait}
 	case *history.ActivityCancelRequested:
 		t.giveUpActivity(b)
 	case *history.TimerCancelled:
 		t.giveUp(b.Timer)
 	case *history.ChildCancelRequested:
-		t.giveUp(b.Started)
+		t.giveUpChild(b.Started)
 	}
+}
+
+// giveUpChild gives up a child. Its end is still taken if the code waits for it.
+func (t *trace) giveUpChild(id int64) {
+	if c := t.calls[id]; c != nil && c.waits {
+		c.ending = true
+		return
+	}
+	t.giveUp(id)
 }
 
 // updateID is an update's ID among those of requests.

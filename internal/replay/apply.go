@@ -138,7 +138,7 @@ func (x *Execution) awaits(message history.Event) bool {
 		return x.pending.futures[b.Started] != nil
 	case *history.ReplyReceived:
 		f := x.pending.futures[b.Command]
-		return f != nil && f.reply.is(b)
+		return f != nil && f.takes(b)
 	case *history.LocalEnded:
 		return x.locals.find(b.Call) != nil
 	case *history.LocalQueued:
@@ -276,4 +276,5 @@ func (x *Execution) complete(id int64, output []byte, f *history.Failure, messag
 		return
 	}
 	future.complete(output, f, message)
+	future.ended(f)
 }

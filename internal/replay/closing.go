@@ -70,7 +70,7 @@ func (x *Execution) mainReturned(r Result) {
 	for _, id := range slices.Sorted(maps.Keys(x.pending.futures)) {
 		if f := x.pending.futures[id]; f != nil && f.scope.run == nil {
 			f.giveUp(reason)
-			if f.reply == nil {
+			if f.reply == nil && !f.stays {
 				delete(x.pending.futures, id)
 			}
 		}
@@ -89,6 +89,7 @@ func (f *Future) giveUp(reason error) {
 	if !f.settled {
 		f.err = reason
 		f.settle()
+		f.endStart(reason)
 	}
 }
 

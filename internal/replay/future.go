@@ -10,7 +10,6 @@ import (
 type Future struct {
 	x          *core
 	waiting    waitList
-	settled    bool
 	at         int64 // the last message when it was settled, by event ID
 	output     []byte
 	unread     int              // bytes of a result that code has not read
@@ -20,11 +19,15 @@ type Future struct {
 	element    *list.Element // in scope.open
 	abandon    func()        // records that code gives the operation up; nil if there is nothing to record
 	askToEnd   func()        // instead of abandon: asks the operation to end, and code waits for its end
+	settled    bool
 	askedToEnd bool
 	read       bool     // code has had the result
+	stays      bool     // the operation stays pending when code has given it up: a child that continues
+	outlives   bool     // a child that the end of the execution leaves alone
 	then       func()   // runs when it is settled
 	child      [16]byte // the key of a child instance, else zero
 	reply      *awaited // that settles it; nil: none does
+	begun      *Future  // of the start of a child; nil: code has not asked for it
 }
 
 // Ready implements Source.
@@ -74,6 +77,14 @@ func (f *Future) cancel(err error) {
 	}
 	f.err = err
 	f.settle()
+	f.endStart(err)
+}
+
+// endStart settles the future of the start of a child that code has given up.
+func (f *Future) endStart(err error) {
+	if f.begun != nil && !f.stays {
+		f.begun.cancel(err)
+	}
 }
 
 // close removes the future from its scope, as no cancellation has to reach it any more.

@@ -111,6 +111,10 @@ func LevelOf(b history.Body) int64 {
 		return levelOfHeader(b.Header)
 	case *history.CancelRequested:
 		return levelOfHeader(b.Header)
+	case *history.ChildStarted:
+		if b.Cancellation != 0 || b.Close != 0 || b.TellStart || len(b.Attributes)+len(b.Header) > 0 {
+			return LevelOfLanguage
+		}
 	case *history.PatchMarked:
 		return LevelOfPatch
 	case *history.MainReturned, *history.UpdateReceived, *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted,

@@ -227,6 +227,12 @@ func TestLevelsOfEvents(t *testing.T) {
 		"end of main":         {&history.MainReturned{}, replay.LevelOfHandlers},
 		"start of a fork":     {&history.ExecutionStarted{Settings: replay.SettingsAt(replay.LevelOfDelay), Seed: []byte{1}}, replay.LevelOfHandlers},
 		"fork point":          {&history.ForkPoint{}, replay.LevelOfHandlers},
+		"child":               {&history.ChildStarted{Name: "c", CodeVersion: "1", ID: "c", Explicit: true, Input: []byte("1")}, replay.LowestLevel},
+		"cancelled child":     {&history.ChildStarted{Cancellation: history.CancelWait}, replay.LevelOfLanguage},
+		"child that outlives": {&history.ChildStarted{Close: history.CloseAbandon}, replay.LevelOfLanguage},
+		"child that tells":    {&history.ChildStarted{TellStart: true}, replay.LevelOfLanguage},
+		"child with columns":  {&history.ChildStarted{Attributes: []history.Attribute{{Name: "a", Kind: 1}}}, replay.LevelOfLanguage},
+		"child with header":   {&history.ChildStarted{Header: []byte{1}}, replay.LevelOfLanguage},
 		"event":               {&history.EventReceived{Name: "e"}, replay.LowestLevel},
 	} {
 		if got := replay.LevelOf(c.body); got != c.want {

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"math/rand/v2" //nolint:depguard // seeded by the execution: the same on every replay
-	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -78,32 +77,6 @@ func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
 		expire()
 	}
 	return child, cancel
-}
-
-// Child starts a child instance. Without an ID, the child gets one that is unique to this event of this execution.
-func (s *Scope) Child(call *history.ChildStarted) *Future {
-	x := s.x
-	x.sched.enter()
-	if err := s.admit(len(call.Input), "input of child "+call.Name); err != nil {
-		return s.failed(err)
-	}
-	call.Explicit = call.ID != ""
-	if !call.Explicit {
-		call.ID = x.info.keyText + "/" + strconv.FormatInt(x.info.Execution, 10) + "/" + strconv.FormatInt(x.events.length+1, 10)
-	}
-	if !x.events.replaying.Load() {
-		call.Key = x.env.NewKey(call.ID)
-	}
-	id := x.events.emit(call)
-	key := x.events.recorded(call).(*history.ChildStarted).Key
-	f := s.newFuture()
-	f.child = key
-	f.abandon = func() {
-		x.events.emit(&history.ChildCancelRequested{Started: id, Key: key})
-		delete(x.pending.futures, id)
-	}
-	x.pending.futures[id] = f
-	return f
 }
 
 // SideEffect runs fn once and records its result. On replay it returns the record.

@@ -27,11 +27,12 @@ type Child struct {
 	Key     [16]byte
 }
 
-// children lists the children whose end is awaited, by event ID.
+// children lists the children whose end is awaited, or that continue without code that waits, by event ID. Those that outlive the execution
+// are left out.
 func (o *operations) children() []Child {
 	var children []Child
 	for id, f := range o.futures {
-		if f.child != ([16]byte{}) {
+		if f.child != ([16]byte{}) && !f.outlives {
 			children = append(children, Child{EventID: id, Key: f.child})
 		}
 	}

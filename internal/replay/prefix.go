@@ -151,14 +151,15 @@ func (x *core) seed() (seed [32]byte) {
 // Awaited is an operation that code waits for, by the event that began it.
 type Awaited struct {
 	EventID int64
-	Ending  bool // an activity that was asked to end, and whose end is awaited
+	Ending  bool // an activity or child that was asked to end, and whose end is awaited
+	Start   bool // a child, the reply to whose start is awaited
 }
 
 // Awaited returns the activities, timers and children that code waits for, by event ID.
 func (v View) Awaited() []Awaited {
 	all := make([]Awaited, 0, len(v.x.pending.futures))
 	for id, f := range v.x.pending.futures {
-		all = append(all, Awaited{EventID: id, Ending: f.askedToEnd})
+		all = append(all, Awaited{EventID: id, Ending: f.askedToEnd, Start: f.begun != nil && f.begun.reply != nil})
 	}
 	slices.SortFunc(all, func(a, b Awaited) int { return int(a.EventID - b.EventID) })
 	return all

@@ -92,6 +92,9 @@ func (s *Scope) awaitReply(id int64, message [16]byte, action string) *Future {
 
 // takeReply settles the future of a command.
 func (x *Execution) takeReply(b *history.ReplyReceived) {
+	if f := x.pending.futures[b.Command]; f != nil && f.takeBegun(b) {
+		return
+	}
 	f := x.pending.take(b.Command)
 	if f == nil || !f.reply.is(b) {
 		x.sched.fail(fmt.Errorf("event %d is the reply to event %d, which is not pending: %w", x.events.length, b.Command, history.ErrCorrupt))

@@ -196,7 +196,11 @@ func commandBytes(body history.Body) int {
 	case *history.ActivityScheduled:
 		return 2 * len(b.Input)
 	case *history.ChildStarted:
-		return 2 * len(b.Input)
+		size := 2 * len(b.Input)
+		for i := range b.Attributes {
+			size += 2 * (attributeBytes + len(b.Attributes[i].Name) + len(b.Attributes[i].Text))
+		}
+		return size
 	case *history.DetachedStarted:
 		return 2 * len(b.Input)
 	case *history.EventSent:
@@ -217,6 +221,9 @@ func commandBytes(body history.Body) int {
 		return 0
 	}
 }
+
+// attributeBytes is what an attribute of a child costs in a commit besides its texts: it is a row of its own.
+const attributeBytes = 64
 
 // failureBytes estimates the bytes of a failure in a commit.
 func failureBytes(f *history.Failure) int {

@@ -20,7 +20,7 @@ type End struct {
 type Turn struct {
 	Events   []history.Event       // in order, messages and commands
 	End      *End                  // nil: the execution continues
-	Children []Child               // with End: children that still run, by event ID
+	Children []Child               // with End: children that still run and are cancelled, by event ID
 	Values   []provider.KeyValue   // the engine's own
 	Columns  []provider.Attribute  // the engine's own
 	Failed   int                   // handlers of events that ended with an error

@@ -18,6 +18,7 @@ type Getter func(ctx context.Context, key provider.UUID) (*provider.Instance, er
 // not there may wait for its start to be told as refused, unless lost says that it does not.
 func (p *Plan) Outcomes(ctx context.Context, x replay.View, get Getter, lost bool) (map[int64]history.Event, error) {
 	all := make(map[int64]history.Event)
+	p.begun = make(map[int64]history.Event)
 	if p.Fork() {
 		for _, a := range x.Awaited() {
 			all[a.EventID] = history.Event{Body: p.forked(a.EventID)}
@@ -27,6 +28,10 @@ func (p *Plan) Outcomes(ctx context.Context, x replay.View, get Getter, lost boo
 	for _, e := range p.later() {
 		switch b := e.Body.(type) {
 		case *history.ReplyReceived:
+			if p.startsChild(b.Command) {
+				p.begun[b.Command] = e
+				continue
+			}
 			all[b.Command] = e
 		case *history.ChildCompleted:
 			all[b.Started] = e
@@ -54,7 +59,7 @@ func (p *Plan) outcome(ctx context.Context, x replay.View, event int64, get Gett
 	switch b := p.opened[event-1].Body.(type) {
 	case *history.ChildStarted:
 		if !x.OfOtherInstance(event) {
-			return childOutcome(ctx, event, b, get, lost)
+			return p.childOutcome(ctx, event, b, get, lost)
 		}
 	case *history.DetachedStarted, *history.EventSent, *history.CancelSent:
 		if !x.OfOtherInstance(event) {
@@ -66,7 +71,18 @@ func (p *Plan) outcome(ctx context.Context, x replay.View, event int64, get Gett
 	return &history.Event{Body: p.forked(event)}, nil
 }
 
-func childOutcome(ctx context.Context, event int64, started *history.ChildStarted, get Getter, lost bool) (*history.Event, error) {
+// startsChild reports whether an event that was copied has started a child.
+func (p *Plan) startsChild(event int64) bool {
+	if event > int64(len(p.opened)) {
+		return false
+	}
+	_, ok := p.opened[event-1].Body.(*history.ChildStarted)
+	return ok
+}
+
+// childOutcome returns the outcome of a child that has ended. A child that is there has begun, also if the reply that says so is lost. One that
+// comes again is dropped.
+func (p *Plan) childOutcome(ctx context.Context, event int64, started *history.ChildStarted, get Getter, lost bool) (*history.Event, error) {
 	child, err := get(ctx, started.Key)
 	switch {
 	case errors.Is(err, provider.ErrNotFound) && lost:
@@ -75,7 +91,11 @@ func childOutcome(ctx context.Context, event int64, started *history.ChildStarte
 		return nil, nil //nolint:nilnil // see Outcomes
 	case err != nil:
 		return nil, fmt.Errorf("reading child %s: %w", started.ID, err)
-	case !child.Status.Ended():
+	}
+	if _, known := p.begun[event]; !known {
+		p.begun[event] = history.Event{Body: &history.ReplyReceived{Command: event, Message: started.Key, Outcome: history.ReplyAccepted}}
+	}
+	if !child.Status.Ended() {
 		return nil, nil //nolint:nilnil // it runs
 	}
 	body, err := outcomeOf(event, child)

@@ -25,6 +25,7 @@ type Plan struct {
 	links   []provider.ChildLink
 	level   int64
 	updates []update
+	begun   map[int64]history.Event // the replies to the starts of children, by the event that started them
 	added   struct{ headers, origins int } // bytes in the payloads of tasks
 
 	LeftOut int // headers, because all together are too large
@@ -97,6 +98,9 @@ func (p *Plan) await(c *carrier, a replay.Awaited, outcomes map[int64]history.Ev
 			Payload: history.Encode(nil, history.Event{Body: &history.TimerFired{Timer: e.ID}}),
 		})
 	case *history.ChildStarted:
+		if begun, known := p.begun[e.ID]; known && a.Start {
+			c.reply(max(c.at, begun.At), begun.Body, e.ID)
+		}
 		if outcome, known := outcomes[e.ID]; known {
 			c.add(max(c.at, outcome.At), outcome.Body, e.ID)
 			return

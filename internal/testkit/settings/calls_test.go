@@ -87,8 +87,11 @@ func TestDefaultsOfCalls(t *testing.T) {
 			case *history.ChildStarted:
 				derived := fmt.Sprintf("%v/1/%d", key, i+1)
 				wanted(e.T, "Calls of children", map[string]string{
-					"Version":        either(call.CodeVersion == "", "code without a version", call.CodeVersion),
-					"WithInstanceID": either(call.ID == derived || call.ID == "", "one made of the parent's key, execution and event", call.ID),
+					"Version":         either(call.CodeVersion == "", "code without a version", call.CodeVersion),
+					"WithClosePolicy": either(call.Close == 0, quoted("CloseCancel"), call.Close),
+					"WithAttribute":   either(len(call.Attributes) == 0, "none", call.Attributes),
+					"WithHeader":      either(len(call.Header) == 0, "that of the parent", call.Header),
+					"WithInstanceID":  either(call.ID == derived || call.ID == "", "one made of the parent's key, execution and event", call.ID),
 				})
 			}
 		}

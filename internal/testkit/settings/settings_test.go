@@ -32,6 +32,7 @@ func kinds() []kind {
 		{"provider/memory", "Options", "options.md", "memory.Options", "option"},
 		{"orchestration", "HandlerOption", "options.md", "Handlers", "option"},
 		{"orchestration", "ActivityOption", "options.md", "Calls of activities", "option"},
+		{"orchestration", "CancellationOption", "options.md", "Calls of activities", "option"},
 		{"orchestration", "RetryPolicy", "options.md", "Retry policy", "field"},
 		{"orchestration", "ChildOption", "options.md", "Calls of children", "option"},
 		{"orchestration", "InstanceOption", "options.md", "Calls of children", "option"},
@@ -177,6 +178,15 @@ func (s source) settings(kind string) (names []string) {
 	}
 	if kind == "ChildOption" { // each option of Define, and of any start, is one of a child
 		names = append(names, s.functions["InstanceOption"]...)
+	}
+	if kind == "InstanceOption" { // they share a table with those of a child
+		names = append(names, s.functions["ChildOption"]...)
+	}
+	if kind == "ActivityOption" { // an option of a child, too
+		names = append(names, s.functions["CancellationOption"]...)
+	}
+	if kind == "CancellationOption" { // they share a table with those of an activity
+		names = append(names, s.functions["ActivityOption"]...)
 	}
 	if kind == "ChildOption" || kind == "InstanceOption" {
 		names = append(names, s.functions["DefineOption"]...)

@@ -1,0 +1,92 @@
+package replay
+
+import (
+	"strconv"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Child starts a child instance. Without an ID, the child gets one that is unique to this event of this execution. What giving it up does, and
+// what the end of the execution does, was stored when it was started. Code of another release may ask for something else by now.
+func (s *Scope) Child(call *history.ChildStarted) *Future {
+	x := s.x
+	x.sched.enter()
+	if err := s.admit(len(call.Input), "input of child "+call.Name); err != nil {
+		return s.failed(err)
+	}
+	call.Explicit = call.ID != ""
+	if !call.Explicit {
+		call.ID = x.info.keyText + "/" + strconv.FormatInt(x.info.Execution, 10) + "/" + strconv.FormatInt(x.events.length+1, 10)
+	}
+	if !x.events.replaying.Load() {
+		call.Key = x.env.NewKey(call.ID)
+		x.events.admitHeader(&call.Header)
+	}
+	id := x.events.emit(call)
+	stored := x.events.recorded(call).(*history.ChildStarted)
+	if x.events.replaying.Load() {
+		x.events.headers.bytes += len(stored.Header)
+	}
+	f := s.newFuture()
+	f.child, f.outlives = stored.Key, stored.Close == history.CloseAbandon
+	f.cancellingChild(id, stored)
+	if call.TellStart || stored.TellStart {
+		f.begun = s.newFuture()
+		f.begun.reply = &awaited{message: stored.Key}
+		f.begun.output = history.EncodeEnded(history.Ended{ID: stored.ID, Key: provider.UUID(stored.Key).String()})
+	}
+	x.pending.futures[id] = f
+	return f
+}
+
+// cancellingChild sets what giving up the child of event id does.
+func (f *Future) cancellingChild(id int64, stored *history.ChildStarted) {
+	request := func() { f.x.events.emit(&history.ChildCancelRequested{Started: id, Key: stored.Key}) }
+	switch stored.Cancellation {
+	case history.CancelWait:
+		f.askToEnd = request
+	case history.CancelAbandon:
+		f.stays = true
+	default:
+		f.abandon = func() {
+			request()
+			delete(f.x.pending.futures, id)
+		}
+	}
+}
+
+// Begun returns the future of the start of a child for which code has asked. It ends without an error when the child is stored. Its output names
+// the child. Cancelling it gives up only the wait.
+func (f *Future) Begun() *Future {
+	if f.begun == nil { // the child was refused before it was asked for
+		return &Future{x: f.x, settled: true, err: f.err}
+	}
+	return f.begun
+}
+
+// takes reports whether code waits for a reply.
+func (f *Future) takes(b *history.ReplyReceived) bool {
+	return f.reply.is(b) || f.begun != nil && f.begun.reply.is(b)
+}
+
+// takeBegun takes the reply to the start of a child, whose own future goes on. It reports whether b is that.
+func (f *Future) takeBegun(b *history.ReplyReceived) bool {
+	if f.begun == nil || !f.begun.reply.is(b) {
+		return false
+	}
+	f.begun.reply = nil // it comes once
+	if !f.begun.settled {
+		f.begun.settle()
+	}
+	return true
+}
+
+// ended settles the future of the start of a child whose end came first. The reply comes before the end of every child that has begun, unless it was
+// lost. So a failure says that the child has not begun.
+func (f *Future) ended(why *history.Failure) {
+	if b := f.begun; b != nil && !b.settled {
+		b.failure = why
+		b.settle()
+	}
+}

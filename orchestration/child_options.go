@@ -1,0 +1,81 @@
+package orchestration
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/propagate"
+	"github.com/perdure/perdure/internal/reserved"
+)
+
+// maxChildAttributes is how many attributes the start of a child may set.
+const maxChildAttributes = 100
+
+type childFunc func(call *history.ChildStarted) error
+
+func (f childFunc) applyChild(call *history.ChildStarted) error { return f(call) }
+
+// ClosePolicy says what becomes of a running child when the execution that started it ends: when its function returns, it continues as
+// new, or it is terminated.
+type ClosePolicy int
+
+const (
+	// CloseCancel asks the child to stop in its own way. This is the default.
+	CloseCancel ClosePolicy = history.CloseCancel
+	// CloseAbandon leaves the child alone. Nobody is told of its end then. It remains a child: client.Handle.Delete of the parent
+	// refuses while it runs, and removes it with the parent.
+	CloseAbandon ClosePolicy = history.CloseAbandon
+)
+
+// WithClosePolicy says what becomes of the child when this execution ends. It is stored with the call. It says nothing about a scope that is
+// cancelled, as all are when the instance is: see [WithCancellation]. A child that neither stops has both options, with CloseAbandon and [Abandon].
+func WithClosePolicy(p ClosePolicy) ChildOption {
+	return childFunc(func(call *history.ChildStarted) error {
+		if p < CloseCancel || p > CloseAbandon {
+			return fmt.Errorf("close policy is %d: give CloseCancel or CloseAbandon", p)
+		}
+		call.Close = int64(p)
+		return nil
+	})
+}
+
+// WithAttribute sets an attribute with which the child begins, which lists of instances can be filtered on. It has the rules of [SetAttribute],
+// which replaces it: names that begin with "perdure." are reserved, and a start may set 100. The last value given for a name counts.
+func WithAttribute[V AttributeValue](name string, v V) ChildOption {
+	return childFunc(func(call *history.ChildStarted) error {
+		if err := check.Name("attribute name", name); err != nil {
+			return err
+		}
+		if reserved.Name(name) {
+			return fmt.Errorf("attribute name %s begins with %q, which is reserved: choose another one", check.Quote(name), reserved.NamePrefix)
+		}
+		a, err := bind.Attribute(name, v)
+		if err != nil {
+			return err
+		}
+		call.Attributes = slices.DeleteFunc(call.Attributes, func(b history.Attribute) bool { return b.Name == name })
+		if len(call.Attributes) == maxChildAttributes {
+			return fmt.Errorf("attribute %s: a start may set %d", check.Quote(name), maxChildAttributes)
+		}
+		call.Attributes = append(call.Attributes, history.Attribute{Name: a.Name, Kind: int64(a.Kind), Text: a.Text, Number: a.Number})
+		return nil
+	})
+}
+
+// WithHeader adds a key to the header of the child, which otherwise has that of this instance. The last value given for a key counts, and counts
+// before that of this instance. See package header for what may be in one. A header is never worth a failed call: what both add up to is left out,
+// logged and counted if it is larger than one header may be.
+func WithHeader(key, value string) ChildOption {
+	return childFunc(func(call *history.ChildStarted) error {
+		header := history.DecodeHeader(call.Header)
+		if header == nil {
+			header = make(map[string]string, 1)
+		}
+		header[key] = value
+		call.Header = history.EncodeHeader(header)
+		return propagate.Check(header)
+	})
+}
