@@ -45,6 +45,8 @@ type Options struct {
 	// Propagators add to the headers of starts, events and requests to cancel what the context of the call holds; default none.
 	// See package header.
 	Propagators []header.Propagator
+	// Interceptors are called around the acts and queries of this client, the first one outermost; default none. See [Interceptor].
+	Interceptors []Interceptor
 	// Observer gets to know of the calls of this client; default that of the node, or none. See package observe, and Client.Flush.
 	Observer observe.Observer
 	// Codec encrypts what the client stores and decrypts what it reads; default: that of Node, or none. Runtime.Client takes none, since it
@@ -102,7 +104,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	s := &storage{Store: &access.Store{
 		Full: provider.FullOf(observing.Timed(store, watch)), Logger: opts.Logger, Timeout: opts.CallTimeout,
 	}}
-	caller := &access.Caller{Store: s.Store}
+	caller := &access.Caller{Store: s.Store, Interceptor: newInterceptors(opts.Interceptors)}
 	*c = Client{
 		accessible: access.HandleOf(caller), caller: caller, store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, faults: c.faults,
 	}
@@ -143,6 +145,8 @@ func (o *Options) check(store provider.Provider) error {
 		return fmt.Errorf("%w: client %w", ErrInvalid, propagate.CheckAll(o.Propagators))
 	case o.checkCodec(store) != nil:
 		return o.checkCodec(store)
+	case checkInterceptors(o.Interceptors) != nil:
+		return checkInterceptors(o.Interceptors)
 	case o.MaxBacklog > 0 && !measures(store):
 		return fmt.Errorf("client option MaxBacklog: %w", provider.Lacking("stats", "Meter"))
 	case o.MaxBacklog < 0:

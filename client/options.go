@@ -93,6 +93,8 @@ type startOptions struct {
 	messages   []history.Body          // delivered with the start, or to the existing instance
 	update     *history.UpdateReceived // of messages; nil: none
 	resend     bool                    // an instance that the request ID names may lack the update
+
+	started *history.ExecutionStarted // of the request
 }
 
 type raiseOptions struct {

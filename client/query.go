@@ -136,6 +136,21 @@ func (c *Client) query(ctx context.Context, t access.Target, op, name string, in
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
+	q := history.Question{Name: name, Input: input, EvenBlocked: o.evenBlocked, Rebuild: fastpath.Off(ctx).Has(fastpath.Cache), After: o.after}
+	if c.caller.Interceptor == nil {
+		return c.askFor(ctx, t, op, q)
+	}
+	var output []byte
+	act := access.Act{Kind: string(ActQuery), Op: op, On: t, Detail: name, Input: &q.Input, Output: &output}
+	err = c.caller.Interceptor.Around(ctx, &act, func(ctx context.Context) (err error) {
+		output, err = c.askFor(ctx, t, op, q)
+		return err
+	})
+	return output, err
+}
+
+// askFor asks until a node answers, within the rights of the principal.
+func (c *Client) askFor(ctx context.Context, t access.Target, op string, q history.Question) ([]byte, error) {
 	if err := c.caller.May(&access.Act{Kind: string(ActQuery), Op: op}); err != nil {
 		return nil, err
 	}
@@ -144,13 +159,11 @@ func (c *Client) query(ctx context.Context, t access.Target, op, name string, in
 		defer cancel()
 		ctx = limited
 	}
-	a, err := c.ask(ctx, t, op, history.Question{
-		Name: name, Input: input, EvenBlocked: o.evenBlocked, Rebuild: fastpath.Off(ctx).Has(fastpath.Cache), After: o.after,
-	})
+	a, err := c.ask(ctx, t, op, q)
 	if err != nil {
 		return nil, err
 	}
-	return c.answered(t, op, name, &a)
+	return c.answered(t, op, q.Name, &a)
 }
 
 // ask asks until there is an answer. An instance that is not as far as it must be is asked again when its row has changed.

@@ -43,7 +43,7 @@ func (c *Client) raise(ctx context.Context, t access.Target, event string, paylo
 	}
 	stored, end := c.sending(ctx, observe.Sending{Kind: "event", Name: event, Instance: t.ID}, o.header, o.tx != nil)
 	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID, Header: stored}
-	a := access.Act{Kind: string(ActRaise), Op: op, On: t, Detail: event, RequestID: o.requestID, InTx: o.tx != nil}
+	a := access.Act{Kind: string(ActRaise), Op: op, On: t, Detail: event, RequestID: o.requestID, InTx: o.tx != nil, Input: &body.Payload}
 	err = c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		if o.tx != nil {
 			return c.store.sendIn(ctx, *o.tx, t, op, body)

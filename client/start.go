@@ -84,7 +84,7 @@ func (c *Client) start(ctx context.Context, name string, o startOptions, in any,
 	if err := c.admit(ctx, op, &o); err != nil {
 		return access.Target{}, access.Explain(op, 0, err)
 	}
-	if c.principal != nil && !o.withinAct {
+	if (c.principal != nil || c.caller.Interceptor != nil) && !o.withinAct {
 		return c.startAs(ctx, name, op, &o, req)
 	}
 	return c.storeStart(ctx, name, op, &o, req)
@@ -102,13 +102,19 @@ func (c *Client) startSystem(ctx context.Context, s access.SystemStart) (access.
 	return c.start(ctx, s.Name, o, s.Input, nil)
 }
 
-// startAs stores a start as an act of the principal.
+// startAs stores a start as an act of the principal, within the interceptors.
 func (c *Client) startAs(ctx context.Context, name, op string, o *startOptions, req provider.CreateRequest) (t access.Target, err error) {
 	a := access.Act{
 		Kind: string(cmp.Or(o.kind, ActStart)), Op: op, On: access.Target{ID: req.ID}, Detail: cmp.Or(o.detail, name),
 		RequestID: req.RequestID, System: o.system, InTx: o.tx != nil,
 	}
+	if !o.system {
+		a.Input = &o.started.Input
+	}
 	err = c.caller.Perform(ctx, &a, func(ctx context.Context) (err error) {
+		if c.caller.Interceptor != nil {
+			req.Message = engine.Message(o.started, 0, 0)
+		}
 		t, err = c.storeStart(ctx, name, op, o, req)
 		a.On.Key = t.Key
 		return err
@@ -235,6 +241,7 @@ func (o *startOptions) request(
 		Name: name, CodeVersion: version, Input: input, Settings: replay.SettingsAt(level), RequestID: o.requestID,
 		Delay: roundUp(o.delay), Header: stored,
 	}
+	o.started = started
 	o.nameEvents()
 	req = provider.CreateRequest{
 		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),

@@ -192,7 +192,7 @@ func (c *Client) update(ctx context.Context, t access.Target, name string, in an
 		return u, fmt.Errorf("%s: %w", op, err)
 	}
 	stored, end := c.sending(ctx, observe.Sending{Kind: "update", Name: name, Instance: t.ID}, o.header, o.tx != nil)
-	body.Header, a.RequestID = stored, u.id
+	body.Header, a.RequestID, a.Input = stored, u.id, &body.Input
 	err = c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		err := c.sendUpdate(ctx, &a, body, o)
 		if errors.Is(err, ErrEnded) { // between the look and the send, or after a try that seemed to fail
@@ -201,6 +201,9 @@ func (c *Client) update(ctx context.Context, t access.Target, name string, in an
 		return err
 	})
 	end(err)
+	if c.caller.Interceptor != nil {
+		u.input = string(body.Input) // with which the outcome is compared
+	}
 	return u, err
 }
 

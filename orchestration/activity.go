@@ -2,6 +2,7 @@ package orchestration
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -165,6 +166,14 @@ func CallActivityNamed[Out any](ctx *Context, name string, in any, opts ...Activ
 // StartActivityNamed is StartActivity for an activity that is known by name only. If no node has it, the call waits, and
 // Runtime.Health shows it.
 func StartActivityNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
+	if around := chainOf(ctx); !around.none() {
+		return Future[Out]{f: interceptActivity(ctx, around, ActivityCall{Name: name, Options: opts}, in)}
+	}
+	return Future[Out]{f: callActivity(ctx, name, in, opts)}
+}
+
+// callActivity makes a call that has passed the interceptors.
+func callActivity(ctx *Context, name string, in any, opts []ActivityOption) *replay.Future {
 	scope := ctx.engine()
 	call := newCall(scope, name)
 	err := applyScope(ctx, call)
@@ -172,9 +181,19 @@ func StartActivityNamed[Out any](ctx *Context, name string, in any, opts ...Acti
 		err = completeActivity(scope, call, in, opts)
 	}
 	if err != nil {
-		return Future[Out]{f: scope.Failed(err)}
+		return scope.Failed(err)
 	}
-	return Future[Out]{f: scope.Activity(call)}
+	return scope.Activity(call)
+}
+
+func interceptActivity(ctx *Context, around chain, call ActivityCall, in any) *replay.Future {
+	var err error
+	if call.Input, err = encodeInput(ctx.engine(), "activity", call.Name, in); err != nil {
+		return ctx.engine().Failed(err)
+	}
+	return around.activity(ctx, call, func(ctx *Context, call ActivityCall) Future[json.RawMessage] {
+		return Future[json.RawMessage]{f: callActivity(ctx, call.Name, call.Input, call.Options)}
+	}, false).f
 }
 
 // completeActivity applies the options of a call and encodes its input.

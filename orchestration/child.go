@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 
@@ -100,15 +101,34 @@ func tellStart(call *history.ChildStarted) error {
 }
 
 func startChild[Out any](ctx *Context, call *history.ChildStarted, in any, opts []ChildOption) Future[Out] {
+	if around := chainOf(ctx); !around.none() {
+		return Future[Out]{f: interceptChild(ctx, around, ChildCall{Name: call.Name, Version: call.CodeVersion, Options: opts}, in)}
+	}
+	return Future[Out]{f: callChild(ctx, call, in, opts)}
+}
+
+func interceptChild(ctx *Context, around chain, call ChildCall, in any) *replay.Future {
+	var err error
+	if call.Input, err = encodeInput(ctx.engine(), "orchestration", call.Name, in); err != nil {
+		return ctx.engine().Failed(err)
+	}
+	return around.child(ctx, call, func(ctx *Context, call ChildCall) Future[json.RawMessage] {
+		started := &history.ChildStarted{Name: call.Name, CodeVersion: call.Version}
+		return Future[json.RawMessage]{f: callChild(ctx, started, call.Input, call.Options)}
+	}).f
+}
+
+// callChild starts a child whose call has passed the interceptors.
+func callChild(ctx *Context, call *history.ChildStarted, in any, opts []ChildOption) *replay.Future {
 	scope := ctx.engine()
 	if err := completeCall(scope, call, in, opts); err != nil {
-		return Future[Out]{f: scope.Failed(err)}
+		return scope.Failed(err)
 	}
 	// Histories from before this check still replay.
 	if err := mayReach(scope, call.Name, call.ID); err != nil && !scope.Replaying() {
 		scope.Fail(refused("starting child", call.Name, err))
 	}
-	return Future[Out]{f: scope.Child(call)}
+	return scope.Child(call)
 }
 
 // completeCall applies the options of a call and encodes its input.

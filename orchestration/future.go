@@ -111,6 +111,13 @@ func Select(ctx *Context, cases ...Awaitable) (int, error) {
 // StartTimer starts a durable timer; the future is settled when d has passed. With d of
 // zero or less it is settled at once.
 func StartTimer(ctx *Context, d time.Duration) Future[None] {
+	if around := chainOf(ctx); !around.none() {
+		return around.timer(ctx, d)
+	}
+	return startTimer(ctx, d)
+}
+
+func startTimer(ctx *Context, d time.Duration) Future[None] {
 	return Future[None]{f: ctx.engine().Timer(d)}
 }
 

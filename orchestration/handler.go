@@ -65,12 +65,21 @@ func HandleEvent[In any](ctx *Context, name string, fn func(*Context, In) error,
 		scope.Fail(fmt.Errorf("handling event %s: %w", check.Quote(name), err))
 	}
 	scope.HandleEvent(name, o.abandon, func(s *replay.Scope, data []byte) error {
-		var event In
-		if err := payload.Decode(data, &event); err != nil {
-			return newError(failure.ErrPayload, "event %q: %v", name, err)
+		of := ctx.in(s)
+		if around := chainOf(of); !around.none() {
+			run := around.event(func(ctx *Context, e Incoming) error { return handleEvent(ctx, name, e.Input, fn) })
+			return notFromHandler(run(of, Incoming{Name: name, Input: data}))
 		}
-		return notFromHandler(fn(ctx.in(s), event))
+		return notFromHandler(handleEvent(of, name, data, fn))
 	})
+}
+
+func handleEvent[In any](ctx *Context, name string, data []byte, fn func(*Context, In) error) error {
+	var event In
+	if err := payload.Decode(data, &event); err != nil {
+		return newError(failure.ErrPayload, "event %q: %v", name, err)
+	}
+	return fn(ctx, event)
 }
 
 // maxHandlerGrace bounds how long an instance may stay open for its handlers.

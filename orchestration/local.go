@@ -2,10 +2,12 @@ package orchestration
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 )
 
 // DefaultLocalTimeout is the default start-to-close timeout of a local activity.
@@ -49,6 +51,14 @@ func CallLocalNamed[Out any](ctx *Context, name string, in any, opts ...Activity
 
 // StartLocalNamed is StartLocal for an activity that is known by name only.
 func StartLocalNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
+	if around := chainOf(ctx); !around.none() {
+		return Future[Out]{f: interceptLocal(ctx, around, ActivityCall{Name: name, Options: opts}, in)}
+	}
+	return Future[Out]{f: callLocal(ctx, name, in, opts)}
+}
+
+// callLocal makes a call that has passed the interceptors.
+func callLocal(ctx *Context, name string, in any, opts []ActivityOption) *replay.Future {
 	scope := ctx.engine()
 	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue, StartToClose: micros(DefaultLocalTimeout)}
 	err := completeActivity(scope, call, in, opts)
@@ -56,9 +66,19 @@ func StartLocalNamed[Out any](ctx *Context, name string, in any, opts ...Activit
 		err = admitLocal(call)
 	}
 	if err != nil {
-		return Future[Out]{f: scope.Failed(err)}
+		return scope.Failed(err)
 	}
-	return Future[Out]{f: scope.Local(call)}
+	return scope.Local(call)
+}
+
+func interceptLocal(ctx *Context, around chain, call ActivityCall, in any) *replay.Future {
+	var err error
+	if call.Input, err = encodeInput(ctx.engine(), "activity", call.Name, in); err != nil {
+		return ctx.engine().Failed(err)
+	}
+	return around.activity(ctx, call, func(ctx *Context, call ActivityCall) Future[json.RawMessage] {
+		return Future[json.RawMessage]{f: callLocal(ctx, call.Name, call.Input, call.Options)}
+	}, true).f
 }
 
 var (

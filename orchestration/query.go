@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -29,7 +30,7 @@ func HandleQuery[In, Out any](ctx *Context, name string, fn func(In) (Out, error
 	if err := checkQuery[In, Out](name); err != nil {
 		scope.Fail(fmt.Errorf("handling query %s: %w", check.Quote(name), err))
 	}
-	scope.HandleQuery(name, func(input []byte) ([]byte, error) {
+	answer := func(input []byte) ([]byte, error) {
 		var in In
 		if err := payload.Decode(input, &in); err != nil {
 			return nil, newError(failure.ErrPayload, "input of query %q: %v", name, err)
@@ -43,7 +44,22 @@ func HandleQuery[In, Out any](ctx *Context, name string, fn func(In) (Out, error
 			return nil, newError(failure.ErrPayload, "answer to query %q: %v", name, err)
 		}
 		return data, nil
-	})
+	}
+	if around := chainOf(ctx); !around.none() {
+		answer = interceptQuery(ctx, around, name, answer)
+	}
+	scope.HandleQuery(name, answer)
+}
+
+func interceptQuery(ctx *Context, around chain, name string, answer func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
+	run := around.query(ctx, func(q Incoming) (json.RawMessage, error) { return answer(q.Input) })
+	return func(input []byte) ([]byte, error) {
+		data, err := run(Incoming{Name: name, Input: input})
+		if err == nil {
+			data, err = payload.EncodeExact(data)
+		}
+		return data, err
+	}
 }
 
 func checkQuery[In, Out any](name string) error {

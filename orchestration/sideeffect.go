@@ -1,6 +1,8 @@
 package orchestration
 
 import (
+	"encoding/json"
+
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
@@ -11,9 +13,27 @@ import (
 // longer or can fail belongs in an activity. The engine may run fn again if the node is lost before the turn is stored.
 func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 	mustFunc(fn == nil, "SideEffect")
-	scope := ctx.engine()
 	var out T
-	data, err := scope.SideEffect(func() ([]byte, *history.Failure) {
+	var data json.RawMessage
+	var err error
+	if around := chainOf(ctx); around.none() {
+		data, err = runEffect(ctx, fn)
+	} else {
+		data, err = around.sideEffect(ctx, func(ctx *Context) (json.RawMessage, error) { return runEffect(ctx, fn) })
+	}
+	if err != nil {
+		return out, err
+	}
+	if err := payload.Decode(data, &out); err != nil {
+		return out, newError(failure.ErrPayload, "value of a side effect: %v", err)
+	}
+	return out, nil
+}
+
+// runEffect runs the function of a side effect, or returns its record.
+func runEffect[T any](ctx *Context, fn func() (T, error)) (json.RawMessage, error) {
+	scope := ctx.engine()
+	return scope.SideEffect(func() ([]byte, *history.Failure) {
 		value, err := fn()
 		var data []byte
 		if err == nil {
@@ -26,11 +46,4 @@ func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 		}
 		return data, nil
 	})
-	if err != nil {
-		return out, err
-	}
-	if err := payload.Decode(data, &out); err != nil {
-		return out, newError(failure.ErrPayload, "value of a side effect: %v", err)
-	}
-	return out, nil
 }

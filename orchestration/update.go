@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -93,28 +94,54 @@ func HandleUpdate[In, Out any](ctx *Context, name string, fn func(*Context, In) 
 	scope.HandleUpdate(name, replay.UpdateHandler{
 		Serial: o.serial, Abandon: o.abandon,
 		Check: func(input []byte) error {
-			in, err := decodeUpdate[In](name, input)
-			if err == nil && validate != nil {
-				err = validate(in)
+			if around := chainOf(ctx); !around.none() {
+				run := around.validate(ctx, func(u Incoming) error { return validateUpdate(name, u.Input, validate) })
+				return run(Incoming{Name: name, Input: input})
 			}
-			return err
+			return validateUpdate(name, input, validate)
 		},
 		Run: func(s *replay.Scope, input []byte) ([]byte, error) {
-			update, err := decodeUpdate[In](name, input)
-			if err != nil {
-				return nil, err
+			of := ctx.in(s)
+			if around := chainOf(of); !around.none() {
+				run := around.update(func(ctx *Context, u Incoming) (json.RawMessage, error) { return handleUpdate(ctx, name, u.Input, fn) })
+				out, err := run(of, Incoming{Name: name, Input: input})
+				if err != nil {
+					return nil, notFromHandler(err)
+				}
+				return updateOutput(of, name, out)
 			}
-			out, err := fn(ctx.in(s), update)
-			if err != nil {
-				return nil, notFromHandler(err)
-			}
-			data, err := s.EncodeOutput(out)
-			if err != nil {
-				return nil, newError(failure.ErrPayload, "output of update %q: %v", name, err)
-			}
-			return data, nil
+			out, err := handleUpdate(of, name, input, fn)
+			return out, notFromHandler(err)
 		},
 	})
+}
+
+func validateUpdate[In any](name string, input []byte, validate func(In) error) error {
+	in, err := decodeUpdate[In](name, input)
+	if err == nil && validate != nil {
+		err = validate(in)
+	}
+	return err
+}
+
+func handleUpdate[In, Out any](ctx *Context, name string, input []byte, fn func(*Context, In) (Out, error)) ([]byte, error) {
+	update, err := decodeUpdate[In](name, input)
+	if err != nil {
+		return nil, err
+	}
+	out, err := fn(ctx, update)
+	if err != nil {
+		return nil, err
+	}
+	return updateOutput(ctx, name, out)
+}
+
+func updateOutput(ctx *Context, name string, out any) ([]byte, error) {
+	data, err := ctx.engine().EncodeOutput(out)
+	if err != nil {
+		return nil, newError(failure.ErrPayload, "output of update %q: %v", name, err)
+	}
+	return data, nil
 }
 
 func decodeUpdate[In any](name string, data []byte) (v In, err error) {

@@ -63,10 +63,14 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	for _, change := range s.options.nodes {
 		change(&e.nodes.options)
 	}
-	var err error
-	if e.client, err = client.New(e.store, client.Options{
+	opts := client.Options{
 		Logger: logger, Errors: e.registry.Errors(), Propagators: e.nodes.options.Propagators, Observer: e.nodes.options.Observer,
-	}); err != nil {
+	}
+	for _, change := range s.options.clients {
+		change(&opts)
+	}
+	var err error
+	if e.client, err = client.New(e.store, opts); err != nil {
 		return nil, err
 	}
 	again := &repeats{client: e.client, codes: e.nodes.codes}

@@ -211,6 +211,9 @@ var fails = map[string]wants{
 	"option without a function": {func(t *testing.T) {
 		orchestrationtest.Run(t, func(*orchestrationtest.Env) { t.Error("it goes on") }, orchestrationtest.WithRuntime(nil))
 	}, []string{"running a test of orchestrations: WithRuntime has no function"}, "it goes on", ""},
+	"a client option without a function": {func(t *testing.T) {
+		orchestrationtest.Run(t, func(*orchestrationtest.Env) { t.Error("it goes on") }, orchestrationtest.WithClient(nil))
+	}, []string{"running a test of orchestrations: WithClient has no function"}, "it goes on", ""},
 	"code that goes on after its test": {func(t *testing.T) {
 		blocker, ended := make(chan struct{}), make(chan struct{}) // outside of the bubble
 		t.Run("inner", func(t *testing.T) {

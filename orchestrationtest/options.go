@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -16,7 +17,8 @@ type Option interface {
 }
 
 type runOptions struct {
-	nodes []func(o *runtime.Options)
+	nodes   []func(o *runtime.Options)
+	clients []func(o *client.Options)
 }
 
 type runFunc func(o *runOptions) error
@@ -34,6 +36,18 @@ func WithRuntime(change func(o *runtime.Options)) Option {
 			return errors.New("WithRuntime has no function: give one")
 		}
 		o.nodes = append(o.nodes, change)
+		return nil
+	})
+}
+
+// WithClient lets a function change the options of the client of the test: interceptors, for example. It is called once, before [Run] calls
+// the test, and gets the options that the test would use.
+func WithClient(change func(o *client.Options)) Option {
+	return runFunc(func(o *runOptions) error {
+		if change == nil {
+			return errors.New("WithClient has no function: give one")
+		}
+		o.clients = append(o.clients, change)
 		return nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
@@ -39,6 +40,9 @@ type Registry struct {
 	activityFallbacks      []fallback.Activities
 
 	problems []error
+
+	interceptors []func(*orchestration.Context) orchestration.Interceptor
+	attempts     []activity.Interceptor
 }
 
 type activityName struct{ queue, name string }

@@ -218,7 +218,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 			if cfg.Activities[key.queue] == nil {
 				cfg.Activities[key.queue] = make(map[string]bind.ActivityFunc)
 			}
-			cfg.Activities[key.queue][key.name] = entry.fn
+			cfg.Activities[key.queue][key.name] = r.attempt(entry.fn)
 		}
 	}
 	cfg.Orchestrations, cfg.Env = r.code(o.Logger)
@@ -244,6 +244,7 @@ func (r *Registry) code(logger *slog.Logger) (map[provider.Capability]replay.Bod
 	return bodies, &replay.Env{
 		NewKey: dispatcher.NewKey, Logger: logger, Errors: failure.Snapshot(bind.SetOf(r.errorsLocked())),
 		Activities: activities, Defaults: r.defaults(), Orchestrations: orchestrations, Newest: newestOf(bodies),
+		Interceptors: r.around(),
 	}
 }
 

@@ -24,6 +24,7 @@ func (r *Registry) withTest(ctx context.Context) (*Registry, error) {
 	r.mu.Lock()
 	n := &Registry{errors: r.errorsLocked(), problems: slices.Clone(r.problems)}
 	n.orchestrationFallbacks, n.activityFallbacks = r.orchestrationFallbacks, r.activityFallbacks
+	n.interceptors, n.attempts = slices.Clone(r.interceptors), slices.Clone(r.attempts)
 	n.orchestrations, n.activities = maps.Clone(r.orchestrations), maps.Clone(r.activities)
 	r.mu.Unlock()
 	if n.orchestrations == nil {

@@ -16,6 +16,8 @@ var ErrForbidden = errors.New("not allowed")
 type Caller struct {
 	Store     *Store
 	Principal *Principal // nil: the service itself, which has all rights and writes no audit
+	// Interceptor is called around each act and query; nil: none.
+	Interceptor Interceptor
 	// Filter checks a *client.Filter. It returns the filter in the storage's form, and reports whether the list leaves out the instances of
 	// perdure itself.
 	Filter func(f any) (stored provider.Filter, users bool, err error)

@@ -27,11 +27,26 @@ type Act struct {
 	RequestID string // that the act writes; Perform chooses one if there is none
 	System    bool   // the act may be about an instance of perdure itself
 	InTx      bool   // it is part of a transaction of the caller
+
+	Input  *[]byte // what the act takes, for the Interceptor, which may replace it; nil: none
+	Output *[]byte // what it returns; nil: none
+}
+
+// An Interceptor is called around acts and queries.
+type Interceptor interface {
+	Around(ctx context.Context, a *Act, fn func(context.Context) error) error
 }
 
 // Perform does an act in the name of the principal: it checks the right, writes the intent, calls fn, and writes the outcome. A
 // Caller without a principal only calls fn. Instances of perdure itself are refused, except to the calls that are made for them.
 func (c *Caller) Perform(ctx context.Context, a *Act, fn func(context.Context) error) error {
+	if c.Interceptor == nil {
+		return c.perform(ctx, a, fn)
+	}
+	return c.Interceptor.Around(ctx, a, func(ctx context.Context) error { return c.perform(ctx, a, fn) })
+}
+
+func (c *Caller) perform(ctx context.Context, a *Act, fn func(context.Context) error) error {
 	if a.RequestID == "" {
 		a.RequestID = uuid.NewString()
 	}

@@ -25,7 +25,9 @@ func WithActivityOptions[Option ActivityOption](c *Context, opts []Option) Conte
 	for _, o := range opts {
 		all = append(all, o)
 	}
-	return Context{scope: c.scope, more: &more{options: all}}
+	with := more{options: all}
+	with.interceptors, with.from = InterceptorsOf(c)
+	return Context{scope: c.scope, more: &with}
 }
 
 // ActivityOptionsOf returns the options that a handle gives to calls of activities.

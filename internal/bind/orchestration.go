@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/reserved"
 )
 
 // Context is embedded in orchestration.Context.
@@ -20,6 +21,9 @@ type Context struct {
 type more struct {
 	definition *Definition      // set only while a function is asked for its Definition
 	options    []ActivityOption // of the calls of activities, before their own
+
+	interceptors any // []orchestration.Interceptor of the execution; nil: none
+	from         int // the first of them that calls pass
 }
 
 func (c *Context) held() *Context { return c }
@@ -39,6 +43,9 @@ func ScopeOf(c *Context) *replay.Scope { return c.scope }
 // Orchestration erases the types of an orchestration function.
 func Orchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) replay.Body {
 	return func(s *replay.Scope) replay.Result {
+		if around := s.Env().Interceptors; around != nil && !reserved.Name(s.Info().Name) {
+			return intercepted(s, fn, around)
+		}
 		var in In
 		if err := payload.Decode(s.Input(), &in); err != nil {
 			return failed(s, failure.New(failure.ErrPayload, "input: %v", err))
@@ -58,11 +65,10 @@ func result[Out any](s *replay.Scope, out Out, err error) replay.Result {
 	}
 	var data []byte
 	if err == nil {
-		if data, err = s.EncodeOutput(out); err != nil {
-			err = failure.New(failure.ErrPayload, "output: %v", err)
-		} else {
-			err = s.AdmitPayload(len(data), "output")
-		}
+		data, err = output(s, out)
+	}
+	if err == nil {
+		err = s.AdmitPayload(len(data), "output")
 	}
 	if err != nil {
 		r := failed(s, err)
@@ -71,6 +77,14 @@ func result[Out any](s *replay.Scope, out Out, err error) replay.Result {
 		return r
 	}
 	return replay.Result{Output: data}
+}
+
+func output(s *replay.Scope, out any) ([]byte, error) {
+	data, err := s.EncodeOutput(out)
+	if err != nil {
+		return nil, failure.New(failure.ErrPayload, "output: %v", err)
+	}
+	return data, nil
 }
 
 //go:noinline

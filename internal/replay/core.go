@@ -25,6 +25,8 @@ type Env struct {
 	Activities     Names
 	Defaults       map[string]*history.ActivityScheduled // options of the calls of activities by name, from their registration
 	Orchestrations Names
+	// Interceptors is a bind.Around[*orchestration.Context], which code of users runs in. Nil: there are no interceptors.
+	Interceptors any
 	// Newest returns the newest version of an orchestration on this node, or the given one if no version is newer. Nil: no
 	// version is registered.
 	Newest func(name, version string) string

@@ -36,6 +36,7 @@ func generate(seed uint64) Program {
 	p.wait(rand.New(rand.NewPCG(seed, 2)))
 	// Code that goes on after a cancellation cannot wait for handlers.
 	p.Late = g.IntN(2) == 0 && !slices.ContainsFunc(p.Rounds, func(r Round) bool { return r.Cancel })
+	p.Around = rand.New(rand.NewPCG(seed, 4)).IntN(3) == 0 // the rest of the program stays as it is
 	return p
 }
 

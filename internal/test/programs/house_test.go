@@ -53,6 +53,9 @@ func newHouse(store provider.Provider, p *Program, unit time.Duration, with code
 	var err error
 	h.c, err = client.New(store, client.Options{Errors: h.newer.Errors(), Codec: with, Logger: slog.New(slog.DiscardHandler)})
 	h.add(0, p)
+	if p.Around {
+		err = errors.Join(err, runtime.AddOrchestrationInterceptor(h.newer, newAround), runtime.AddOrchestrationInterceptor(h.older, newAround))
+	}
 	return h, errors.Join(err, h.register(h.newer, true), h.register(h.older, false))
 }
 

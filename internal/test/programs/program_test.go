@@ -8,6 +8,7 @@ type Program struct {
 	Events int     `json:"e,omitempty"` // named "early", sent by the driver at any time
 	Served int     `json:"s,omitempty"` // updates and events with handlers, sent by the driver at any time
 	Late   bool    `json:"l,omitempty"` // continues as new when the handlers have ended
+	Around bool    `json:"a,omitempty"` // all its code, and that of its children, has an interceptor
 	Fails  bool    `json:"f,omitempty"` // returns the cancellation, if there was one
 }
 

@@ -24,6 +24,11 @@ func shrink(p Program, tries int, wrong func(Program) bool) Program {
 // smallerPrograms returns programs with one thing less.
 func smallerPrograms(p Program) []Program {
 	var all []Program
+	if p.Around {
+		q := p
+		q.Around = false
+		all = append(all, q)
+	}
 	for i := range p.Rounds {
 		if len(p.Rounds) > 1 && !p.Rounds[i].Cancel {
 			q := p
