@@ -93,14 +93,14 @@ func HandleUpdate[In, Out any](ctx *Context, name string, fn func(*Context, In) 
 	}
 	scope.HandleUpdate(name, replay.UpdateHandler{
 		Serial: o.serial, Abandon: o.abandon,
-		Check: func(input []byte) error {
+		Check: func(_ string, input []byte) error {
 			if around := chainOf(ctx); !around.none() {
 				run := around.validate(ctx, func(u Incoming) error { return validateUpdate(name, u.Input, validate) })
 				return run(Incoming{Name: name, Input: input})
 			}
 			return validateUpdate(name, input, validate)
 		},
-		Run: func(s *replay.Scope, input []byte) ([]byte, error) {
+		Run: func(s *replay.Scope, _ string, input []byte) ([]byte, error) {
 			of := ctx.in(s)
 			if around := chainOf(of); !around.none() {
 				run := around.update(func(ctx *Context, u Incoming) (json.RawMessage, error) { return handleUpdate(ctx, name, u.Input, fn) })

@@ -173,7 +173,7 @@ func TestOutcomesAreTrimmed(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := execution(t, func(s *replay.Scope) replay.Result {
-			s.HandleUpdate("u", replay.UpdateHandler{Check: func([]byte) error { return nil }, Run: func(*replay.Scope, []byte) ([]byte, error) { return []byte("1"), nil }})
+			s.HandleUpdate("u", replay.UpdateHandler{Check: func(string, []byte) error { return nil }, Run: func(*replay.Scope, string, []byte) ([]byte, error) { return []byte("1"), nil }})
 			return forever(s)
 		}, &history.UpdateReceived{Name: "u", ID: "new"})
 		p := policy()

@@ -36,7 +36,7 @@ func event(n int) history.Body {
 func collecting(until string) func(s *replay.Scope) replay.Result {
 	return func(s *replay.Scope) replay.Result {
 		s.HandleUpdate("u", replay.UpdateHandler{
-			Check: func([]byte) error { return nil }, Run: func(*replay.Scope, []byte) ([]byte, error) { return []byte("1"), nil },
+			Check: func(string, []byte) error { return nil }, Run: func(*replay.Scope, string, []byte) ([]byte, error) { return []byte("1"), nil },
 		})
 		box := s.Mailbox("box")
 		for {

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -136,7 +135,7 @@ func (x *core) carryQueues() {
 	if us == nil {
 		return
 	}
-	for _, h := range us.handlers {
+	for _, h := range us.all() {
 		h.queue = slices.DeleteFunc(h.queue, func(u *openUpdate) bool { return !u.accepted })
 	}
 	slices.SortFunc(us.pending, func(a, b *openUpdate) int { return int(a.received - b.received) })
@@ -167,8 +166,8 @@ func (x *core) openDoor(n int) {
 		return
 	}
 	if us := x.updates; us != nil {
-		for _, name := range slices.Sorted(maps.Keys(us.handlers)) {
-			us.handlers[name].next()
+		for _, h := range us.all() {
+			h.next()
 		}
 		x.beginPending("")
 	}

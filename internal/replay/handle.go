@@ -17,6 +17,12 @@ type eventHandler struct {
 	body    func(s *Scope, payload []byte) error
 }
 
+// anyEventHandler starts a run for each event whose name nobody else takes.
+type anyEventHandler struct {
+	abandon bool
+	body    func(s *Scope, name string, payload []byte) error
+}
+
 // HandleEvent registers the handler of the events of a name. It leaves no event. Each event begins a run of body, those
 // that came before in their order. At most maxRuns go on at a time. A name has one handler or a mailbox, else the turn fails. A run with
 // abandon does not hold the end of the execution.
@@ -31,13 +37,46 @@ func (s *Scope) HandleEvent(name string, abandon bool, body func(s *Scope, paylo
 		x.sched.abort(fmt.Errorf("%s handles events %q, which the code reads as a mailbox: use the handler or the mailbox of a name, not both",
 			callerOutside(), name))
 	}
+	counted := x.handlerOf(name) != nil // by the handler of all other names
 	x.job.events = with(x.job.events, name, &eventHandler{abandon, body})
 	x.job.bytes += len(name)
 	x.job.listens = true
-	if box != nil {
+	if box != nil && !counted {
 		x.job.waiting += len(box.unread)
+	}
+	if box != nil {
 		x.handleWaiting(true)
 	}
+}
+
+// HandleAnyEvent registers the handler of the events of all names that have no handler and are not read as a mailbox. Those that wait begin runs
+// of body, in their order. A second one fails the turn.
+func (s *Scope) HandleAnyEvent(abandon bool, body func(s *Scope, name string, payload []byte) error) {
+	x := s.x
+	x.sched.enter()
+	if x.job.any != nil {
+		x.sched.abort(fmt.Errorf("the events of all names have two handlers, the second from %s: register one only", callerOutside()))
+	}
+	x.job.any = &anyEventHandler{abandon, body}
+	x.job.listens = true
+	for _, box := range x.boxes.order {
+		if x.job.events[box.name] == nil && !box.used {
+			x.job.waiting += len(box.unread)
+		}
+	}
+	x.handleWaiting(true)
+}
+
+// handlerOf returns the handler of the events of a name; nil: none.
+func (x *core) handlerOf(name string) *eventHandler {
+	h, others := x.job.events[name], x.job.any
+	if h != nil || others == nil {
+		return h
+	}
+	if box := x.boxes.byName[name]; box != nil && box.used {
+		return nil
+	}
+	return &eventHandler{others.abandon, func(s *Scope, payload []byte) error { return others.body(s, name, payload) }}
 }
 
 // handleWaiting begins runs for events that have a handler and wait, oldest first. Fresh ones go before the main function.
@@ -45,15 +84,15 @@ func (x *core) handleWaiting(fresh bool) {
 	for x.job.waiting > 0 && x.job.runs.Len() < maxRuns && x.closing == nil && x.job.shut == 0 {
 		var oldest *Mailbox
 		name := ""
-		for n := range x.job.events {
-			box := x.boxes.byName[n]
-			if box != nil && len(box.unread) > 0 && (oldest == nil || box.unread[0].ID < oldest.unread[0].ID) {
-				oldest, name = box, n
+		for _, box := range x.boxes.order {
+			handled := x.job.events[box.name] != nil || x.job.any != nil && !box.used
+			if handled && len(box.unread) > 0 && (oldest == nil || box.unread[0].ID < oldest.unread[0].ID) {
+				oldest, name = box, box.name
 			}
 		}
 		x.job.waiting--
 		e := oldest.unread[0]
-		r := x.handleEvent(x.job.events[name], e.ID, oldest.take())
+		r := x.handleEvent(x.handlerOf(name), e.ID, oldest.take())
 		r.unread = e
 		if r.fresh = fresh; fresh {
 			x.job.fresh++
@@ -63,7 +102,7 @@ func (x *core) handleWaiting(fresh bool) {
 
 // takeEvent gives an event to the handler of its name, or keeps it in the mailbox.
 func (x *Execution) takeEvent(e history.Event, b *history.EventReceived) {
-	switch h := x.job.events[b.Name]; {
+	switch h := x.handlerOf(b.Name); {
 	case x.closing != nil:
 		x.boxes.keep(e)
 	case h != nil && x.job.waiting == 0 && x.job.runs.Len() < maxRuns && x.job.shut == 0:

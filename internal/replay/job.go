@@ -19,6 +19,7 @@ type handlerJob struct {
 	runs    list.List                // of *handlerRun, oldest first
 	holding int                      // of runs: those that hold the end
 	events  map[string]*eventHandler // by event name; nil: none
+	any     *anyEventHandler         // of all other names; nil: none
 	listens bool                     // a message that nothing waits for may begin a run: each registration sets it
 	bytes   int                      // of names
 	fresh   int                      // runs for events and updates that waited, which have not run yet

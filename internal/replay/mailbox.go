@@ -56,6 +56,7 @@ func (v View) Unread() map[string]int {
 // that came before code used the mailbox.
 type Mailbox struct {
 	x       *core
+	name    string
 	used    bool // by code
 	waiting waitList
 	unread  []history.Event
@@ -68,6 +69,9 @@ func (s *Scope) Mailbox(name string) *Mailbox {
 		s.x.sched.abort(fmt.Errorf("%s reads events %q, which have a handler: use the handler or the mailbox of a name, not both", callerOutside(), name))
 	}
 	m := s.x.mailbox(name)
+	if s.x.job.any != nil && !m.used {
+		s.x.job.waiting -= len(m.unread) // the handler of all other names does not take them any more
+	}
 	m.used = true
 	return m
 }
@@ -75,7 +79,7 @@ func (s *Scope) Mailbox(name string) *Mailbox {
 func (x *core) mailbox(name string) *Mailbox {
 	m, ok := x.boxes.byName[name]
 	if !ok {
-		m = &Mailbox{x: x}
+		m = &Mailbox{x: x, name: name}
 		x.boxes.bytes += len(name)
 		x.boxes.byName[name] = m
 		x.boxes.order = append(x.boxes.order, m)

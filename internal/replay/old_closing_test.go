@@ -13,8 +13,8 @@ import (
 func closer(s *replay.Scope) replay.Result {
 	s.HandleUpdate("add", replay.UpdateHandler{
 		Serial: true,
-		Check:  func([]byte) error { return nil },
-		Run: func(s *replay.Scope, input []byte) ([]byte, error) {
+		Check:  func(string, []byte) error { return nil },
+		Run: func(s *replay.Scope, _ string, input []byte) ([]byte, error) {
 			return input, await(s, s.Activity(activity("gate")))
 		},
 	})

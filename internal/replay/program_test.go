@@ -204,13 +204,13 @@ func (m *machine) handleUpdate(s *replay.Scope, name string, st statement) {
 	m.names[name] = true
 	s.HandleUpdate(name, replay.UpdateHandler{
 		Serial: st.N%2 == 1, Abandon: st.N == 3,
-		Check: func(input []byte) error {
+		Check: func(_ string, input []byte) error {
 			if (len(m.trace)+len(input))%4 == 0 {
 				return fmt.Errorf("rejected at %d", s.Now())
 			}
 			return nil
 		},
-		Run: func(s *replay.Scope, input []byte) ([]byte, error) {
+		Run: func(s *replay.Scope, _ string, input []byte) ([]byte, error) {
 			m.notef("updates %s", input)
 			err := m.run(s, st.Body)
 			m.notef("updated %v", err)

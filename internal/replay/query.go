@@ -24,6 +24,7 @@ type QueryHandler func(input []byte) (output []byte, err error)
 // queryHandlers are those that code has registered. They outlive the return of its main function.
 type queryHandlers struct {
 	byName map[string]QueryHandler // nil: none
+	any    func(name string, input []byte) (output []byte, err error)
 	bytes  int                     // of names
 }
 
@@ -51,6 +52,24 @@ func (s *Scope) HandleQuery(name string, handler QueryHandler) {
 	x.handlers.bytes += len(name)
 }
 
+// HandleAnyQuery registers the handler of the queries of all other names. A second one fails the turn.
+func (s *Scope) HandleAnyQuery(handler func(name string, input []byte) (output []byte, err error)) {
+	x := s.x
+	x.sched.enter()
+	if x.handlers.any != nil {
+		x.sched.abort(fmt.Errorf("the queries of all names have two handlers, the second from %s: register one only", callerOutside()))
+	}
+	x.handlers.any = handler
+}
+
+// of returns the handler of a name; nil: none.
+func (h *queryHandlers) of(name string) QueryHandler {
+	if handler := h.byName[name]; handler != nil || h.any == nil {
+		return handler
+	}
+	return func(input []byte) ([]byte, error) { return h.any(name, input) }
+}
+
 // Query is a question and its answer.
 type Query struct {
 	Name   string
@@ -69,7 +88,7 @@ func (v View) Begun() bool { return v.x.begun }
 // may call Goexit. The execution is as before unless the query is spoiled: no event is added, and no fault is noted. No
 // other call may be made meanwhile but Abandon, after which the answer is worthless.
 func (x *Execution) Ask(q *Query) {
-	switch handler := x.handlers.byName[q.Name]; {
+	switch handler := x.handlers.of(q.Name); {
 	case q.Name == QueryReplays:
 		q.Answer = history.Answer{Outcome: history.Answered}
 	case !x.begun:
@@ -97,8 +116,8 @@ func (x *core) keeps(requestID string) bool {
 	if x.closing != nil && x.closing.record.Next != nil {
 		return slices.ContainsFunc(x.unread(), kept)
 	}
-	for name := range x.job.events {
-		if box := x.boxes.byName[name]; box != nil && slices.ContainsFunc(box.unread, kept) {
+	for _, box := range x.boxes.order {
+		if (x.job.events[box.name] != nil || x.job.any != nil && !box.used) && slices.ContainsFunc(box.unread, kept) {
 			return true
 		}
 	}

@@ -21,9 +21,9 @@ const (
 // UpdateHandler handles the updates of a name.
 type UpdateHandler struct {
 	// Check decodes and validates an input. It may only read, as the handler of a query does.
-	Check func(input []byte) error
+	Check func(name string, input []byte) error
 	// Run handles an update whose input was valid.
-	Run func(s *Scope, input []byte) (output []byte, err error)
+	Run func(s *Scope, name string, input []byte) (output []byte, err error)
 	// Serial lets an update wait until those before it have ended. It is then validated again.
 	Serial bool
 	// Abandon lets the execution end before the handler.
@@ -67,13 +67,28 @@ func (s *Scope) HandleUpdate(name string, handler UpdateHandler) {
 	}
 }
 
+// HandleAnyUpdate registers the handler of the updates of all other names. A second one fails the turn.
+func (s *Scope) HandleAnyUpdate(handler UpdateHandler) {
+	x := s.x
+	x.sched.enter()
+	x.job.listens = true
+	us := x.wantUpdates()
+	if us.any != nil {
+		x.sched.abort(fmt.Errorf("the updates of all names have two handlers, the second from %s: register one only", callerOutside()))
+	}
+	us.any = &updateHandler{UpdateHandler: handler}
+	if x.job.shut == 0 {
+		x.beginPending("")
+	}
+}
+
 // beginPending begins runs for the updates that wait and have a handler: those of a name, or all if it is empty.
 func (x *core) beginPending(name string) {
 	us := x.updates
 	waiting := us.pending
 	us.pending = nil
 	for _, u := range waiting {
-		if h := us.handlers[u.body.Name]; h != nil && (name == "" || name == u.body.Name) {
+		if h := us.of(u.body.Name); h != nil && (name == "" || name == u.body.Name) {
 			x.handleUpdate(h, u).fresh = true
 			x.job.fresh++
 		} else {
@@ -143,7 +158,7 @@ func (x *core) refusal(format string, args ...any) *history.Failure {
 // verdict returns the outcome of a live update that is not accepted, 0 if it is.
 func (x *core) verdict(b *history.UpdateReceived) (outcome int64, why *history.Failure) {
 	us := x.updates
-	handler := us.handlers[b.Name]
+	handler := us.of(b.Name)
 	if handler == nil {
 		return history.UpdateUnknown, nil
 	}
@@ -170,13 +185,13 @@ func (x *Execution) receiveUpdate(e history.Event, b *history.UpdateReceived) {
 	case !x.blocked || x.closing != nil || x.job.shut > 0:
 		us.pending = append(us.pending, u)
 		us.show(u, history.UpdatePending)
-	case us.handlers[b.Name] == nil:
+	case us.of(b.Name) == nil:
 		x.sched.fail(&NonDeterminismError{
 			EventID: e.ID, History: describe(b), Code: "nothing (it has no such handler)", Patch: x.events.patches.unknown(),
 		})
 	default:
 		x.accept(u)
-		x.handleUpdate(us.handlers[b.Name], u)
+		x.handleUpdate(us.of(b.Name), u)
 	}
 }
 
@@ -236,7 +251,7 @@ func (x *core) accept(u *openUpdate) {
 	x.events.emit(&history.UpdateAccepted{Received: u.received})
 	x.updates.show(u, history.UpdateRunning)
 	u.accepted = true
-	if h := x.updates.handlers[u.body.Name]; h != nil && h.Serial {
+	if h := x.updates.of(u.body.Name); h != nil && h.Serial {
 		u.turn = &Future{x: x, settled: len(h.queue) == 0}
 		u.waited = len(h.queue) > 0
 		h.queue = append(h.queue, u)
@@ -282,7 +297,7 @@ func (x *core) handleUpdate(h *updateHandler, u *openUpdate) *handlerRun {
 				return &UpdatePanicError{ID: u.body.ID, Name: u.body.Name, Value: value, Stack: stack}
 			}
 		}
-		output, err := h.Run(s, u.body.Input)
+		output, err := h.Run(s, u.body.Name, u.body.Input)
 		u.output = output
 		return err
 	})

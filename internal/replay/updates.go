@@ -19,6 +19,7 @@ const (
 // updates are those of one execution. Nil until the first one or the first handler.
 type updates struct {
 	handlers  map[string]*updateHandler // by name
+	any       *updateHandler            // of all other names; nil: none
 	open      map[string]*openUpdate    // by ID: those without an outcome
 	pending   []*openUpdate             // of open: no handler has decided about them, oldest first
 	known     updateIDs
@@ -190,6 +191,26 @@ func (k *updateIDs) addAll(hashes []byte) {
 			k.add([hashBytes]byte(hash))
 		}
 	}
+}
+
+// of returns the handler of a name; nil: none.
+func (us *updates) of(name string) *updateHandler {
+	if h := us.handlers[name]; h != nil {
+		return h
+	}
+	return us.any
+}
+
+// all returns the handlers, sorted by name.
+func (us *updates) all() []*updateHandler {
+	var all []*updateHandler
+	for _, name := range slices.Sorted(maps.Keys(us.handlers)) {
+		all = append(all, us.handlers[name])
+	}
+	if us.any != nil {
+		all = append(all, us.any)
+	}
+	return all
 }
 
 // names returns the names of all handlers, sorted.

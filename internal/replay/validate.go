@@ -40,7 +40,7 @@ func (x *core) check(h *updateHandler, b *history.UpdateReceived) (why *history.
 				}
 			}()
 			a.goroutine.setCurrent()
-			if err := h.Check(b.Input); err != nil {
+			if err := h.Check(b.Name, b.Input); err != nil {
 				why = new(x.env.Errors.Encode(err))
 			}
 			returned = true
