@@ -67,6 +67,16 @@ func (r *Registry) mayClaim(of provider.Capability, claimed map[provider.Capabil
 // interpreter returns the function of an orchestration that a model runs.
 func interpreter(m model.Model, of model.Name) func(*orchestration.Context, json.RawMessage) (json.RawMessage, error) {
 	return func(ctx *orchestration.Context, input json.RawMessage) (json.RawMessage, error) {
-		return m.New(of).Run(ctx, input)
+		x := m.New(of)
+		if h, ok := x.(model.EventHandler); ok {
+			orchestration.HandleAnyEvent(ctx, h.HandleEvent)
+		}
+		if h, ok := x.(model.QueryHandler); ok {
+			orchestration.HandleAnyQuery(ctx, h.AnswerQuery)
+		}
+		if h, ok := x.(model.UpdateHandler); ok {
+			orchestration.HandleAnyUpdate(ctx, h.HandleUpdate, orchestration.Validate(h.ValidateUpdate))
+		}
+		return x.Run(ctx, input)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestration/model"
@@ -125,4 +126,89 @@ func TestModelsAreChecked(t *testing.T) {
 	if err := runtime.AddModel(nil, belts{{Name: "a"}}); !errors.Is(err, runtime.ErrRegistration) {
 		t.Error(err)
 	}
+}
+
+// sums is a model whose documents are lists of numbers.
+type sums []model.Name
+
+func (s sums) Orchestrations() []model.Name { return s }
+
+func (s sums) New(of model.Name) model.Execution { return &sum{of: of} }
+
+// sum adds the numbers of its document and of its events, until an update ends it.
+type sum struct {
+	of    model.Name
+	total int
+	over  bool
+}
+
+func (s *sum) Run(ctx *orchestration.Context, input json.RawMessage) (json.RawMessage, error) {
+	var numbers []int
+	if err := json.Unmarshal(input, &numbers); err != nil {
+		return nil, err
+	}
+	for _, n := range numbers {
+		s.total += n
+	}
+	if err := ctx.Await(func() bool { return s.over }); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fmt.Sprint(s.of.Version, " ", s.total))
+}
+
+func (s *sum) HandleEvent(_ *orchestration.Context, e orchestration.Incoming) error {
+	var n int
+	err := json.Unmarshal(e.Input, &n)
+	s.total += n
+	return err
+}
+
+func (s *sum) AnswerQuery(q orchestration.Incoming) (any, error) {
+	return fmt.Sprint(q.Name, " ", s.total), nil
+}
+
+func (s *sum) ValidateUpdate(u orchestration.Incoming) error {
+	if u.Name != "end" {
+		return errors.New("only end")
+	}
+	return nil
+}
+
+func (s *sum) HandleUpdate(*orchestration.Context, orchestration.Incoming) (any, error) {
+	s.over = true
+	return s.total, nil
+}
+
+// A model runs beside functions, in versions, and handles what comes to its instances by any name. Its histories replay.
+func TestHazard117_AModelRunsWhatItClaims(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := runtime.NewRegistry()
+		if err := runtime.AddModel(reg, sums{{Name: "sum", Version: "1"}, {Name: "sum", Version: "2"}}); err != nil {
+			e.T.Fatal(err)
+		}
+		e.Start(reg)
+		ctx := e.T.Context()
+		for _, version := range []string{"1", "2"} {
+			h, err := client.StartNamed[string](ctx, e.Client(client.Options{}), "sum", []int{1, 2}, client.WithVersion(version))
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			e.Raise(h.Key(), "any name", 4)
+			e.Until("the event is taken", func() bool { return e.Get(h.Key()).InboxMessages == 0 })
+			if got, err := enginetest.Query[string](e, h, "total", nil); got != "total 7" || err != nil {
+				e.T.Errorf("%q, %v", got, err)
+			}
+			if _, err := client.Update[int](ctx, h, "other", nil); !errors.Is(err, client.ErrRejected) {
+				e.T.Error(err)
+			}
+			if got, err := client.Update[int](ctx, h, "end", nil); got != 7 || err != nil {
+				e.T.Errorf("%d, %v", got, err)
+			}
+			if out, err := h.Wait(ctx); out != version+" 7" || err != nil {
+				e.T.Errorf("%q, %v", out, err)
+			}
+			enginetest.Replays(e, h)
+		}
+	})
 }

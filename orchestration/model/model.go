@@ -35,9 +35,27 @@ type Model interface {
 }
 
 // Execution runs one execution. Its methods are orchestration code: they must be deterministic, and use the Context for all that lasts. They are
-// not called at the same time.
+// not called at the same time, and may share its fields. An Execution may be an [EventHandler], a [QueryHandler] or an [UpdateHandler], too.
 type Execution interface {
 	// Run is the function of the orchestration. The input is JSON; nil: there is none. The output must be JSON, or nil. An error ends the
 	// instance as one of a Go function does.
 	Run(ctx *orchestration.Context, input json.RawMessage) (output json.RawMessage, err error)
+}
+
+// EventHandler is an [Execution] that handles the events of all names: see orchestration.HandleAnyEvent. Run may read mailboxes all the same, and
+// register handlers of names.
+type EventHandler interface {
+	HandleEvent(ctx *orchestration.Context, e orchestration.Incoming) error
+}
+
+// QueryHandler is an [Execution] that answers the queries of all names: see orchestration.HandleAnyQuery. It only reads.
+type QueryHandler interface {
+	AnswerQuery(q orchestration.Incoming) (any, error)
+}
+
+// UpdateHandler is an [Execution] that handles the updates of all names: see orchestration.HandleAnyUpdate. ValidateUpdate only reads, and its
+// error rejects the update.
+type UpdateHandler interface {
+	ValidateUpdate(u orchestration.Incoming) error
+	HandleUpdate(ctx *orchestration.Context, u orchestration.Incoming) (any, error)
 }
