@@ -25,7 +25,7 @@ type QueryHandler func(input []byte) (output []byte, err error)
 type queryHandlers struct {
 	byName map[string]QueryHandler // nil: none
 	any    func(name string, input []byte) (output []byte, err error)
-	bytes  int                     // of names
+	bytes  int // of names
 }
 
 func (h *queryHandlers) size() int { return h.bytes + namedBytes*len(h.byName) }
