@@ -45,6 +45,9 @@ type Info struct {
 	FirstStarted time.Time
 	// Scheduled says which schedule has started the instance, and for which due time. It is zero for all others, for children too.
 	Scheduled Scheduled
+	// Previous says how the run of the schedule has ended that was created last before this one, of those that had ended when this one began. An
+	// execution that continues as new passes it on. It is nil for the first run, for all other instances, and on stores that allow no level 12 yet.
+	Previous *Previous
 	// HistoryLength and HistoryBytes measure the history up to this point of the code, in events and in bytes. They grow while
 	// the code runs. The limits are 50,000 events and 50 MiB.
 	HistoryLength int64
@@ -80,6 +83,7 @@ func (c *Context) Info() Info {
 		HistoryLength: f.Length, HistoryBytes: f.Size, ContinueAsNewSuggested: f.Suggested,
 	}
 	info.Scheduled.ID, info.Scheduled.Due, _ = reserved.Run(i.ID, f.Request)
+	info.Previous = previousOf(scope, f.Previous)
 	if f.Began != 0 {
 		info.FirstStarted = time.UnixMicro(f.Began).UTC()
 	}

@@ -34,7 +34,8 @@ type Fetched struct {
 	More      bool               // others wait in the storage
 	Now       provider.Time      // the time of the storage
 	Retries   Retries
-	Outcomes  *Outcomes // of updates; nil if no message is an update
+	Outcomes  *Outcomes         // of updates; nil if no message is an update
+	Previous  *history.Previous // how the run before has ended; nil: there is none
 	Anchors   Anchors
 }
 
@@ -108,6 +109,7 @@ func (in *Intake) take(i int) (over bool, err error) {
 	case *history.ExecutionStarted:
 		// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
 		b.Delay = max(0, b.Delay-(e.At-int64(m.VisibleAt)))
+		b.Previous = in.Previous
 		in.Anchors.Start(in.x, b)
 	case *history.UpdateReceived:
 		switch {

@@ -54,6 +54,9 @@ type ExecutionStarted struct {
 
 	// Releases before level 9 do not write it.
 	HasListener bool // another instance is told of the end: see provider.Listener
+
+	// Releases before level 12 do not write it.
+	Previous *Previous // how the run before has ended; nil: there is none
 }
 
 // Root names an instance that no other one started as a child.
@@ -83,6 +86,7 @@ func (e *ExecutionStarted) fields(c *codec) {
 	c.payload(16, &e.Updates)
 	c.payload(17, &e.Seed)
 	c.boolean(18, &e.HasListener)
+	optional(c, 11, &e.Previous)
 	c.nested(headerField-2, &e.Root)
 	c.integer(headerField-1, &e.Began)
 	c.payload(headerField, &e.Header)

@@ -33,6 +33,9 @@ var samples = []Event{
 		Updates: []byte("0123456789abcdef"),
 		Root:    Root{Key: [16]byte{3, 15: 4}, ID: "root"}, Began: 1767322800000000, Header: EncodeHeader(map[string]string{"tenant": "t", "id": "r"}),
 		Seed: []byte("0123456789abcdef0123456789abcdef"), HasListener: true,
+		Previous: &Previous{
+			ID: "nightly/1", Key: [16]byte{5, 15: 6}, Status: 4, Ended: 1767322800000000, Output: []byte(`"ok"`), Size: 4, Failure: &sampleFailure,
+		},
 	}},
 	{At: 1767322800000002, Body: &ExecutionOpened{}},
 	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3, Attempts: sampleAttempts}},

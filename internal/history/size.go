@@ -9,7 +9,8 @@ const frame = 32
 func Size(b Body) int64 {
 	switch b := b.(type) {
 	case *ExecutionStarted:
-		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.Input)+len(b.Parent.ID)+len(b.RequestID)+len(b.Updates)) + listSize(b.Seen)
+		own := len(b.Name) + len(b.CodeVersion) + len(b.Input) + len(b.Parent.ID) + len(b.RequestID) + len(b.Updates)
+		return frame + int64(own) + listSize(b.Seen) + PreviousSize(b.Previous)
 	case *ActivityCompleted:
 		return frame + int64(len(b.Output)) + attemptsSize(b.Attempts)
 	case *ActivityFailed:

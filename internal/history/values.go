@@ -38,6 +38,10 @@ func (v *values) of(b Body) {
 	switch e := b.(type) {
 	case *ExecutionStarted:
 		v.add("input", &e.Input)
+		if p := e.Previous; p != nil {
+			v.add("output", &p.Output)
+			v.failure(p.Failure)
+		}
 	case *ActivityScheduled:
 		v.add("input", &e.Input)
 	case *ActivityCompleted:

@@ -116,10 +116,11 @@ type Facts struct {
 	Started   int64 // microseconds UTC, of the start event
 	Began     int64 // of the first execution; 0: not known
 	Root      history.Root
-	Request   string // request ID of the start
-	Length    int64  // events so far
-	Size      int64  // their bytes, as history.Size counts
-	Suggested bool   // to continue as new
+	Request   string            // request ID of the start
+	Length    int64             // events so far
+	Size      int64             // their bytes, as history.Size counts
+	Suggested bool              // to continue as new
+	Previous  *history.Previous // how the run before has ended; nil: there is none
 }
 
 // Facts returns what the code may know of its execution at this point.
@@ -139,5 +140,6 @@ func (s *Scope) Facts() Facts {
 	}
 	return Facts{
 		Started: x.startedAt, Began: x.began(), Root: root, Request: x.startEvent.RequestID, Length: x.events.length, Size: x.events.size, Suggested: x.events.long(),
+		Previous: x.startEvent.Previous,
 	}
 }

@@ -94,7 +94,7 @@ func LevelOf(b history.Body) int64 {
 	switch b := b.(type) {
 	case *history.ExecutionStarted:
 		switch {
-		case b.Settings.Flags&flagCarry != 0:
+		case b.Previous != nil, b.Settings.Flags&flagCarry != 0:
 			return LevelOfLanguage
 		case b.Settings.Flags&flagExact != 0:
 			return LevelOfExact

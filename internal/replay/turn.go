@@ -123,7 +123,12 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 		carried = append(carried, *x.cancelled)
 	}
 	slices.SortFunc(carried, func(a, b history.Event) int { return int(a.ID - b.ID) })
-	started.Seen = x.requests.last(provider.MaxPayload-len(next.Input)-len(known)-startRoom, carried)
+	room := provider.MaxPayload - len(next.Input) - len(known) - startRoom
+	if size := int(history.PreviousSize(x.startEvent.Previous)); size <= room { // else there would be no room for it for ever
+		started.Previous = x.startEvent.Previous
+		room -= size
+	}
+	started.Seen = x.requests.last(room, carried)
 	events := append([]history.Event{{At: x.now, Body: started}}, carried...)
 	for i := range events {
 		events[i].ID = int64(i) + 1

@@ -83,6 +83,10 @@ func (f *fetched) take(working context.Context, x *replay.Execution) error {
 		}
 		fetched.Outcomes = f.a.outcomes
 	}
+	var err error
+	if fetched.Previous, err = f.readPrevious(working); err != nil {
+		return err
+	}
 	f.intact = false
 	if err := f.in.Take(x, fetched); err != nil {
 		return err
