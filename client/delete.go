@@ -30,9 +30,9 @@ func (c *Client) Delete(ctx context.Context, id string, opts ...DeleteOption) (i
 // removed. Its ID can then be used again: a start that is repeated late starts it anew. A parent that waits for the instance is told that it
 // ended only if it was running.
 //
-// An instance that is running stays, unless Force is given: the error is ErrRunning, also if a child below it runs. Other errors are
-// ErrInvalid, ErrNotFound, ErrForbidden or the error of ctx. The text names such a child of an instance that has ended. After any error of the store or of ctx a part may be gone. The rest is hidden
-// from nodes, and another call removes it.
+// An instance that is running stays, unless Force is given: the error is ErrRunning, also if a child below it runs, which the text names if the
+// instance itself has ended. Other errors are ErrInvalid, ErrNotFound, ErrForbidden or the error of ctx. After any error of the store or of ctx a
+// part may be gone. The rest is hidden from nodes, and another call removes it.
 func (h Handle[Out]) Delete(ctx context.Context, opts ...DeleteOption) (int64, error) {
 	if err := h.usable(ctx); err != nil {
 		return 0, err

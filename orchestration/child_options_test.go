@@ -242,8 +242,10 @@ func TestAttributesAndHeaderOfAChild(t *testing.T) {
 		}, none{})
 		child := childOf(e, key)
 		want := []provider.Attribute{
-			{Name: "big", Kind: provider.AttributeBool, Number: 1}, {Name: "due", Kind: provider.AttributeInstant, Number: int64(provider.TimeOf(when))},
-			{Name: "region", Kind: provider.AttributeText, Text: "eu"}, {Name: "weight", Kind: provider.AttributeInt, Number: 7},
+			{Name: "big", Kind: provider.AttributeBool, Number: 1},
+			{Name: "due", Kind: provider.AttributeInstant, Number: int64(provider.TimeOf(when))},
+			{Name: "region", Kind: provider.AttributeText, Text: "eu"},
+			{Name: "weight", Kind: provider.AttributeInt, Number: 7},
 		}
 		if diff := cmp.Diff(want, e.Get(child.Key).Attributes); diff != "" {
 			e.T.Error(diff)

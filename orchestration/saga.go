@@ -42,7 +42,7 @@ func (s *Saga) Compensate(ctx *Context) error {
 		last := len(s.undo) - 1
 		fn := s.undo[last]
 		s.undo = s.undo[:last]
-		errs = append(errs, retried(detached, policy, fn))
+		errs = append(errs, retried(detached, policy, fn, nil))
 	}
 	return errors.Join(errs...)
 }
@@ -59,12 +59,13 @@ func (s *Saga) policy() *history.RetryPolicy {
 	return stored
 }
 
-// retried calls fn until it succeeds or the policy gives up, and returns the last error.
-func retried(ctx *Context, policy *history.RetryPolicy, fn func(*Context) error) error {
+// retried calls fn until it succeeds or the policy gives up, and returns the last error. It gives up after an error for which final, if not nil,
+// returns true.
+func retried(ctx *Context, policy *history.RetryPolicy, fn func(*Context) error, final func(error) bool) error {
 	scope, began := ctx.engine(), ctx.Now()
 	for attempt := int64(1); ; attempt++ {
 		err := fn(ctx)
-		if err == nil || policy == nil {
+		if err == nil || policy == nil || final != nil && final(err) {
 			return err
 		}
 		failed := scope.Env().Errors.Encode(err)

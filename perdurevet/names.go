@@ -67,10 +67,10 @@ func isContext(t types.Type) bool {
 	return path == orchestrationPath && name == "Context"
 }
 
-// isFuture reports whether t is an orchestration.Future.
+// isFuture reports whether t is an orchestration.Future, or a Child, which is one.
 func isFuture(t types.Type) bool {
 	path, name := named(t)
-	return path == orchestrationPath && name == "Future"
+	return path == orchestrationPath && (name == "Future" || name == "Child")
 }
 
 // isGoContext reports whether t is context.Context.

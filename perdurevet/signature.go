@@ -13,6 +13,7 @@ func namedBy() map[string][]string {
 	return map[string][]string{
 		orchestrationPath: {
 			"CallActivity", "StartActivity", "CallLocal", "StartLocal", "CallOrchestration", "StartOrchestration", "StartDetached",
+			"StartChild", "RetryOrchestration",
 		},
 		runtimePath: {"AddOrchestration", "AddActivity"},
 		clientPath:  {"Start", "StartMany", "StartAndUpdate", "CreateSchedule", "EnsureSchedule"},
@@ -25,6 +26,7 @@ func storedBy() map[string][]string {
 		orchestrationPath: {
 			"CallActivity", "StartActivity", "CallLocal", "StartLocal", "CallOrchestration", "StartOrchestration", "StartDetached",
 			"CallActivityNamed", "StartActivityNamed", "CallLocalNamed", "StartLocalNamed", "CallOrchestrationNamed", "StartOrchestrationNamed",
+			"StartChild", "StartChildNamed", "RetryOrchestration", "RetryOrchestrationNamed",
 			"HandleQuery", "HandleUpdate", "HandleEvent", "Events", "SideEffect", "NewPromise", "ContinueAsNew", "ContinueAsNewAfterHandlers",
 			"Define",
 		},

@@ -1,11 +1,13 @@
 package children_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/children"
+	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
 )
 
@@ -66,6 +68,25 @@ func TestTheSurveyGoesOn(t *testing.T) {
 		survey := client.HandleOf[string](e.Client(), found.Items[0].ID, found.Items[0].Key)
 		if out, err := survey.Wait(e.Context()); out != "how was the lamp?" || err != nil {
 			t.Errorf("%q, %v", out, err)
+		}
+	})
+}
+
+func TestThirdTryPacks(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.Replace(e, children.Pack, func(ctx *orchestration.Context, item string) (string, error) {
+			if ctx.Info().ID != "order-4/parcel~3" {
+				return "", errors.New("no box")
+			}
+			return "box with " + item, nil
+		})
+		h := orchestrationtest.Start(e, children.Ship, "lamp", client.WithID("order-4"))
+		if out, err := h.Wait(e.Context()); out != "box with lamp" || err != nil {
+			t.Errorf("%q, %v", out, err)
+		}
+		third, err := e.Client().Describe(e.Context(), "order-4/parcel~3")
+		if err != nil || third.Status != client.StatusCompleted {
+			t.Errorf("%+v, %v", third, err)
 		}
 	})
 }

@@ -22,3 +22,9 @@ func Order(ctx *orchestration.Context, item string) (string, error) {
 	}
 	return orchestration.CallOrchestration(ctx, Pack, item)
 }
+
+// Ship has the item packed, at most three times.
+func Ship(ctx *orchestration.Context, item string) (string, error) {
+	return orchestration.RetryOrchestration(ctx, orchestration.RetryPolicy{MaxAttempts: 3}, Pack, item,
+		orchestration.WithInstanceID(ctx.Info().ID+"/parcel"))
+}
