@@ -20,15 +20,15 @@ func endlessFuture[T any](f orchestration.Future[T]) endless {
 	}}
 }
 
-// begin begins something endless. The options are those of an activity.
-func (t *thread) begin(ctx *octx, kind string, opts ...orchestration.ActivityOption) endless {
+// begin begins something endless. The options are those of an activity or a child.
+func (t *thread) begin(ctx *octx, kind string, opts ...orchestration.CancellationOption) endless {
 	switch kind {
 	case hangs:
-		return endlessFuture(orchestration.StartActivityNamed[int](ctx, actHang, none{}, opts...))
+		return endlessFuture(orchestration.StartActivityNamed[int](ctx, actHang, none{}, activityOptions(opts)...))
 	case sleeps:
 		return endlessFuture(orchestration.StartTimer(ctx, forever))
 	case stays:
-		return endlessFuture(orchestration.StartOrchestrationNamed[int](ctx, nameStay, none{}))
+		return endlessFuture(orchestration.StartOrchestrationNamed[int](ctx, nameStay, none{}, childOptions(opts)...))
 	default:
 		return endlessFuture(ctx.Go(func(ctx *octx) error {
 			_, err := orchestration.Events[int](ctx, "never").Receive(ctx)
@@ -50,8 +50,12 @@ func (t *thread) beginAll(ctx *octx, kinds []string) []endless {
 func (t *thread) compete(ctx *octx, s *Statement) bool {
 	switch s.Do {
 	case doGiveUp:
-		// The call ends the same whatever the activity does.
-		e := t.begin(ctx, s.Kinds[0], orchestration.WithCancellation(orchestration.Cancellation(s.N/2%3)))
+		// The call ends the same whatever the activity or child does.
+		opts := []orchestration.CancellationOption{orchestration.WithCancellation(orchestration.Cancellation(s.N / 2 % 3))}
+		if s.Kinds[0] == stays && s.Family == 0 {
+			opts = nil
+		}
+		e := t.begin(ctx, s.Kinds[0], opts...)
 		if s.N%2 == 1 {
 			_, _ = orchestration.CallActivityNamed[int](ctx, actEcho, 0) // some time passes
 		}
@@ -122,7 +126,35 @@ func (t *thread) child(ctx *octx, s *Statement, named bool) orchestration.Future
 	if named {
 		opts = append(opts, orchestration.WithInstanceID(fmt.Sprintf("%s.%d.%d", ctx.Info().ID, s.ID, t.w.runs[s.ID])))
 	}
-	return orchestration.StartOrchestrationNamed[[]string](ctx, nameExecute, Input{Code: s.ID}, opts...)
+	if s.Family == 0 {
+		return orchestration.StartOrchestrationNamed[[]string](ctx, nameExecute, Input{Code: s.ID}, opts...)
+	}
+	opts = append(opts, orchestration.WithAttribute("statement", s.ID), orchestration.WithCancellation(orchestration.Cancellation(s.Family%3)))
+	if s.Family%5 == 0 {
+		opts = append(opts, orchestration.WithClosePolicy(orchestration.CloseAbandon))
+	}
+	if s.Family%2 == 0 {
+		return orchestration.StartOrchestrationNamed[[]string](ctx, nameExecute, Input{Code: s.ID}, opts...)
+	}
+	child := orchestration.StartChildNamed[[]string](ctx, nameExecute, Input{Code: s.ID}, opts...)
+	if _, err := child.Started.Get(ctx); err == nil { // the end says the same of one that has not begun
+		t.w.note(ctx, "begun")
+	}
+	return child.Future
+}
+
+func activityOptions(opts []orchestration.CancellationOption) (all []orchestration.ActivityOption) {
+	for _, opt := range opts {
+		all = append(all, opt)
+	}
+	return all
+}
+
+func childOptions(opts []orchestration.CancellationOption) (all []orchestration.ChildOption) {
+	for _, opt := range opts {
+		all = append(all, opt)
+	}
+	return all
 }
 
 // await takes over what a child saw, even if it failed.

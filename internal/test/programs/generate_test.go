@@ -115,6 +115,9 @@ func (g *generator) statement(depth int, dead bool) Statement {
 	default:
 		s.Do = simple[g.IntN(len(simple))]
 	}
+	if s.Do == doChild || s.Do == doTwice || s.Do == doGiveUp {
+		s.Family = 1 + s.ID%30 // no draw: that would make other programs of the seeds
+	}
 	g.fill(&s, depth-1, dead)
 	return s
 }

@@ -28,6 +28,7 @@ type Statement struct {
 	Kinds  []string      `json:"k,omitempty"` // the endless things that the statement begins
 	Bodies [][]Statement `json:"b,omitempty"`
 	Child  *Program      `json:"c,omitempty"`
+	Family int           `json:"f,omitempty"` // chooses the options of a child; 0: none, as in programs that were stored before there were any
 }
 
 // forever is the duration of everything that must lose a race.
