@@ -63,7 +63,7 @@ func newDashboard(a *app) *cobra.Command {
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd.Context(), database.open, func(ctx context.Context, store provider.Provider) error {
-				c, err := client.New(store, client.Options{Logger: a.logger})
+				c, err := client.New(store, a.clientOptions())
 				if err != nil {
 					return err
 				}

@@ -23,6 +23,7 @@ type app struct {
 	db       string
 	output   string
 	logLevel string
+	decode   string // a command of the shell that opens encrypted values; "": none
 	readOnly bool
 	logger   *slog.Logger
 	terminal func(stream any) bool // replaces isTerminal in tests
@@ -113,6 +114,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table, json, or jsonl, which is one JSON object on each line")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "lowest level to log to standard error: debug, info, warn or error")
 	flags.BoolVar(&a.readOnly, "read-only", false, "refuse to change the database, whatever the command")
+	flags.StringVar(&a.decode, "decode", "", "command of the shell that decrypts values; implies --read-only")
 	root.AddCommand(
 		newDemo(a), newDev(a), newDashboard(a),
 		newStart(a), newList(a), newCount(a), newShow(a), newHistory(a), newTree(a), newResult(a),
@@ -139,6 +141,7 @@ func (a *app) begin(cmd *cobra.Command) error {
 	if !slices.Contains(outputs, a.output) {
 		return fmt.Errorf("flag --output is %q: it must be table, json or jsonl", a.output)
 	}
+	a.readOnly = a.readOnly || a.decode != ""
 	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "dev") {
 		return fmt.Errorf("flag --read-only: %s writes to databases of its own; leave the flag out", name)
 	}

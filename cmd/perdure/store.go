@@ -95,7 +95,7 @@ type opener = func(database, context.Context, *slog.Logger) (provider.Provider, 
 
 func (a *app) with(ctx context.Context, open opener, fn func(context.Context, *client.Client) error) error {
 	return a.withStore(ctx, open, func(ctx context.Context, store provider.Provider) error {
-		c, err := client.New(store, client.Options{Logger: a.logger})
+		c, err := client.New(store, a.clientOptions())
 		if err == nil {
 			c, err = c.As(shellUser())
 		}
