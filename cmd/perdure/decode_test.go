@@ -53,7 +53,9 @@ func (identity) Seal(_ context.Context, items []codec.Plain) ([]codec.Sealed, er
 	return out, nil
 }
 
-func (identity) Open(context.Context, []codec.Sealed) ([]codec.Plain, error) { return nil, codec.ErrNoKey }
+func (identity) Open(context.Context, []codec.Sealed) ([]codec.Plain, error) {
+	return nil, codec.ErrNoKey
+}
 
 // Values that the command line cannot open are shown with the key. With --decode they are opened, and nothing can be changed.
 func TestEncryptedValuesAreShown(t *testing.T) {
