@@ -14,9 +14,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// defaultLimitGrace is how long an instance may take to stop if WithLimitGrace does not say.
-const defaultLimitGrace = time.Minute
-
 // WithTimeLimit ends the new instance d after its start, over all of its executions: it is cancelled then, and terminated a grace later if it
 // still runs; see [WithLimitGrace]. Its code sees orchestration.ErrCancelled. The error of [Handle.Wait] is orchestration.ErrTimeout, too, if
 // the instance ends without an output after its limit. d is more than zero and at most 100 years; the time counts from the call of Start, by
@@ -76,7 +73,7 @@ func (o *startOptions) setLimit(ctx context.Context, c *Client) error {
 		return nil
 	}
 	if !o.graced {
-		o.limit.Grace = defaultLimitGrace
+		o.limit.Grace = reserved.DefaultGrace
 	}
 	now, err := c.clock.now(ctx, c.store, o.tx != nil)
 	if err != nil {

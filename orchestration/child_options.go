@@ -3,12 +3,14 @@ package orchestration
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/propagate"
 	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/provider"
 )
 
 // maxChildAttributes is how many attributes the start of a child may set.
@@ -63,6 +65,38 @@ func WithAttribute[V AttributeValue](name string, v V) ChildOption {
 		call.Attributes = append(call.Attributes, history.Attribute{Name: a.Name, Kind: int64(a.Kind), Text: a.Text, Number: a.Number})
 		return nil
 	})
+}
+
+// WithTimeLimit ends the child d after its start, over all of its executions: it is cancelled then, and terminated a minute later if it still
+// runs. Its code sees ErrCancelled. If it ends without an output after its limit, the error of the call is ErrTimeout, too. d is more than
+// zero and at most 100 years. The time counts from the call, and the time while the child is suspended or blocked counts. See
+// client.WithTimeLimit for who enforces it.
+//
+// [Context.WithTimeout] bounds the wait of the parent instead, and needs a timer of its history.
+func WithTimeLimit(d time.Duration) ChildOption {
+	return childFunc(func(call *history.ChildStarted) error {
+		if d <= 0 || d > reserved.MaxLimit {
+			return fmt.Errorf("time limit is %v: give more than zero and at most 100 years", d)
+		}
+		call.Attributes = append(withoutLimit(call.Attributes), history.Attribute{
+			Name: reserved.LimitAttribute, Kind: int64(provider.AttributeText), Number: d.Microseconds(),
+		})
+		return nil
+	})
+}
+
+func withoutLimit(list []history.Attribute) []history.Attribute {
+	return slices.DeleteFunc(list, func(a history.Attribute) bool { return a.Name == reserved.LimitAttribute })
+}
+
+// beginLimit makes a time limit count from now on.
+func beginLimit(call *history.ChildStarted, now time.Time) {
+	for i := range call.Attributes {
+		if a := &call.Attributes[i]; a.Name == reserved.LimitAttribute {
+			limit := reserved.Limit{For: time.Duration(a.Number) * time.Microsecond, Grace: reserved.DefaultGrace}
+			a.Text, a.Number = limit.From(now).String(), 0
+		}
+	}
 }
 
 // WithHeader adds a key to the header of the child, which otherwise has that of this instance. The last value given for a key counts, and counts

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -289,5 +290,59 @@ func TestHazard120_ImportSetsALimitAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		endsBy(t, a, 3*time.Hour, 3*time.Hour+20*time.Second, orchestration.ErrTimeout, orchestration.ErrCancelled)
+	})
+}
+
+// A child is cancelled when its limit is over, and terminated if it does not stop. Its parent is told ErrTimeout, the same on each replay. A child that
+// ends in time, or before its limit by another's hand, is told as ever.
+func TestHazard120_LimitsOfChildren(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := limited(e.T)
+		enginetest.Orchestration(e.T, reg, "parent", func(ctx *orchestration.Context, name string) (string, error) {
+			limit := orchestration.WithTimeLimit(time.Hour)
+			began := ctx.Now()
+			var err error
+			switch name {
+			case "cancelled":
+				f := orchestration.StartOrchestrationNamed[int](ctx, "waits", 0, limit, orchestration.WithInstanceID("given up"),
+					orchestration.WithCancellation(orchestration.WaitForEnd))
+				if err := ctx.Sleep(time.Minute); err != nil {
+					return "", err
+				}
+				f.Cancel()
+				_, err = f.Get(ctx)
+			default:
+				_, err = orchestration.CallOrchestrationNamed[int](ctx, name, 0, limit, orchestration.WithTimeLimit(2*time.Hour), limit)
+			}
+			took := ctx.Now().Sub(began).Round(time.Minute)
+			return fmt.Sprint(took, errors.Is(err, orchestration.ErrTimeout), errors.Is(err, orchestration.ErrCancelled), errors.Is(err, orchestration.ErrTerminated)), nil
+		})
+		e.Start(reg)
+		c := e.Client(client.Options{})
+		for name, want := range map[string]string{
+			"waits": "1h0m0s true true false", "stays": "1h1m0s true false true", "rounds": "40m0s false false false", "cancelled": "1m0s false true false",
+		} {
+			h, err := client.StartNamed[string](e.T.Context(), c, "parent", name)
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			if got, err := h.Wait(e.T.Context()); err != nil || got != want {
+				e.T.Errorf("%s: %s, %v, want %s", name, got, err, want)
+			}
+			enginetest.Replays(e, h)
+		}
+	})
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := limited(e.T)
+		enginetest.Orchestration(e.T, reg, "parent", func(ctx *orchestration.Context, d time.Duration) (int, error) {
+			return orchestration.CallOrchestrationNamed[int](ctx, "waits", 0, orchestration.WithTimeLimit(d))
+		})
+		e.Start(reg)
+		for _, d := range []time.Duration{0, -1, 101 * 365 * 24 * time.Hour} {
+			if _, err := enginetest.Result[int](e, e.Create(d.String(), "parent", d), nil); !errors.Is(err, orchestration.ErrInvalid) {
+				e.T.Errorf("a limit of %v: %v", d, err)
+			}
+		}
 	})
 }

@@ -2,10 +2,12 @@
 package approval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -34,6 +36,13 @@ func Expense(ctx *orchestration.Context, cents int) (string, error) {
 type Line struct {
 	Item  string
 	Count int
+}
+
+// AddTea puts tea into a basket: the one that runs, or a new one.
+func AddTea(ctx context.Context, c *client.Client) (client.Handle[map[string]int], error) {
+	h, err := client.Start(ctx, c, Basket, orchestration.None{}, client.WithID("basket-7"),
+		client.WithIDPolicy(client.UseRunning), client.WithEvent("line", Line{Item: "tea", Count: 2}))
+	return h, err
 }
 
 // Basket collects lines until a checkout event, or until no event arrives for an hour.

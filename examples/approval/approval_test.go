@@ -54,3 +54,22 @@ func TestBasket(t *testing.T) {
 		}
 	})
 }
+
+// Tea comes into the basket that runs, and after its end into a new one.
+func TestTea(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddOrchestration(e, approval.Basket)
+		for _, cups := range []int{4, 2} {
+			var h client.Handle[map[string]int]
+			for range cups / 2 {
+				var err error
+				if h, err = approval.AddTea(e.Context(), e.Client()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out, err := h.Wait(e.Context()); !maps.Equal(out, map[string]int{"tea": cups}) || err != nil {
+				t.Errorf("%v, %v", out, err)
+			}
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 )
 
@@ -26,6 +27,12 @@ func (h *Hotel) Book(_ context.Context, what string) (string, error) {
 func (h *Hotel) Cancel(_ context.Context, booking string) (orchestration.None, error) {
 	h.Log("cancel " + booking)
 	return orchestration.None{}, nil
+}
+
+// Start starts a trip that must be booked within a day.
+func Start(ctx context.Context, c *client.Client, list []string) (client.Handle[[]string], error) {
+	h, err := client.Start(ctx, c, Trip, list, client.WithTimeLimit(24*time.Hour))
+	return h, err
 }
 
 // Trip books the whole list or nothing.

@@ -90,3 +90,21 @@ func TestPatienceWaitsForTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// A trip that cannot be booked within a day is undone.
+func TestTripHasADay(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		done := book(e)
+		orchestrationtest.AddOrchestration(e, cleanup.Trip)
+		h, err := cleanup.Start(e.Context(), e.Client(), []string{"room", "queue"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Wait(e.Context()); err != nil && !errors.Is(err, orchestration.ErrTimeout) {
+			t.Error(err)
+		}
+		if d, err := h.Describe(e.Context()); err != nil || d.Limit == nil || d.Limit.Limit != 24*time.Hour || len(*done) == 0 {
+			t.Errorf("%+v, %v, %q", d.Limit, err, *done)
+		}
+	})
+}

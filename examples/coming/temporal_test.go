@@ -3,6 +3,7 @@ package coming_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/codec"
 	"github.com/perdure/perdure/examples/coming"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/orchestrationtest"
@@ -157,4 +159,38 @@ func TemporalTests(t *testing.T, e *orchestrationtest.Env, o Order, files fs.FS,
 	e.After(time.Hour, func() error { return h.Raise(e.Context(), "paid", Receipt{}) })
 	orchestrationtest.Replay(t, files, reg)
 	_ = charges
+}
+
+func TemporalAround(ctx *orchestration.Context, o Order) error {
+	r, err := orchestration.CallOrchestration(ctx, Ship, o, orchestration.WithTimeLimit(time.Hour))
+	child := orchestration.StartChild(ctx, Ship, o)
+	begun, err := child.Started.Get(ctx)
+	_, err = orchestration.CallOrchestration(ctx, Ship, o,
+		orchestration.WithClosePolicy(orchestration.CloseAbandon),
+		orchestration.WithCancellation(orchestration.WaitForEnd))
+	r, err = orchestration.RetryOrchestration(ctx, orchestration.RetryPolicy{MaxAttempts: 3}, Ship, o)
+	r, err = orchestration.Events[Receipt](ctx, "paid").Receive(ctx, orchestration.Waiting("has it been paid?"))
+	orchestration.HandleAnyEvent(ctx, func(_ *orchestration.Context, e orchestration.Incoming) error { return nil })
+	_, _ = r, begun
+	return err
+}
+
+func TemporalLimits(ctx context.Context, c *client.Client, o Order, r Receipt) error {
+	h, err := client.Start(ctx, c, Checkout, o, client.WithTimeLimit(time.Hour))
+	h, err = client.Start(ctx, c, Checkout, o, client.WithTimeLimit(time.Hour))
+	h, err = client.Start(ctx, c, Checkout, o, client.WithExecutionTimeLimit(time.Hour))
+	h, err = client.Start(ctx, c, Checkout, o, client.WithID("7"), client.WithIDPolicy(client.UseRunning), client.WithEvent("paid", r))
+	_ = h
+	return err
+}
+
+func TemporalRegistry(
+	reg *runtime.Registry, secret []byte, newAround func(*orchestration.Context) orchestration.Interceptor,
+	runAny func(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error),
+) (runtime.Options, error) {
+	err := runtime.AddActivityFallback(reg, []string{"mail.*"}, runAny)
+	err = runtime.AddActivityFallback(reg, []string{"mail.*"}, runAny)
+	err = runtime.AddOrchestrationInterceptor(reg, newAround)
+	keys, err := codec.AES(codec.Key{ID: "2026", Bytes: secret})
+	return runtime.Options{Codec: keys}, err
 }

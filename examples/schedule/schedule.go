@@ -20,6 +20,16 @@ func Report(ctx *orchestration.Context, w Wish) (string, error) {
 	return w.Kind + " report of " + night.Format(time.DateOnly), nil
 }
 
+// Compare makes the report and shows which one it follows.
+func Compare(ctx *orchestration.Context, w Wish) (string, error) {
+	var last string
+	if err := ctx.Info().Previous.Decode(&last); err != nil {
+		last = "no report" // the first run, or the one before has failed
+	}
+	ctx.SetStatus("after " + last)
+	return Report(ctx, w)
+}
+
 // CleanUp deletes what is old.
 func CleanUp(*orchestration.Context, orchestration.None) (orchestration.None, error) {
 	return orchestration.None{}, nil

@@ -91,3 +91,24 @@ func Example() {
 	fmt.Println(next, err) // 02:30 does not exist on the 29th
 	// Output: [2026-03-29 01:00:00 +0000 UTC 2026-03-30 00:30:00 +0000 UTC] <nil>
 }
+
+// A run knows how the run before it has ended.
+func TestRunsKnowTheRunBefore(t *testing.T) {
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		orchestrationtest.AddOrchestration(e, schedule.Compare)
+		spec := client.ScheduleSpec{Crons: []string{"0 2 * * *"}}
+		if _, err := client.CreateSchedule(e.Context(), e.Client(), "compare", spec, schedule.Compare, schedule.Wish{Kind: "full"}); err != nil {
+			t.Fatal(err)
+		}
+		e.Sleep(48 * time.Hour)
+		for day, want := range map[string]string{"2000-01-01": "after no report", "2000-01-02": "after full report of 2000-01-01"} {
+			run, err := client.Lookup[string](e.Context(), e.Client(), "compare/"+day+"T02:00:00Z")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := client.StatusOf[string](e.Context(), run); err != nil || got != want {
+				t.Errorf("%s: %q, %v", day, got, err)
+			}
+		}
+	})
+}

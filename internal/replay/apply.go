@@ -181,9 +181,10 @@ func (x *Execution) applyMessage(e history.Event) {
 	case *history.TimerFired:
 		x.complete(b.Timer, nil, nil, b)
 	case *history.ChildCompleted:
+		delete(x.pending.due, b.Started)
 		x.complete(b.Started, b.Output, nil, b)
 	case *history.ChildFailed:
-		x.complete(b.Started, nil, &b.Failure, b)
+		x.complete(b.Started, nil, x.childFailure(b, e.At), b)
 	case *history.ReplyReceived:
 		x.takeReply(b)
 	case *history.LocalEnded:

@@ -3,7 +3,9 @@ package replay
 import (
 	"strconv"
 
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	own "github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -37,7 +39,36 @@ func (s *Scope) Child(call *history.ChildStarted) *Future {
 		f.begun.output = history.EncodeEnded(history.Ended{ID: stored.ID, Key: provider.UUID(stored.Key).String()})
 	}
 	x.pending.futures[id] = f
+	if due, ok := limitOf(stored); ok {
+		if x.pending.due == nil {
+			x.pending.due = make(map[int64]int64)
+		}
+		x.pending.due[id] = due
+	}
 	return f
+}
+
+// limitOf returns when a child is over its time limit, in microseconds UTC; ok is false if it has none.
+func limitOf(stored *history.ChildStarted) (due int64, ok bool) {
+	for i := range stored.Attributes {
+		if a := &stored.Attributes[i]; a.Name == own.LimitAttribute {
+			limit, ok := own.ParseLimit(a.Text)
+			return limit.Due.UnixMicro(), ok
+		}
+	}
+	return 0, false
+}
+
+// childFailure returns how a child has ended for the code: if the message of a time came after its time limit, with ErrTimeout.
+func (x *Execution) childFailure(b *history.ChildFailed, at int64) *history.Failure {
+	due, limited := x.pending.due[b.Started]
+	delete(x.pending.due, b.Started)
+	if !limited || at < due {
+		return &b.Failure
+	}
+	errs := x.env.Errors
+	f := errs.Encode(errs.New(failure.ErrTimeout, "the time limit of the child was over: %w", errs.Decode(b.Failure)))
+	return &f
 }
 
 // cancellingChild sets what giving up the child of event id does.

@@ -5,7 +5,8 @@ import "slices"
 // operations are the activities, timers and children that code waits for, by the event that began them.
 type operations struct {
 	futures    map[int64]*Future
-	activities int // an abandoned one counts until the execution ends, as its task may exist that long
+	due        map[int64]int64 // time limits of children, by event ID; nil: none
+	activities int             // an abandoned one counts until the execution ends, as its task may exist that long
 }
 
 func (o *operations) addActivity(id int64, f *Future) {

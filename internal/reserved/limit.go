@@ -16,6 +16,9 @@ const limitLayout = "2006-01-02T15:04:05.000000Z"
 // MaxLimit is how long a limit and its grace may be, so that due times have a year of four digits.
 const MaxLimit = 100 * 365 * 24 * time.Hour
 
+// DefaultGrace is how long an instance may take to stop if nobody says.
+const DefaultGrace = time.Minute
+
 // A Limit says when an instance must have ended.
 type Limit struct {
 	Due       time.Time     // when it is asked to stop, by the storage's clock, to the microsecond
