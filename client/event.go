@@ -146,6 +146,7 @@ func (h *HistoryEvent) describeReach(body history.Body) bool {
 	case *history.DetachedStarted:
 		h.Name, h.CodeVersion, h.Input, h.RequestID = b.Name, b.CodeVersion, rawJSON(b.Input), b.RequestID
 		h.Instance, h.InstanceKey = b.ID, b.Key
+		h.describeAttributes(b.Attributes)
 	case *history.EventSent:
 		h.Name, h.Input, h.Instance, h.InstanceKey = b.Name, rawJSON(b.Payload), b.ID, b.Key
 	case *history.CancelSent:
@@ -163,11 +164,16 @@ func (h *HistoryEvent) describeChild(b *history.ChildStarted) {
 		h.ClosePolicy = "abandon"
 	}
 	h.Header = history.DecodeHeader(b.Header)
-	for i := range b.Attributes {
+	h.describeAttributes(b.Attributes)
+}
+
+// describeAttributes fills in the attributes with which an instance begins.
+func (h *HistoryEvent) describeAttributes(list []history.Attribute) {
+	for i := range list {
 		if h.Attributes == nil {
-			h.Attributes = make(map[string]any, len(b.Attributes))
+			h.Attributes = make(map[string]any, len(list))
 		}
-		a := &b.Attributes[i]
+		a := &list[i]
 		h.Attributes[a.Name] = bind.AttributeValue(&provider.Attribute{Kind: provider.AttributeKind(a.Kind), Text: a.Text, Number: a.Number})
 	}
 }

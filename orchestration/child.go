@@ -128,7 +128,7 @@ func callChild(ctx *Context, call *history.ChildStarted, in any, opts []ChildOpt
 	if err := mayReach(scope, call.Name, call.ID); err != nil && !scope.Replaying() {
 		scope.Fail(refused("starting child", call.Name, err))
 	}
-	beginLimit(call, ctx.Now())
+	beginLimit(call.Attributes, ctx.Now())
 	return scope.Child(call)
 }
 

@@ -44,44 +44,55 @@ func WithClosePolicy(p ClosePolicy) ChildOption {
 	})
 }
 
-// WithAttribute sets an attribute with which the child begins, which lists of instances can be filtered on. It has the rules of [SetAttribute],
+// WithAttribute sets an attribute with which the child, or the instance of [StartDetached], begins, which lists of instances can be filtered on. It has the rules of [SetAttribute],
 // which replaces it: names that begin with "perdure." are reserved, and a start may set 100. The last value given for a name counts.
-func WithAttribute[V AttributeValue](name string, v V) ChildOption {
-	return childFunc(func(call *history.ChildStarted) error {
+func WithAttribute[V AttributeValue](name string, v V) InstanceOption {
+	return attributeOption(func(list []history.Attribute) ([]history.Attribute, error) {
 		if err := check.Name("attribute name", name); err != nil {
-			return err
+			return list, err
 		}
 		if reserved.Name(name) {
-			return fmt.Errorf("attribute name %s begins with %q, which is reserved: choose another one", check.Quote(name), reserved.NamePrefix)
+			return list, fmt.Errorf("attribute name %s begins with %q, which is reserved: choose another one", check.Quote(name), reserved.NamePrefix)
 		}
 		a, err := bind.Attribute(name, v)
 		if err != nil {
-			return err
+			return list, err
 		}
-		call.Attributes = slices.DeleteFunc(call.Attributes, func(b history.Attribute) bool { return b.Name == name })
-		if len(call.Attributes) == maxChildAttributes {
-			return fmt.Errorf("attribute %s: a start may set %d", check.Quote(name), maxChildAttributes)
+		list = slices.DeleteFunc(list, func(b history.Attribute) bool { return b.Name == name })
+		if len(withoutLimit(slices.Clone(list))) == maxChildAttributes {
+			return list, fmt.Errorf("attribute %s: a start may set %d", check.Quote(name), maxChildAttributes)
 		}
-		call.Attributes = append(call.Attributes, history.Attribute{Name: a.Name, Kind: int64(a.Kind), Text: a.Text, Number: a.Number})
-		return nil
+		return append(list, history.Attribute{Name: a.Name, Kind: int64(a.Kind), Text: a.Text, Number: a.Number}), nil
 	})
 }
 
-// WithTimeLimit ends the child d after its start, over all of its executions: it is cancelled then, and terminated a minute later if it still
-// runs. Its code sees ErrCancelled. If it ends without an output after its limit, the error of the call is ErrTimeout, too. d is more than
+// attributeOption changes the attributes with which an instance begins.
+type attributeOption func(list []history.Attribute) ([]history.Attribute, error)
+
+func (o attributeOption) applyChild(call *history.ChildStarted) (err error) {
+	call.Attributes, err = o(call.Attributes)
+	return err
+}
+
+func (o attributeOption) applyDetached(call *history.DetachedStarted) (err error) {
+	call.Attributes, err = o(call.Attributes)
+	return err
+}
+
+// WithTimeLimit ends the child, or the instance of [StartDetached], d after its start, over all of its executions: it is cancelled then, and terminated a minute later if it still
+// runs. Its code sees ErrCancelled. If a child ends without an output after its limit, the error of the call is ErrTimeout, too. d is more than
 // zero and at most 100 years. The time counts from the call, and the time while the child is suspended or blocked counts. See
 // client.WithTimeLimit for who enforces it.
 //
 // [Context.WithTimeout] bounds the wait of the parent instead, and needs a timer of its history.
-func WithTimeLimit(d time.Duration) ChildOption {
-	return childFunc(func(call *history.ChildStarted) error {
+func WithTimeLimit(d time.Duration) InstanceOption {
+	return attributeOption(func(list []history.Attribute) ([]history.Attribute, error) {
 		if d <= 0 || d > reserved.MaxLimit {
-			return fmt.Errorf("time limit is %v: give more than zero and at most 100 years", d)
+			return list, fmt.Errorf("time limit is %v: give more than zero and at most 100 years", d)
 		}
-		call.Attributes = append(withoutLimit(call.Attributes), history.Attribute{
+		return append(withoutLimit(list), history.Attribute{
 			Name: reserved.LimitAttribute, Kind: int64(provider.AttributeText), Number: d.Microseconds(),
-		})
-		return nil
+		}), nil
 	})
 }
 
@@ -90,9 +101,9 @@ func withoutLimit(list []history.Attribute) []history.Attribute {
 }
 
 // beginLimit makes a time limit count from now on.
-func beginLimit(call *history.ChildStarted, now time.Time) {
-	for i := range call.Attributes {
-		if a := &call.Attributes[i]; a.Name == reserved.LimitAttribute {
+func beginLimit(list []history.Attribute, now time.Time) {
+	for i := range list {
+		if a := &list[i]; a.Name == reserved.LimitAttribute {
 			limit := reserved.Limit{For: time.Duration(a.Number) * time.Microsecond, Grace: reserved.DefaultGrace}
 			a.Text, a.Number = limit.From(now).String(), 0
 		}

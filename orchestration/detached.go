@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
 )
@@ -36,6 +37,28 @@ func WithRequestID(id string) DetachedOption {
 		return check.Name("request ID", id)
 	})
 }
+
+// WithEvent raises an event together with a detached start: the instance is never without it, and its code gets such events in their order, before
+// all others. A start has at most 100. The payload is stored as JSON. If the start is refused, the event reaches nobody.
+func WithEvent(name string, v any) DetachedOption {
+	return detachedFunc(func(call *history.DetachedStarted) error {
+		if err := check.Name("event name", name); err != nil {
+			return err
+		}
+		if len(call.Events) == maxFirstEvents {
+			return fmt.Errorf("event %s: a start has at most %d events", check.Quote(name), maxFirstEvents)
+		}
+		data, err := payload.EncodeExact(v)
+		if err != nil {
+			return fmt.Errorf("event %s: %w", check.Quote(name), err)
+		}
+		call.Events = append(call.Events, history.FirstEvent{Name: name, Payload: data})
+		return nil
+	})
+}
+
+// maxFirstEvents is how many events a detached start may have.
+const maxFirstEvents = 100
 
 // TellEnd has this instance told of the end of the one that it starts, by an event of the given name whose payload is an [Ended]. The
 // event comes to whichever execution is current then, also after continue-as-new. Every end is told: an outcome, a termination and a
@@ -95,6 +118,7 @@ func startDetached(ctx *Context, call *history.DetachedStarted, in any, opts []D
 	if reserved.ID(call.RequestID) && !reserved.Name(scope.Info().Name) && !scope.Replaying() {
 		scope.Fail(refused("starting", call.Name, fmt.Errorf("request IDs that begin with %s belong to perdure itself: choose another one", reserved.IDPrefix)))
 	}
+	beginLimit(call.Attributes, ctx.Now())
 	return Future[Instance]{f: scope.StartDetached(call)}
 }
 

@@ -10,9 +10,11 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
 )
 
 // byID returns the instance that has an ID.
@@ -263,4 +265,77 @@ func sameInstance(a, b orchestration.Instance) error {
 		return fmt.Errorf("%+v is not %+v", a, b)
 	}
 	return nil
+}
+
+// A detached start has attributes, events and a time limit. They are there with the instance, and its code gets the events before all others. Only then the
+// start needs level 12.
+func TestDetachedStartsHaveOptions(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "other", func(ctx *octx, _ int) (string, error) {
+			first, err := orchestration.Events[string](ctx, "word").Receive(ctx)
+			if err != nil {
+				return "", err
+			}
+			second, err := orchestration.Events[string](ctx, "word").Receive(ctx)
+			return first + " " + second, err
+		})
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, options bool) (string, error) {
+			opts := []orchestration.DetachedOption{orchestration.WithInstanceID(ctx.Info().ID + "/other")}
+			if options {
+				opts = append(opts, orchestration.WithAttribute("region", "eu"), orchestration.WithTimeLimit(time.Hour),
+					orchestration.WithEvent("word", "hello"), orchestration.WithEvent("word", "world"))
+			}
+			other, err := orchestration.StartDetachedNamed(ctx, "other", 1, opts...).Get(ctx)
+			return other.ID, err
+		})
+		e.Start(reg)
+		c := e.Client(client.Options{})
+		id := enginetest.Output[string](e, e.Create("with", "main", true))
+		h, err := client.Lookup[string](e.T.Context(), c, id)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		if got, err := h.Wait(e.T.Context()); err != nil || got != "hello world" {
+			e.T.Errorf("%q, %v", got, err)
+		}
+		if d, err := h.Describe(e.T.Context()); err != nil || d.Attributes["region"] != "eu" || d.Limit == nil || d.Limit.Limit != time.Hour {
+			e.T.Errorf("%+v, %v", d, err)
+		}
+		for id, options := range map[string]bool{"a": true, "b": false} {
+			key := e.CreateWith(id, "main", options, replay.SettingsAt(replay.LevelOfExact))
+			e.WaitEnded(key)
+			if got := e.Get(key).EngineLevel; (got == replay.LevelOfLanguage) != options {
+				e.T.Errorf("with options %v: level %d", options, got)
+			}
+		}
+	})
+}
+
+// Options that cannot be are refused, and nothing starts.
+func TestDetachedOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		many := make([]orchestration.DetachedOption, 101)
+		for i := range many {
+			many[i] = orchestration.WithEvent("word", i)
+		}
+		for name, opts := range map[string][]orchestration.DetachedOption{
+			"limit": {orchestration.WithTimeLimit(0)}, "name": {orchestration.WithEvent("", 1)}, "payload": {orchestration.WithEvent("word", func() {})},
+			"attribute": {orchestration.WithAttribute("perdure.limit", "never")}, "events": many,
+		} {
+			enginetest.Orchestration(e.T, reg, name, func(ctx *octx, _ none) (string, error) {
+				_, err := orchestration.StartDetachedNamed(ctx, "main", none{}, opts...).Get(ctx)
+				return "", err
+			})
+		}
+		e.Start(reg)
+		for _, name := range []string{"limit", "name", "payload", "attribute", "events"} {
+			if _, err := enginetest.Result[string](e, e.Create(name, name, none{}), nil); !errors.Is(err, orchestration.ErrInvalid) && !errors.Is(err, orchestration.ErrPayload) {
+				e.T.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 }

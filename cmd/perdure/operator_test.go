@@ -114,7 +114,7 @@ func unseen() map[string]string {
 		"give client.New an open one": made, "client option ": made, "make one with client.New": made, "give it to operate.New": made, "the client that client.New has made": made,
 		"take one from client.Start or client.Lookup": made, "take one from Operator.StartBulk": made, "ListenURL": made, "MaxConns of its configuration": made,
 		"InTx": inTx, "BeginTx": inTx, "OnComplete": inTx,
-		"ID policy ": code, "FollowFor(": code, "WithRequestID without WithID": code, "ConfirmWithin(": code, "give RoleViewer": code,
+		"ID policy ": code, "FollowFor(": code, "WithRequestID without WithID": code, "ConfirmWithin(": code, "give RoleViewer": code, "WithLimitGrace without a limit": code,
 		"to Update or to UpdateHandle.Wait": code, "the event of client.After": code,
 		"(provider.": "the stores of the command line show their rows",
 	}

@@ -183,15 +183,19 @@ func (d *decider) startChild(event int64, b *history.ChildStarted) provider.Star
 		},
 		Refused: Message(refused, info.Execution, event),
 	}
-	for _, a := range b.Attributes {
-		start.Create.Attributes = append(start.Create.Attributes, provider.Attribute{
-			Name: a.Name, Kind: provider.AttributeKind(a.Kind), Text: a.Text, Number: a.Number,
-		})
-	}
+	start.Create.Attributes = attributesOf(b.Attributes)
 	if b.TellStart {
 		start.Accepted = new(reply(event, b.Key, history.ReplyAccepted))
 	}
 	return start
+}
+
+// attributesOf returns attributes in the form of the contract.
+func attributesOf(list []history.Attribute) (all []provider.Attribute) {
+	for _, a := range list {
+		all = append(all, provider.Attribute{Name: a.Name, Kind: provider.AttributeKind(a.Kind), Text: a.Text, Number: a.Number})
+	}
+	return all
 }
 
 // closePolicy returns what the end of the parent does to a child. A policy that this release does not know is never stored.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"strconv"
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -34,6 +35,12 @@ func (d *decider) startDetached(event int64, b *history.DetachedStarted) provide
 		},
 		Refused:  reply(event, b.Key, history.ReplyExists),
 		Accepted: new(reply(event, b.Key, history.ReplyAccepted)),
+	}
+	start.Create.Attributes = attributesOf(b.Attributes)
+	for i, e := range b.Events {
+		start.Create.Messages = append(start.Create.Messages, Message(&history.EventReceived{
+			Name: e.Name, Payload: e.Payload, RequestID: "start:" + id + ":" + strconv.Itoa(i),
+		}, 0, 0))
 	}
 	if b.EndEvent != "" {
 		// Without a request ID it counts each time: an instance may end again after a reset.

@@ -12,6 +12,28 @@ type DetachedStarted struct {
 	Input       []byte
 	RequestID   string // that the code chose; "": one is made of the key
 	EndEvent    string // the event with which this instance is told of the end; "": it is not
+
+	// Releases before level 12 write none of these.
+	Attributes []Attribute  // with which it begins
+	Events     []FirstEvent // that come to it with its start
+}
+
+// FirstEvent is an event that comes with a start.
+type FirstEvent struct {
+	Name    string
+	Payload []byte
+}
+
+func (e *FirstEvent) fields(c *codec) {
+	c.text(1, &e.Name)
+	c.payload(2, &e.Payload)
+}
+
+func firstEventsSize(list []FirstEvent) (size int64) {
+	for i := range list {
+		size += frame + int64(len(list[i].Name)+len(list[i].Payload))
+	}
+	return size
 }
 
 // Kind implements Body.
@@ -26,6 +48,8 @@ func (e *DetachedStarted) fields(c *codec) {
 	c.payload(7, &e.Input)
 	c.text(8, &e.RequestID)
 	c.text(9, &e.EndEvent)
+	records(c, 10, &e.Attributes)
+	records(c, 11, &e.Events)
 }
 
 // EventSent sends an event to another instance, which Key names, or ID if that is zero.

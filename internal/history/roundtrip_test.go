@@ -51,6 +51,12 @@ func fill(t *rapid.T, v reflect.Value, depth int) {
 			fill(t, reflect.ValueOf(&a).Elem(), depth)
 			*p = append(*p, a)
 		}
+	case *[]FirstEvent:
+		for range rapid.IntRange(0, 3).Draw(t, "events") {
+			var e FirstEvent
+			fill(t, reflect.ValueOf(&e).Elem(), depth)
+			*p = append(*p, e)
+		}
 	default:
 		fillComposite(t, v, depth)
 	}

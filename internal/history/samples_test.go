@@ -74,6 +74,7 @@ var samples = []Event{
 	{Body: &ChildCancelRequested{Started: 10, Key: [16]byte{16, 15: 1}}},
 	{Body: &DetachedStarted{
 		Name: "Ship", CodeVersion: "v1", ID: "ship-2", Key: [16]byte{17, 15: 1}, Explicit: true, Input: []byte("7"), RequestID: "r-7", EndEvent: "shipped",
+		Attributes: []Attribute{{Name: "region", Kind: 1, Text: "eu"}}, Events: []FirstEvent{{Name: "paid", Payload: []byte("1")}},
 	}},
 	{Body: &EventSent{ID: "ship-2", Key: [16]byte{17, 15: 1}, Name: "approval", Payload: []byte(`{"by":"ann"}`), Message: [16]byte{2, 15: 3}}},
 	{Body: &CancelSent{ID: "ship-2", Key: [16]byte{17, 15: 1}, Reason: "customer left", Message: [16]byte{2, 15: 4}}},

@@ -143,6 +143,7 @@ func TestSealedTaskKeepsCaller(t *testing.T) {
 // plainTexts are the fields of texts that stay plain: names, IDs and what the engine itself says.
 var plainTexts = []string{
 	"Name", "CodeVersion", "ID", "RequestID", "Queue", "FairnessKey", "Session", "EndEvent", "Type", "Code", "Node", "LimitKey",
+	"Text", // of an attribute
 }
 
 // Each text of an event is sealed, or is one of those that docs/how-to/encrypt-payloads.md says stay plain.

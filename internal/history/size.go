@@ -52,7 +52,8 @@ func Size(b Body) int64 {
 func reachSize(b Body) int64 {
 	switch b := b.(type) {
 	case *DetachedStarted:
-		return int64(len(b.Name) + len(b.CodeVersion) + len(b.ID) + len(b.Input) + len(b.RequestID) + len(b.EndEvent))
+		return int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input)+len(b.RequestID)+len(b.EndEvent)) +
+			attributesSize(b.Attributes) + firstEventsSize(b.Events)
 	case *EventSent:
 		return int64(len(b.ID) + len(b.Name) + len(b.Payload))
 	case *CancelSent:

@@ -61,6 +61,9 @@ func (v *values) of(b Body) {
 		v.add("input", &e.Input)
 	case *DetachedStarted:
 		v.add("input", &e.Input)
+		for i := range e.Events {
+			v.add("payload", &e.Events[i].Payload)
+		}
 	case *ChildCompleted:
 		v.add("output", &e.Output)
 	case *ChildFailed:

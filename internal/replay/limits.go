@@ -120,7 +120,12 @@ func LevelOf(b history.Body) int64 {
 	case *history.MainReturned, *history.UpdateReceived, *history.UpdateAccepted, *history.UpdateRejected, *history.UpdateCompleted,
 		*history.ForkPoint:
 		return LevelOfHandlers
-	case *history.DetachedStarted, *history.EventSent, *history.CancelSent, *history.ReplyReceived:
+	case *history.DetachedStarted:
+		if len(b.Attributes)+len(b.Events) > 0 {
+			return LevelOfLanguage
+		}
+		return LevelOfReach
+	case *history.EventSent, *history.CancelSent, *history.ReplyReceived:
 		return LevelOfReach
 	}
 	return LowestLevel

@@ -19,7 +19,11 @@ import (
 func (s *Scope) StartDetached(call *history.DetachedStarted) *Future {
 	x := s.x
 	x.sched.enter()
-	if err := s.admit(len(call.Input), "input of instance "+call.Name); err != nil {
+	bytes := len(call.Input)
+	for i := range call.Events {
+		bytes += len(call.Events[i].Payload)
+	}
+	if err := s.admit(bytes, "input and events of instance "+call.Name); err != nil {
 		return s.failed(err)
 	}
 	call.Explicit = call.ID != ""

@@ -90,6 +90,7 @@ func TestDefaultsOfCalls(t *testing.T) {
 					"Version":         either(call.CodeVersion == "", "code without a version", call.CodeVersion),
 					"WithClosePolicy": either(call.Close == 0, quoted("CloseCancel"), call.Close),
 					"WithAttribute":   either(len(call.Attributes) == 0, "none", call.Attributes),
+					"WithTimeLimit":   either(len(call.Attributes) == 0, "none", call.Attributes),
 					"WithHeader":      either(len(call.Header) == 0, "that of the parent", call.Header),
 					"WithInstanceID":  either(call.ID == derived || call.ID == "", "one made of the parent's key, execution and event", call.ID),
 				})
@@ -174,14 +175,17 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 		}
 		got, err := h.Wait(hour())
 		wanted(e.T, "Starts", map[string]string{
-			"WithID":        either(bad == nil && id.Version() == 7, "a UUID of version 7", h.ID()),
-			"WithIDPolicy":  either(errors.Is(again, client.ErrExists), "`Reject`", again),
-			"WithVersion":   "that of the reference; by name, the newest that a node has", // orchestration tests it
-			"WithOverload":  quoted("Options.Overload"),                                   // client tests it
-			"WithDelay":     either(time.Since(began) < time.Second, "none", time.Since(began)),
-			"WithEvent":     "none", // client tests it
-			"WithAttribute": either(len(e.Get(h.Key()).Attributes) == 0, "none", e.Get(h.Key()).Attributes),
-			"WithRequestID": "a new one for each call", // internal/test/weaknesses repeats calls
+			"WithID":                 either(bad == nil && id.Version() == 7, "a UUID of version 7", h.ID()),
+			"WithIDPolicy":           either(errors.Is(again, client.ErrExists), "`Reject`", again),
+			"WithVersion":            "that of the reference; by name, the newest that a node has", // orchestration tests it
+			"WithOverload":           quoted("Options.Overload"),                                   // client tests it
+			"WithDelay":              either(time.Since(began) < time.Second, "none", time.Since(began)),
+			"WithEvent":              "none",       // client tests it
+			"WithExecutionTimeLimit": "none",       // as WithTimeLimit
+			"WithLimitGrace":         "one minute", // runtime tests it
+			"WithTimeLimit":          either(len(e.Get(h.Key()).Attributes) == 0, "none", e.Get(h.Key()).Attributes),
+			"WithAttribute":          either(len(e.Get(h.Key()).Attributes) == 0, "none", e.Get(h.Key()).Attributes),
+			"WithRequestID":          "a new one for each call", // internal/test/weaknesses repeats calls
 		})
 		wanted(e.T, "Events", map[string]string{"WithRequestID": "a new one for each call"})
 		wanted(e.T, "AddActivity", map[string]string{
