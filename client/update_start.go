@@ -16,7 +16,8 @@ import (
 
 // StartAndUpdate starts an instance and sends an update to it, in one commit. With the policy [UseExisting] the update goes to the
 // existing instance, also in one commit. If that has ended, the error is ErrEnded; with [UseRunning], it starts a new one. It does not wait:
-// wait for the outcome with the UpdateHandle, and for the instance with the Handle. So it also takes InTx of the store's package; wait after the transaction then.
+// wait for the outcome with the UpdateHandle, and for the instance with the Handle. So it also takes InTx of the store's package; wait after the
+// transaction then.
 //
 // A repeat with the same [WithRequestID] or the same [WithUpdateID] updates the instance once, and its handle waits for the outcome of the
 // first, after the end too. Without WithUpdateID the ID of the update follows from WithRequestID; without both it is random. Options are

@@ -102,7 +102,7 @@ func nodeInfo(n *upgrade.Node, now provider.Time) NodeInfo {
 		info.State = NodeRunning
 	}
 	info.Queues, info.Orchestrations = servedQueues(n.Queues), versions(n.Orchestrations)
-	if n.Fallbacks != nil {
+	if n.Fallbacks != nil && len(n.Fallbacks.Orchestrations)+len(n.Fallbacks.Queues) > 0 {
 		info.Fallbacks = &TakenNames{Orchestrations: versions(n.Fallbacks.Orchestrations), Queues: servedQueues(n.Fallbacks.Queues)}
 	}
 	if n.Load != nil {

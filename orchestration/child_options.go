@@ -44,8 +44,9 @@ func WithClosePolicy(p ClosePolicy) ChildOption {
 	})
 }
 
-// WithAttribute sets an attribute with which the child, or the instance of [StartDetached], begins, which lists of instances can be filtered on. It has the rules of [SetAttribute],
-// which replaces it: names that begin with "perdure." are reserved, and a start may set 100. The last value given for a name counts.
+// WithAttribute sets an attribute with which the child, or the instance of [StartDetached], begins. Lists of instances can be filtered on it. It
+// has the rules of [SetAttribute], which replaces it: names that begin with "perdure." are reserved, and a start may set 100. The last value given
+// for a name counts.
 func WithAttribute[V AttributeValue](name string, v V) InstanceOption {
 	return attributeOption(func(list []history.Attribute) ([]history.Attribute, error) {
 		if err := check.Name("attribute name", name); err != nil {
@@ -79,10 +80,10 @@ func (o attributeOption) applyDetached(call *history.DetachedStarted) (err error
 	return err
 }
 
-// WithTimeLimit ends the child, or the instance of [StartDetached], d after its start, over all of its executions: it is cancelled then, and terminated a minute later if it still
-// runs. Its code sees ErrCancelled. If a child ends without an output after its limit, the error of the call is ErrTimeout, too. d is more than
-// zero and at most 100 years. The time counts from the call, and the time while the child is suspended or blocked counts. See
-// client.WithTimeLimit for who enforces it.
+// WithTimeLimit ends the child, or the instance of [StartDetached], d after its start, over all of its executions. It is cancelled then, and
+// terminated a minute later if it still runs. Its code sees ErrCancelled. If a child ends without an output after its limit, the error of the
+// call is ErrTimeout, too. d is more than zero and at most 100 years. The time counts from the call, and the time while the instance is
+// suspended or blocked counts. See client.WithTimeLimit for who enforces it.
 //
 // [Context.WithTimeout] bounds the wait of the parent instead, and needs a timer of its history.
 func WithTimeLimit(d time.Duration) InstanceOption {

@@ -16,7 +16,7 @@ import (
 // tells the most of it.
 //
 // A node takes a name when instances of it have waited for 30 seconds while no live node lists it: nodes of another release must have the time
-// to start. It looks every 15 seconds. Once it has taken a name, its instances wait no longer. It gives the name back when a node lists
+// to start. It looks every 5 seconds while a name waits. Once it has taken a name, its instances wait no longer. It gives the name back when a node lists
 // it. A node with more than 200 names lists only a part of them, and may have registered each other name: then nothing is taken. A node
 // takes 500 names at most.
 //

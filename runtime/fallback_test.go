@@ -251,6 +251,7 @@ func TestHazard117_FallbackOfEverythingIsRefused(t *testing.T) {
 	}{
 		"all":              {[]string{"*"}, nil, "stands for all names"},
 		"none":             {nil, nil, "no name is given"},
+		"middle":           {[]string{"mail.*.de"}, nil, "asterisk in the middle"},
 		"empty":            {[]string{""}, nil, "name is empty"},
 		"perdure's":        {[]string{"perdure.x"}, nil, "belong to perdure itself"},
 		"all of perdure's": {[]string{"perdure.*"}, nil, "belong to perdure itself"},

@@ -39,6 +39,9 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	m, err := upgrade.Join(ctx, cfg.Level, cfg.Owner, cfg.Capabilities(), cfg.Logger, func(n *upgrade.Node) {
 		watch.Describe(n)
 		n.Queues, n.Cut = served(cfg)
+		if cfg.Fallbacks != nil {
+			n.Fallbacks = &upgrade.Fallbacks{Patterns: cfg.Fallbacks.Patterns()}
+		}
 	})
 	if err != nil && !provider.Retryable(err) {
 		return err
@@ -71,7 +74,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 		if fallbacks != nil {
 			both.Go(func() {
 				fallbacks.Follow(working, fallback.Node{
-					Store: store, Level: own, Registered: registered, Report: reportFallbacks(m), Changed: node.ServeAgain, Logger: logger,
+					Store: store, Level: own, Registered: registered, Report: reportFallbacks(fallbacks, m), Changed: node.ServeAgain, Logger: logger,
 				})
 			})
 		}
@@ -83,9 +86,9 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 }
 
 // reportFallbacks returns what writes the names that fallbacks take into the record of the node.
-func reportFallbacks(m *upgrade.Membership) func(ctx context.Context, t *fallback.Taken) error {
+func reportFallbacks(s *fallback.Set, m *upgrade.Membership) func(ctx context.Context, t *fallback.Taken) error {
 	return func(ctx context.Context, t *fallback.Taken) error {
-		var f upgrade.Fallbacks
+		f := upgrade.Fallbacks{Patterns: s.Patterns()}
 		for _, of := range t.Capabilities() {
 			f.Orchestrations = append(f.Orchestrations, upgrade.Orchestration{Name: of.Name, Version: of.CodeVersion})
 		}

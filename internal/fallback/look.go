@@ -16,8 +16,9 @@ import (
 const (
 	// Patience is how long a name waits that no live node lists before a fallback takes it. A deploy must not take as long.
 	Patience = 30 * time.Second
-	// every is the time between two looks.
-	every = 15 * time.Second
+	// every is the time between two looks while a name waits, and calmly while none does.
+	every  = 5 * time.Second
+	calmly = 15 * time.Second
 	// most is how many names a node takes.
 	most = 500
 	// patience bounds the calls of one look.
@@ -38,14 +39,14 @@ type Node struct {
 // answers changes nothing, and instances that wait for something need no turn before they are asked. A store that measures nothing or lists no nodes gives no
 // fallback any work.
 func (s *Set) Follow(ctx context.Context, n Node) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	unlisted := waits{}
+	pause := time.NewTimer(0)
+	defer pause.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-pause.C:
 		}
 		switch err := s.look(ctx, &n, unlisted); {
 		case errors.Is(err, errors.ErrUnsupported):
@@ -53,6 +54,11 @@ func (s *Set) Follow(ctx context.Context, n Node) {
 			return
 		case err != nil && ctx.Err() == nil:
 			n.Logger.Warn("fallbacks keep the names that they have: the store does not answer", "err", err)
+		}
+		if len(unlisted) > 0 {
+			pause.Reset(every)
+		} else {
+			pause.Reset(calmly)
 		}
 	}
 }
@@ -154,7 +160,16 @@ func (s *Set) change(ctx context.Context, n *Node, before, next *Taken) error {
 	}
 	s.Take(next)
 	n.Changed()
-	n.Logger.Info("fallbacks take other names", "orchestrations", len(next.Orchestrations), "activities", len(next.Activities))
+	for of := range next.Orchestrations {
+		if !before.Orchestrations[of] {
+			n.Logger.Info("a fallback takes an orchestration that no node has registered", "orchestration", of.Name, "version", of.CodeVersion)
+		}
+	}
+	for of := range next.Activities {
+		if !before.Activities[of] {
+			n.Logger.Info("a fallback takes an activity that no node has registered", "queue", of.Queue, "activity", of.Name)
+		}
+	}
 	return nil
 }
 

@@ -24,6 +24,9 @@ func patternsOf(names []string) ([]pattern, error) {
 			return nil, fmt.Errorf("%q stands for all names, and would take those of services that are not deployed yet: give the beginning of names, such as %q",
 				name, "mail.*")
 		}
+		if strings.Contains(begin, "*") {
+			return nil, fmt.Errorf("%q has an asterisk in the middle: an asterisk stands at the end of a name", name)
+		}
 		if err := check.Name("name", begin); err != nil {
 			return nil, err
 		}

@@ -4,9 +4,12 @@ package fallback
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/bind"
@@ -36,6 +39,35 @@ type Set struct {
 	orchestrations []Orchestrations
 	activities     []Activities
 	taken          atomic.Pointer[Taken] // nil: nothing is
+
+	mu   sync.Mutex
+	wake map[*context.CancelCauseFunc]bool // of fetches that wait
+}
+
+// ErrOther is the cause of a context that Until has ended: the node takes other names.
+var ErrOther = errors.New("the node takes other names")
+
+// Until returns a context that also ends when the node takes other names than t. stop must be called.
+func (s *Set) Until(ctx context.Context, t *Taken) (waiting context.Context, stop func()) {
+	if s == nil {
+		return ctx, func() {}
+	}
+	waiting, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wake == nil {
+		s.wake = make(map[*context.CancelCauseFunc]bool)
+	}
+	s.wake[&cancel] = true
+	if s.taken.Load() != t {
+		cancel(ErrOther)
+	}
+	return waiting, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.wake, &cancel)
+		cancel(nil)
+	}
 }
 
 // Taken are the names that a node takes by its fallbacks. They do not change: a change makes another Taken.
@@ -168,8 +200,29 @@ func (s *Set) Now() *Taken {
 	return s.taken.Load()
 }
 
-// Take sets what the node takes.
-func (s *Set) Take(t *Taken) { s.taken.Store(t) }
+// Take sets what the node takes, and ends fetches that wait for less.
+func (s *Set) Take(t *Taken) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken.Store(t)
+	for wake := range s.wake {
+		(*wake)(ErrOther)
+	}
+}
+
+// Patterns returns the names of activities that its fallbacks fit, by queue and as they were given.
+func (s *Set) Patterns() map[string][]string {
+	if s == nil {
+		return nil
+	}
+	all := make(map[string][]string)
+	for i := range s.activities {
+		for _, p := range s.activities[i].names {
+			all[s.activities[i].queue] = append(all[s.activities[i].queue], string(p))
+		}
+	}
+	return all
+}
 
 // Runs reports whether the node takes an orchestration.
 func (t *Taken) Runs(of provider.Capability) bool { return t != nil && t.Orchestrations[of] }

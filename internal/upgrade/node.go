@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -55,14 +56,26 @@ type Node struct {
 	State  State   `json:"state,omitempty"`
 	Load   *Load   `json:"load,omitempty"`
 
-	Fallbacks *Fallbacks `json:"fallbacks,omitempty"` // nil: none of its fallbacks has work
+	Fallbacks *Fallbacks `json:"fallbacks,omitempty"` // nil: it has none
 }
 
-// Fallbacks are the names that a node takes although it has not registered them.
+// Fallbacks are the names that a node takes although it has not registered them, and those that it would take if they had to wait.
 type Fallbacks struct {
-	Orchestrations []Orchestration `json:"orchestrations,omitempty"`
-	Queues         []Queue         `json:"queues,omitempty"`
+	Orchestrations []Orchestration     `json:"orchestrations,omitempty"`
+	Queues         []Queue             `json:"queues,omitempty"`
+	Patterns       map[string][]string `json:"patterns,omitempty"` // of activities, by queue: names, or the beginning of names and an asterisk
 }
+
+// fits reports whether a pattern stands for an activity of a queue.
+func (f *Fallbacks) fits(queue, activity string) bool {
+	return f != nil && slices.ContainsFunc(f.Patterns[queue], func(p string) bool {
+		begin, many := strings.CutSuffix(p, "*")
+		return activity == p || many && strings.HasPrefix(activity, begin)
+	})
+}
+
+// WouldServe reports whether a fallback of the node takes an activity that waits for long enough.
+func (n *Node) WouldServe(queue, activity string) bool { return n.Fallbacks.fits(queue, activity) }
 
 // Queue is a queue that a node serves, with the activities that it runs.
 type Queue struct {

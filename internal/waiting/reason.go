@@ -132,6 +132,11 @@ func (f *Facts) unserved(task Task) Why {
 	if f.unlisted() {
 		return Why{Reason: Unknown, Text: "no node lists it, but one that runs does not list all that it serves"}
 	}
+	for i := range f.Nodes {
+		if n := &f.Nodes[i]; !n.Lost(f.Now) && n.WouldServe(task.Queue, task.Name) {
+			return Why{Next, fmt.Sprintf("no node has registered it; a fallback of node %s takes it when it has waited for half a minute", n.Owner), []string{n.Owner}}
+		}
+	}
 	var lost, elsewhere []string
 	live := 0
 	for i := range f.Nodes {

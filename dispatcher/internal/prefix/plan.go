@@ -25,7 +25,7 @@ type Plan struct {
 	links   []provider.ChildLink
 	level   int64
 	updates []update
-	begun   map[int64]history.Event // the replies to the starts of children, by the event that started them
+	begun   map[int64]history.Event        // the replies to the starts of children, by the event that started them
 	added   struct{ headers, origins int } // bytes in the payloads of tasks
 
 	LeftOut int // headers, because all together are too large

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/turn"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -61,7 +62,13 @@ func (qs *Queries) Loop(fetching, working context.Context) {
 			taken, req.Capabilities = now, append(qs.Config.Capabilities(), now.Questions()...)
 		}
 		req.Max = n
-		res, err := qs.fetch(fetching, req)
+		waiting, stop := qs.Config.Fallbacks.Until(fetching, taken)
+		res, err := qs.fetch(waiting, req)
+		other := errors.Is(context.Cause(waiting), fallback.ErrOther)
+		stop()
+		if err != nil && other {
+			continue // a question that it may have taken is asked again
+		}
 		if err == nil {
 			failures = 0
 			qs.take(working, res.Asks)

@@ -2,12 +2,14 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/fast"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
+	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -40,7 +42,14 @@ func (f *turnFetcher) loop(fetching, working context.Context) {
 		req.Token = storage.NewToken()
 		room := f.room()
 		f.ask(&req, room, time.Until(manyUntil))
-		res, err := f.fetch(fetching, req)
+		waiting, stop := f.Config.Fallbacks.Until(fetching, taken)
+		res, err := f.fetch(waiting, req)
+		other := errors.Is(context.Cause(waiting), fallback.ErrOther)
+		stop()
+		if err != nil && other {
+			f.Store.Release(working, provider.TurnRelease{Kind: provider.ReleaseToken, Token: req.Token}) // what it may have leased
+			continue
+		}
 		if err == nil {
 			failures = 0
 			manyUntil = manyAhead(&res, room, manyUntil)
