@@ -198,3 +198,50 @@ func TestSecondHandlerOfAllNames(t *testing.T) {
 		})
 	}
 }
+
+// A handler of a name that is registered behind that of all names gets the updates that have waited for it, in its own queue. Continue-as-new brings
+// such updates: they are there before the code registers anything.
+func TestNamedHandlerBehindThatOfAllNames(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, round int) (string, error) {
+			orchestration.HandleAnyUpdate(ctx, func(ctx *octx, _ orchestration.Incoming) (any, error) {
+				return "any", ctx.Sleep(time.Minute)
+			}, orchestration.Serial())
+			if round > 0 {
+				orchestration.HandleUpdate(ctx, "a", func(ctx *octx, n int) (string, error) {
+					return fmt.Sprint("named ", n), ctx.Sleep(time.Minute)
+				}, orchestration.Serial())
+			}
+			if err := waitGo(ctx); err != nil || round > 0 {
+				return "", err
+			}
+			return "", orchestration.ContinueAsNew(ctx, 1)
+		})
+		e.Start(reg)
+		key := e.Create("one", "main", 0)
+		e.Until("it waits", func() bool { return e.Get(key).HistoryLength > 0 })
+		h := client.HandleOf[string](e.Client(client.Options{}), "one", key)
+		var sent []client.UpdateHandle[string]
+		for i := range 4 {
+			u, err := client.SendUpdate[string](e.T.Context(), h, "a", i)
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			sent = append(sent, u)
+		}
+		e.Raise(key, "go", 1)
+		for i, u := range sent {
+			want := fmt.Sprint("named ", i)
+			if i == 0 {
+				want = "any"
+			}
+			if got, err := u.Wait(e.T.Context()); got != want || i > 0 && err != nil {
+				e.T.Errorf("update %d: %q, %v", i, got, err)
+			}
+		}
+		e.Raise(key, "go", 1)
+		e.WaitEnded(key)
+	})
+}

@@ -271,6 +271,7 @@ func (x *core) handleUpdate(h *updateHandler, u *openUpdate) *handlerRun {
 		}
 	}
 	x.beginRun(r, func(s *Scope) error {
+		h := x.updates.of(u.body.Name) // code may have registered the handler of the name since: its queue is the one that accept joins
 		if !u.accepted && (x.closing != nil && x.closing.record.Next != nil || !x.decide(u)) {
 			return nil
 		}
