@@ -154,8 +154,11 @@ func TestHazard119_TheClosePolicyIsObeyedAtEachEnd(t *testing.T) {
 					key := start(e, reg, func(ctx *octx, round int) (none, error) {
 						orchestration.HandleEvent(ctx, "run", func(ctx *octx, _ none) error { return ctx.Sleep(20 * time.Millisecond) })
 						if round == 0 {
-							orchestration.StartOrchestrationNamed[string](ctx, "slow", none{},
-								orchestration.WithClosePolicy(policy), orchestration.WithCancellation(orchestration.Abandon))
+							opts := []orchestration.ChildOption{orchestration.WithClosePolicy(policy)}
+							if name == "cancel" { // else the policy alone decides, also while handlers go on
+								opts = append(opts, orchestration.WithCancellation(orchestration.Abandon))
+							}
+							orchestration.StartOrchestrationNamed[string](ctx, "slow", none{}, opts...)
 						}
 						how, err := orchestration.Events[string](ctx, "end").Receive(ctx)
 						switch {
@@ -359,6 +362,34 @@ func TestHazard119_ResetKeepsStartsAndEnds(t *testing.T) {
 				if got, err := ended(e, h); got != "went" || err != nil {
 					e.T.Errorf("reset at %d of %s: %q, %v", at, kinds(events(e, h)), got, err)
 				}
+			}
+		}
+	})
+}
+
+// A child that outlives its parent starts also if the parent ends, or continues as new, in the same turn.
+func TestHazard119_AChildThatOutlivesStartsWithTheEnd(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "late", func(ctx *octx, _ none) (string, error) { return "late", nil })
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, round int) (none, error) {
+			orchestration.StartOrchestrationNamed[string](ctx, "late", none{}, orchestration.WithClosePolicy(orchestration.CloseAbandon),
+				orchestration.WithInstanceID(fmt.Sprint(ctx.Info().ID, "/late ", round)))
+			if round > 0 {
+				return none{}, orchestration.ContinueAsNew(ctx, round-1)
+			}
+			return none{}, nil
+		})
+		e.Start(reg)
+		e.WaitEnded(e.Create("one", "main", 1))
+		for round := range 2 {
+			h, err := client.Lookup[string](e.T.Context(), e.Client(client.Options{}), fmt.Sprint("one/late ", round))
+			if err != nil {
+				e.T.Fatal(err)
+			}
+			if got, err := h.Wait(e.T.Context()); err != nil || got != "late" {
+				e.T.Errorf("%q, %v", got, err)
 			}
 		}
 	})

@@ -142,7 +142,7 @@ func (d *decider) command(e history.Event, data []byte) {
 			d.Request.CancelTimers = append(d.Request.CancelTimers, b.Timer)
 		}
 	case *history.ChildStarted:
-		if !ended && !d.given[e.ID] {
+		if (!ended || b.Close == history.CloseAbandon) && !d.given[e.ID] { // a child that outlives its parent starts with the parent's end, too
 			d.Request.Starts = append(d.Request.Starts, d.startChild(e.ID, b))
 		}
 	case *history.ChildCancelRequested:

@@ -34,7 +34,7 @@ func (s *Scope) Child(call *history.ChildStarted) *Future {
 	f.child, f.outlives = stored.Key, stored.Close == history.CloseAbandon
 	f.cancellingChild(id, stored)
 	if call.TellStart || stored.TellStart {
-		f.begun = s.newFuture()
+		f.begun, f.asked = s.newFuture(), stored.TellStart // of one that was not asked to tell, the end tells
 		f.begun.reply = &awaited{message: stored.Key}
 		f.begun.output = history.EncodeEnded(history.Ended{ID: stored.ID, Key: provider.UUID(stored.Key).String()})
 	}
@@ -85,6 +85,12 @@ func (f *Future) cancellingChild(id int64, stored *history.ChildStarted) {
 			delete(f.x.pending.futures, id)
 		}
 	}
+}
+
+// leaveAlone ends the wait for a child that the end of its parent does not concern. The child stays pending, and is told nothing.
+func (f *Future) leaveAlone(reason error) {
+	f.abandon, f.askToEnd, f.stays = nil, nil, true
+	f.cancel(reason)
 }
 
 // Begun returns the future of the start of a child for which code has asked. It ends without an error when the child is stored. Its output names

@@ -66,6 +66,11 @@ func (x *Execution) mainReturned(r Result) {
 	}
 	x.sched.endMain()
 	reason := x.env.Errors.New(failure.ErrCancelled, "the function of the orchestration has returned")
+	for _, id := range slices.Sorted(maps.Keys(x.pending.futures)) {
+		if f := x.pending.futures[id]; f != nil && f.outlives && f.scope.run == nil {
+			f.leaveAlone(reason)
+		}
+	}
 	x.root.cancel(reason)
 	for _, id := range slices.Sorted(maps.Keys(x.pending.futures)) {
 		if f := x.pending.futures[id]; f != nil && f.scope.run == nil {

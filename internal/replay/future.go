@@ -24,6 +24,7 @@ type Future struct {
 	read       bool     // code has had the result
 	stays      bool     // the operation stays pending when code has given it up: a child that continues
 	outlives   bool     // a child that the end of the execution leaves alone
+	asked      bool     // a child that tells of its start
 	then       func()   // runs when it is settled
 	child      [16]byte // the key of a child instance, else zero
 	reply      *awaited // that settles it; nil: none does

@@ -159,7 +159,7 @@ type Awaited struct {
 func (v View) Awaited() []Awaited {
 	all := make([]Awaited, 0, len(v.x.pending.futures))
 	for id, f := range v.x.pending.futures {
-		all = append(all, Awaited{EventID: id, Ending: f.askedToEnd, Start: f.begun != nil && f.begun.reply != nil})
+		all = append(all, Awaited{EventID: id, Ending: f.askedToEnd, Start: f.begun != nil && f.begun.reply != nil && f.asked})
 	}
 	slices.SortFunc(all, func(a, b Awaited) int { return int(a.EventID - b.EventID) })
 	return all

@@ -130,14 +130,14 @@ func (c *call) answer() history.Answer {
 	return c.query.Answer
 }
 
-// olderCode reports whether the history has a patch that the code of this node does not know. Nodes with that code are there during a
-// deploy, and answer. It is called after wait.
+// olderCode reports whether the history has a patch that the code of this node does not know, or was begun by code that a fallback of this node
+// stands in for. Nodes with that code are there during a deploy, and answer. It is called after wait.
 func (c *call) olderCode() bool {
 	if c.late != "" { // the goroutine may write the error now
 		return false
 	}
 	deviation, ok := errors.AsType[*replay.NonDeterminismError](c.err)
-	return ok && deviation.Patch != ""
+	return ok && deviation.Patch != "" || errors.Is(c.err, replay.ErrBegunElsewhere)
 }
 
 // discard unwinds an execution that nothing uses any more, in the background, because its deferred functions are user code. If they do not
