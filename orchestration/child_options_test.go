@@ -394,3 +394,35 @@ func TestHazard119_AChildThatOutlivesStartsWithTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// A release that asks for the start of a child, where the one before did not, gets no reply by a reset: a roll-back would find an event that its code
+// does not wait for.
+func TestHazard119_AResetInventsNoReply(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		release := func(started bool) *runtime.Registry {
+			reg := registry(e.T)
+			slow(e, reg)
+			enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (string, error) {
+				if started {
+					return orchestration.StartChildNamed[string](ctx, "slow", none{}).Get(ctx)
+				}
+				return orchestration.StartOrchestrationNamed[string](ctx, "slow", none{}).Get(ctx)
+			})
+			return reg
+		}
+		rt := e.Start(release(false))
+		key := e.Create("one", "main", none{})
+		child := childOf(e, key)
+		e.Stop(rt)
+		rt = e.Start(release(true))
+		reset(e, client.HandleOf[string](e.Client(client.Options{}), "one", key), 3)
+		e.Until("it has opened", func() bool { return e.Get(key).Execution == 2 && e.Get(key).InboxMessages == 0 })
+		e.Stop(rt)
+		e.Start(release(false))
+		e.Raise(child.Key, "go", "went")
+		if got := enginetest.Output[string](e, key); got != "went" {
+			e.T.Error(got)
+		}
+	})
+}

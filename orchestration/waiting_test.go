@@ -171,3 +171,26 @@ func TestHazard128_WaitingTextEndsWithTheCode(t *testing.T) {
 		s.waitsFor("", "")
 	})
 }
+
+// A release whose code has no text any more clears that of the release before.
+func TestHazard128_NewCodeClearsTheTextOfTheOld(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		code := func(opts ...orchestration.ReceiveOption) func(ctx *octx, _ none) (string, error) {
+			return func(ctx *octx, _ none) (string, error) {
+				if _, err := orchestration.Events[int](ctx, "one").Receive(ctx, opts...); err != nil {
+					return "", err
+				}
+				return "", waitGo(ctx)
+			}
+		}
+		s, rt := show(e, code(orchestration.Waiting("the boss")))
+		s.waitsFor("", "the boss")
+		e.Stop(rt)
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "main", code())
+		e.Start(reg)
+		e.Raise(s.h.Key(), "one", 1)
+		s.waitsFor("the boss", "")
+	})
+}

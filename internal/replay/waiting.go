@@ -57,6 +57,14 @@ func (s *Scope) Waiting(text string) (done func()) {
 	}
 }
 
+// MayShowWaiting says that the instance shows a text, which this code may not have set: the next turn stores what holds then.
+func (x *Execution) MayShowWaiting() {
+	if x.waits == nil {
+		x.waits = &waitTexts{}
+	}
+	x.waits.unsure = true
+}
+
 // cutText returns a valid text of at most the given bytes.
 func cutText(text string, limit int) string {
 	const more = "..."

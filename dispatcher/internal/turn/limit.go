@@ -1,6 +1,9 @@
 package turn
 
 import (
+	"slices"
+
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/provider"
 )
@@ -27,4 +30,9 @@ func (t *prepared) renewLimit(text string, execution int64, now provider.Time) {
 	t.Request.Attributes = append(t.Request.Attributes, provider.Attribute{
 		Name: reserved.LimitAttribute, Kind: provider.AttributeText, Text: l.Renewed(now.Std(), execution).String(),
 	})
+}
+
+// waits reports whether an instance shows what its code waits for.
+func waits(attributes []provider.Attribute) bool {
+	return slices.ContainsFunc(attributes, func(a provider.Attribute) bool { return a.Name == replay.AttributeWaiting && a.Number != 0 })
 }

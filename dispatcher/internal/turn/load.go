@@ -36,6 +36,9 @@ func (f *fetched) load(working context.Context) (*replay.Execution, error) {
 	}
 	x := replay.New(f.ts.Config.Env, infoOf(inst), body)
 	a.x, a.version, a.limit = x, inst.Version, executionLimit(inst.Attributes)
+	if waits(inst.Attributes) {
+		x.MayShowWaiting()
+	}
 	f.source = observe.FromHistory // before the watch knows of the run
 	f.ts.begin(&f.run, x)
 	if len(events) > 0 {
