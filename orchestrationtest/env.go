@@ -33,6 +33,7 @@ type Env struct {
 	registry *runtime.Registry
 	client   *client.Client
 	store    *store
+	stored   *stored
 	nodes    *nodes
 	checks   *checks
 	outcome  *outcome
@@ -65,6 +66,7 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	}
 	opts := client.Options{
 		Logger: logger, Errors: e.registry.Errors(), Propagators: e.nodes.options.Propagators, Observer: e.nodes.options.Observer,
+		Codec: e.nodes.options.Codec,
 	}
 	for _, change := range s.options.clients {
 		change(&opts)
@@ -73,9 +75,12 @@ func newEnv(t *testing.T, a *alarm, s settings) (*Env, error) {
 	if e.client, err = client.New(e.store, opts); err != nil {
 		return nil, err
 	}
-	again := &repeats{client: e.client, codes: e.nodes.codes}
+	if e.stored, err = newStored(e.store, e.client, opts, e.nodes.options.Codec); err != nil {
+		return nil, err
+	}
+	again := &repeats{stored: e.stored, codes: e.nodes.codes}
 	e.checks = &checks{
-		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, queries: &queries{client: e.client},
+		ctx: e.ctx, outcome: e.outcome, nodes: e.nodes, repeats: again, queries: &queries{stored: e.stored},
 		timeline: &timeline{repeats: again, began: time.Now()}, once: s.once,
 		failedTurns: make(map[provider.UUID]int), covered: make(map[any]bool),
 	}
@@ -203,7 +208,7 @@ type Instance interface {
 func (e *Env) History(of Instance) []client.HistoryEvent {
 	e.t.Helper()
 	var all []client.HistoryEvent
-	for event, err := range client.HandleOf[any](e.client, of.ID(), of.Key()).History(e.ctx, 0) {
+	for event, err := range client.HandleOf[any](e.stored.client, of.ID(), of.Key()).History(e.ctx, 0) {
 		if err != nil {
 			e.fatal(fmt.Sprintf("reading the history of instance %q: %v", of.ID(), err))
 		}

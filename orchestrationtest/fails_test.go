@@ -255,22 +255,10 @@ var fails = map[string]wants{
 		})
 	}, []string{"Delay is -1s: give 0 or more"}, "it goes on", ""},
 	"query that changes a variable": {func(t *testing.T) {
-		orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
-			h := orchestrationtest.Start(e, orchestration.Define("counts", func(ctx *orchestration.Context, _ int) (int, error) {
-				asked := 0
-				orchestration.HandleQuery(ctx, "asked", func(int) (int, error) {
-					asked++
-					return asked, nil
-				})
-				return 0, ctx.Sleep(time.Hour)
-			}), 1)
-			for range 2 {
-				e.Sleep(time.Minute)
-				_, _ = client.Query[int](e.Context(), h.Handle, "asked", 1)
-			}
-			_, err := h.Wait(e.Context())
-			t.Errorf("it goes on: %v", err)
-		})
+		orchestrationtest.Run(t, asksTwice(t))
+	}, []string{"a query was answered twice, and the second answer differs", `"asked"`, "answers 2, and its history 1"}, "it goes on", ""},
+	"query with a codec": {func(t *testing.T) {
+		orchestrationtest.Run(t, asksTwice(t), withCodec(aes(t)))
 	}, []string{"a query was answered twice, and the second answer differs", `"asked"`, "answers 2, and its history 1"}, "it goes on", ""},
 	"history that differs": {func(t *testing.T) {
 		orchestrationtest.Replay(t, histories(t, oldRenewal), registryOf(t, orchestration.Define("renewal", waits)))
@@ -453,5 +441,26 @@ func TestHazard142_FailsAtOnce(t *testing.T) {
 				t.Errorf("it says %q:\n%s", want.lacks, text)
 			}
 		})
+	}
+}
+
+// asksTwice asks a query whose handler changes what it answers.
+func asksTwice(t *testing.T) func(e *orchestrationtest.Env) {
+	t.Helper()
+	return func(e *orchestrationtest.Env) {
+		h := orchestrationtest.Start(e, orchestration.Define("counts", func(ctx *orchestration.Context, _ int) (int, error) {
+			asked := 0
+			orchestration.HandleQuery(ctx, "asked", func(int) (int, error) {
+				asked++
+				return asked, nil
+			})
+			return 0, ctx.Sleep(time.Hour)
+		}), 1)
+		for range 2 {
+			e.Sleep(time.Minute)
+			_, _ = client.Query[int](e.Context(), h.Handle, "asked", 1)
+		}
+		_, err := h.Wait(e.Context())
+		t.Errorf("it goes on: %v", err)
 	}
 }

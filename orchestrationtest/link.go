@@ -30,7 +30,7 @@ func (l *link) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (
 func (l *link) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	res, err := l.store.FetchAsks(ctx, req)
 	for i := range res.Asks {
-		l.observer.asked(&res.Asks[i])
+		l.observer.asked(ctx, &res.Asks[i])
 	}
 	return res, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/reserved"
@@ -17,7 +16,7 @@ const eachTurn = 256
 
 // repeats replays what was stored.
 type repeats struct {
-	client *client.Client
+	stored *stored
 	codes  func() []code // of all releases, the newest first
 
 	mu   sync.Mutex
@@ -53,7 +52,7 @@ func (r *repeats) repeat(ctx context.Context, by code, of executionKey, length i
 	if !r.due(of, length, over) {
 		return nil
 	}
-	f, err := client.HandleOf[any](r.client, "", of.key).ExportHistory(ctx, of.execution)
+	f, err := r.stored.history(ctx, of.key, of.execution)
 	if err != nil || reserved.Name(f.Orchestration) {
 		return err
 	}
@@ -70,7 +69,7 @@ type view struct {
 
 // look replays the current execution of an instance and looks at it, with the newest code that replays.
 func (r *repeats) look(ctx context.Context, key provider.UUID) (v view, err error) {
-	f, err := client.HandleOf[any](r.client, "", key).ExportHistory(ctx, 0)
+	f, err := r.stored.history(ctx, key, 0)
 	if err != nil {
 		return v, err
 	}

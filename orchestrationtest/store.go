@@ -20,7 +20,7 @@ type observer interface {
 	committed(ctx context.Context, by *node, key provider.UUID, execution, length int64, over bool)
 	blocked(key provider.UUID, failure *provider.TurnFailure)
 	// asked is called for a question that a node has taken, and answered before its answer is stored.
-	asked(ask *provider.OpenAsk)
+	asked(ctx context.Context, ask *provider.OpenAsk)
 	answered(ctx context.Context, by *node, answer *provider.AnswerRequest)
 	// retried is called when an attempt of an activity is to be repeated.
 	retried(report *provider.TaskReport)

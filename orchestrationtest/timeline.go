@@ -38,7 +38,7 @@ func (t *timeline) text(ctx context.Context, head string) string {
 	b.WriteString(head)
 	shown := 0
 	all := client.Filter{Statuses: []client.Status{client.StatusRunning, client.StatusSuspended}}
-	for d, err := range t.repeats.client.All(ctx, all) {
+	for d, err := range t.repeats.stored.client.All(ctx, all) {
 		if err != nil {
 			fmt.Fprintf(&b, "\nThe instances cannot be listed: %v", err)
 			break
@@ -58,7 +58,7 @@ func (t *timeline) text(ctx context.Context, head string) string {
 // instance describes one instance.
 func (t *timeline) instance(ctx context.Context, b *strings.Builder, listed *client.Description) {
 	fmt.Fprintf(b, "\ninstance %q of %s, execution %d, since %s", listed.ID, listed.Orchestration, listed.Execution, listed.UpdatedAt.Format(clock))
-	h := client.HandleOf[any](t.repeats.client, listed.ID, listed.Key)
+	h := client.HandleOf[any](t.repeats.stored.client, listed.ID, listed.Key)
 	d, err := h.Describe(ctx)
 	if err != nil {
 		fmt.Fprintf(b, "\n\tcannot be described: %v", err)

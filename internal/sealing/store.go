@@ -345,3 +345,13 @@ func OpenEvents(ctx context.Context, c codec.Codec, events [][]byte) ([][]byte, 
 	}
 	return out, nil
 }
+
+// OpenWhole returns a byte string that is no event as it was before it was sealed. One that cannot be opened is an error.
+func OpenWhole(ctx context.Context, c codec.Codec, p codec.Purpose, data []byte) ([]byte, error) {
+	st, o := &Store{codec: c}, new(opener)
+	o.whole(p, &data)
+	if err := st.open(ctx, callTimeout, o); err != nil {
+		return nil, err
+	}
+	return data, history.SealedIn(data)
+}

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/codec"
 	"github.com/perdure/perdure/examples/ports/encryption"
+	"github.com/perdure/perdure/orchestrationtest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
@@ -90,4 +92,19 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
+}
+
+func TestPay(t *testing.T) {
+	c, err := encryption.Codec(secret("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	withCodec := orchestrationtest.WithRuntime(func(o *runtime.Options) { o.Codec = c })
+	orchestrationtest.Run(t, func(e *orchestrationtest.Env) {
+		h := orchestrationtest.Start(e, encryption.Pay, encryption.Payment{Number: "4242", Cents: 250})
+		e.After(time.Hour, func() error { return h.Raise(e.Context(), "confirm", "ann") })
+		if got, err := h.Wait(e.Context()); err != nil || got != "250 cents from 4242, confirmed by ann" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}, withCodec)
 }
