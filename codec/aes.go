@@ -69,7 +69,7 @@ func (r aesRing) byID(_ context.Context, id string) (*aesKey, error) {
 	if k := r.open[id]; k != nil {
 		return k, nil
 	}
-	return nil, fmt.Errorf("%w: key %q", ErrNoKey, id)
+	return nil, fmt.Errorf("%w: there is none with the ID %q", ErrNoKey, id)
 }
 
 // aesKeys finds keys.
@@ -135,11 +135,11 @@ func (k *aesKey) open(item Sealed) (Plain, error) {
 	case len(data) < aesGrowth:
 		return Plain{}, fmt.Errorf("%w: %d bytes of key %q are too short", ErrDamaged, len(data), k.id)
 	case data[0] > aesVersion:
-		return Plain{}, fmt.Errorf("%w: sealed by a newer release: upgrade this node", ErrNoKey)
+		return Plain{}, fmt.Errorf("%w: a newer release has encrypted them: upgrade this node", ErrNoKey)
 	case data[0] == 0:
 		return Plain{}, fmt.Errorf("%w: not the form of this codec", ErrDamaged)
 	case subtle.ConstantTimeCompare(data[1:1+checkSize], k.check[:]) == 0:
-		return Plain{}, fmt.Errorf("%w: the key %q here is another one than that which has sealed", ErrNoKey, k.id)
+		return Plain{}, fmt.Errorf("%w: the key %q here is another one than that which has encrypted them: give each process the same Bytes for an ID", ErrNoKey, k.id)
 	}
 	nonce, sealed := data[1+checkSize:1+checkSize+nonceSize], data[1+checkSize+nonceSize:]
 	plain, err := k.gcm.Open(nil, nonce, sealed, k.bound(item.Purpose))

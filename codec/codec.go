@@ -15,10 +15,10 @@ const MaxKeyID = 64
 var (
 	// ErrDamaged means that sealed bytes are not what a codec has sealed, and never will open: somebody has changed them. The instance that they
 	// belong to becomes Blocked with the reason "codec". Any other error of a codec is an outage, after which the call is repeated.
-	ErrDamaged = errors.New("sealed bytes are damaged")
+	ErrDamaged = errors.New("encrypted bytes are damaged")
 	// ErrNoKey means that a codec has not got the key that it needs, or another one of the same ID. It is an outage: another node may have the
 	// key, and this one may get it.
-	ErrNoKey = errors.New("no key to open sealed bytes")
+	ErrNoKey = errors.New("no key to decrypt bytes")
 )
 
 // Purpose says what an item is. A codec authenticates it together with the ID of the key. It has nothing of the place where an item is stored,
@@ -79,7 +79,7 @@ func Seals(c Codec) bool {
 }
 
 // errOpenOnly is the error of Seal of an OpenOnly, which the engine never calls.
-var errOpenOnly = errors.New("the codec only opens")
+var errOpenOnly = errors.New("the codec only decrypts")
 
 // Seal implements Codec.
 func (openOnly) Seal(context.Context, []Plain) ([]Sealed, error) { return nil, errOpenOnly }

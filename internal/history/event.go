@@ -173,7 +173,7 @@ func Decode(id int64, data []byte) (Event, error) {
 	if isSealedEvent(data) {
 		_, s, err := decodeSealed(id, data)
 		if err == nil {
-			err = fmt.Errorf("event %d (%s): %w", id, entry.name, &SealedError{Key: s.key, Damage: s.damage})
+			err = fmt.Errorf("event %d (%s): %w", id, entry.name, s.err())
 		}
 		return Event{}, err
 	}

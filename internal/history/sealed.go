@@ -27,12 +27,16 @@ var ErrSealed = errors.New("it is encrypted")
 type SealedError struct {
 	Key    string // ID of the key
 	Damage string // what is wrong with the bytes; "": they were not opened
+	Why    string // what the codec says, which has no key for them; "": there is no codec, or it does not answer
 }
 
 // Error implements error.
 func (e *SealedError) Error() string {
 	if e.Damage != "" {
 		return fmt.Sprintf("encrypted with key %q: %s", e.Key, e.Damage)
+	}
+	if e.Why != "" {
+		return fmt.Sprintf("encrypted with key %q, and the codec of this process cannot decrypt that: %s", e.Key, e.Why)
 	}
 	return fmt.Sprintf("encrypted with key %q, which this process has no codec for, or whose codec does not answer", e.Key)
 }
@@ -47,12 +51,14 @@ type sealed struct {
 	key    string
 	data   []byte
 	damage string // set in memory only, by what found it
+	why    string // the same
 }
 
 func (s *sealed) fields(c *codec) {
 	c.text(1, &s.key)
 	c.payload(2, &s.data)
 	c.text(3, &s.damage)
+	c.text(4, &s.why)
 }
 
 // IsSealed reports whether a byte string, which is no event, is sealed as a whole.
@@ -69,5 +75,7 @@ func SealedIn(data []byte) error {
 	if err := decodeRecord(data[2:], &s, 0); err != nil {
 		return err
 	}
-	return &SealedError{Key: s.key, Damage: s.damage}
+	return s.err()
 }
+
+func (s *sealed) err() *SealedError { return &SealedError{Key: s.key, Damage: s.damage, Why: s.why} }

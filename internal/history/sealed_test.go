@@ -69,7 +69,14 @@ func TestSealedSamples(t *testing.T) {
 		} else if opened, err := OpenEvent(sealed, flip(again.Bytes)); err != nil || !bytes.Equal(opened, data) {
 			t.Errorf("%v: opened %x, %v, want %x", e.Body.Kind(), opened, err, data)
 		}
-		damaged := DamagedEvent(sealed, "bad tag")
+		missing := NotedEvent(sealed, Note{Why: "another key"})
+		if _, err := Decode(7, missing); !errors.Is(err, ErrNewer) || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "another key") {
+			t.Errorf("%v: decoding it without its key: %v", e.Body.Kind(), err)
+		}
+		if !bytes.Equal(NotedEvent(missing, Note{}), sealed) {
+			t.Errorf("%v: the note stays", e.Body.Kind())
+		}
+		damaged := NotedEvent(sealed, Note{Damage: "bad tag"})
 		if _, err := Decode(7, damaged); !errors.Is(err, ErrSealed) || errors.Is(err, ErrNewer) || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "bad tag") {
 			t.Errorf("%v: decoding it damaged: %v", e.Body.Kind(), err)
 		}
@@ -96,7 +103,7 @@ func TestHazard116_OlderReleasesLeaveSealedEventsAlone(t *testing.T) {
 	if kept, err := Secrets(whole); err != nil || kept.Key != "k1" || string(kept.Bytes) != "cipher" {
 		t.Errorf("%+v, %v", kept, err)
 	}
-	if err := SealedIn(Damaged(whole, "bad")); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) {
+	if err := SealedIn(Noted(whole, Note{Damage: "bad"})); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) {
 		t.Errorf("%v", err)
 	}
 	if err := SealedIn([]byte(`"plain"`)); err != nil {

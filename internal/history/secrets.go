@@ -84,13 +84,22 @@ func OpenEvent(data, secrets []byte) ([]byte, error) {
 	return Encode(nil, e), nil
 }
 
-// DamagedEvent returns a sealed event that says, in memory, what is wrong with it.
-func DamagedEvent(data []byte, damage string) []byte {
-	e, s, err := decodeSealed(0, data)
-	if err != nil {
+// Note is what a process knows, in memory, of sealed bytes that it could not open. The zero one is none.
+type Note struct {
+	Damage string // what is wrong with the bytes
+	Why    string // why the codec has no key for them
+}
+
+// NotedEvent returns a sealed event with a note in place of the one that it has.
+func NotedEvent(data []byte, n Note) []byte {
+	if len(data) < 2 || data[0] != formatVersion || kinds[Kind(data[1])].make == nil || !isSealedEvent(data) {
 		return data
 	}
-	s.damage = damage
+	e, s, err := decodeSealed(0, data)
+	if err != nil || s.damage == n.Damage && s.why == n.Why {
+		return data
+	}
+	s.damage, s.why = n.Damage, n.Why
 	env := sealedEnvelope{envelope: envelope{at: e.At, more: e.More, newer: e.Newer, anchor: e.Anchor, body: e.Body}, sealed: s}
 	return appendRecord([]byte{formatVersion, byte(e.Body.Kind())}, &env)
 }
@@ -130,12 +139,15 @@ func Secrets(data []byte) (Kept, error) {
 	return Kept{Key: s.key, Bytes: s.data}, err
 }
 
-// Damaged returns a byte string that is sealed as a whole, and says, in memory, what is wrong with it.
-func Damaged(data []byte, damage string) []byte {
-	var s sealed
-	if err := decodeRecord(data[2:], &s, 0); err != nil {
+// Noted returns a byte string that is sealed as a whole, with a note in place of the one that it has.
+func Noted(data []byte, n Note) []byte {
+	if !IsSealed(data) {
 		return data
 	}
-	s.damage = damage
+	var s sealed
+	if err := decodeRecord(data[2:], &s, 0); err != nil || s.damage == n.Damage && s.why == n.Why {
+		return data
+	}
+	s.damage, s.why = n.Damage, n.Why
 	return appendRecord([]byte{formatSealed, sealedMark}, &s)
 }

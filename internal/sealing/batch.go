@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/codec"
@@ -42,6 +43,9 @@ func (s *sealer) event(at *[]byte) { s.eventAnd(at, func() {}) }
 // eventAnd adds the values of an event, and calls a function when they are sealed.
 func (s *sealer) eventAnd(at *[]byte, done func()) {
 	secrets, err := history.EventSecrets(*at)
+	if secrets.Key != "" {
+		*at = history.NotedEvent(*at, history.Note{}) // it is sealed already; notes are not stored
+	}
 	if err != nil || secrets.Bytes == nil || secrets.Key != "" {
 		return // it has no values, is no event, or is sealed already
 	}
@@ -67,6 +71,7 @@ func (s *sealer) events(list *[][]byte, done func()) {
 // whole adds a byte string that is no event.
 func (s *sealer) whole(p codec.Purpose, at *[]byte) {
 	if len(*at) == 0 || history.IsSealed(*at) {
+		*at = history.Noted(*at, history.Note{}) // notes are not stored
 		return
 	}
 	s.items = append(s.items, codec.Plain{Purpose: p, Bytes: *at})
@@ -126,7 +131,7 @@ func (st *Store) callSeal(ctx context.Context, items []codec.Plain) (sealed []co
 type opener struct {
 	items []codec.Sealed
 	puts  []func(plain []byte) error
-	harm  []func(damage string) // for bytes that are damaged
+	notes []func(history.Note) // for what cannot be opened
 }
 
 // event adds the values of an event.
@@ -141,7 +146,7 @@ func (o *opener) event(at *[]byte) {
 			*at = opened
 		}
 		return err
-	}, func(damage string) { *at = history.DamagedEvent(*at, damage) })
+	}, func(n history.Note) { *at = history.NotedEvent(*at, n) })
 }
 
 // whole adds a byte string that is no event.
@@ -156,7 +161,7 @@ func (o *opener) whole(p codec.Purpose, at *[]byte) {
 	o.add(codec.Sealed{Purpose: p, KeyID: secrets.Key, Bytes: secrets.Bytes}, func(plain []byte) error {
 		*at = plain
 		return nil
-	}, func(damage string) { *at = history.Damaged(*at, damage) })
+	}, func(n history.Note) { *at = history.Noted(*at, n) })
 }
 
 // text adds a text that is sealed as a whole.
@@ -172,8 +177,8 @@ func (o *opener) text(p codec.Purpose, at *string) {
 	}
 }
 
-func (o *opener) add(item codec.Sealed, put func([]byte) error, harm func(string)) {
-	o.items, o.puts, o.harm = append(o.items, item), append(o.puts, put), append(o.harm, harm)
+func (o *opener) add(item codec.Sealed, put func([]byte) error, note func(history.Note)) {
+	o.items, o.puts, o.notes = append(o.items, item), append(o.puts, put), append(o.notes, note)
 }
 
 // open opens what was added. What has no key stays sealed, and damaged bytes say so. The error is an outage of the codec, after which the rest
@@ -192,15 +197,27 @@ func (st *Store) open(ctx context.Context, limit time.Duration, o *opener) error
 		err := st.openSome(ctx, o, i, i+1)
 		switch {
 		case errors.Is(err, codec.ErrDamaged), errors.Is(err, history.ErrCorrupt):
-			o.harm[i](err.Error())
+			o.notes[i](history.Note{Damage: err.Error()})
 			st.faults.Note(&history.SealedError{Key: o.items[i].KeyID, Damage: err.Error()})
 		case errors.Is(err, codec.ErrNoKey):
-			st.faults.missing(o.items[i].KeyID)
+			why := short(err.Error())
+			o.notes[i](history.Note{Why: why})
+			st.faults.missing(o.items[i].KeyID, why)
 		case err != nil:
 			return st.opened(err)
 		}
 	}
 	return st.opened(nil)
+}
+
+// maxWhy bounds what a codec says about a key, in bytes.
+const maxWhy = 512
+
+func short(text string) string {
+	if len(text) > maxWhy {
+		return strings.ToValidUTF8(text[:maxWhy], "") + " ..."
+	}
+	return text
 }
 
 // separable reports whether an error of a batch concerns only some of its items.

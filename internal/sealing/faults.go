@@ -22,10 +22,10 @@ const maxFaultKeys = 20
 type Faults struct {
 	codec   bool // the process has one, which tells of keys that are missing
 	mu      sync.Mutex
-	outage  error                // of the last call of the codec; nil: it answered
-	outAt   time.Time            // when outage was seen
-	keys    map[string]time.Time // that are missing, and when that was seen last
-	damaged time.Time            // when damaged bytes were seen last
+	outage  error              // of the last call of the codec; nil: it answered
+	outAt   time.Time          // when outage was seen
+	keys    map[string]missing // keys that are missing
+	damaged time.Time          // when damaged bytes were seen last
 	damage  string
 }
 
@@ -57,7 +57,7 @@ func (f *Faults) Note(err error) {
 	}
 	if sealed.Damage == "" {
 		if !f.codec { // else it may be an outage of that
-			f.missing(sealed.Key)
+			f.missing(sealed.Key, "")
 		}
 		return
 	}
@@ -66,23 +66,29 @@ func (f *Faults) Note(err error) {
 	f.damaged, f.damage = time.Now(), sealed.Error()
 }
 
-// missing notes that there is no key of an ID.
-func (f *Faults) missing(key string) {
+// missing is what is known of a key that is missing.
+type missing struct {
+	seen time.Time // last
+	why  string    // what the codec says; "": there is none
+}
+
+// missing notes that there is no key of an ID, or another one.
+func (f *Faults) missing(key, why string) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.keys == nil {
-		f.keys = make(map[string]time.Time)
+		f.keys = make(map[string]missing)
 	}
 	if _, known := f.keys[key]; known || len(f.keys) < maxFaultKeys {
-		f.keys[key] = time.Now()
+		f.keys[key] = missing{time.Now(), why}
 	}
 }
 
-// ErrCodec means that a process cannot seal or open payloads.
-var ErrCodec = errors.New("payloads cannot be sealed or opened")
+// ErrCodec means that a process cannot encrypt or decrypt payloads.
+var ErrCodec = errors.New("payloads cannot be encrypted or decrypted")
 
 // Err returns what is wrong now or was within the last minutes; nil: nothing. It is an ErrCodec.
 func (f *Faults) Err() error {
@@ -95,11 +101,8 @@ func (f *Faults) Err() error {
 	if f.outage != nil && time.Since(f.outAt) < faultAge {
 		found = append(found, fmt.Errorf("the codec does not answer: %w", f.outage))
 	}
-	maps.DeleteFunc(f.keys, func(_ string, seen time.Time) bool { return time.Since(seen) >= faultAge })
-	if len(f.keys) > 0 {
-		found = append(found, fmt.Errorf("this node has no codec for key %s", //nolint:err113 // it is part of an ErrCodec
-			strings.Join(slices.Sorted(maps.Keys(f.keys)), ", ")))
-	}
+	maps.DeleteFunc(f.keys, func(_ string, m missing) bool { return time.Since(m.seen) >= faultAge })
+	found = append(found, f.missed()...)
 	if f.damage != "" && time.Since(f.damaged) < faultAge {
 		found = append(found, errors.New(f.damage)) //nolint:err113 // it is part of an ErrCodec
 	}
@@ -107,4 +110,20 @@ func (f *Faults) Err() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrCodec, errors.Join(found...))
+}
+
+// missed tells of the keys that are missing.
+func (f *Faults) missed() (found []error) {
+	var none []string
+	for _, key := range slices.Sorted(maps.Keys(f.keys)) {
+		if why := f.keys[key].why; why != "" {
+			found = append(found, fmt.Errorf("this node cannot decrypt what key %q has encrypted: %s", key, why)) //nolint:err113 // part of an ErrCodec
+		} else {
+			none = append(none, key)
+		}
+	}
+	if len(none) > 0 {
+		found = append(found, fmt.Errorf("this node has no codec for key %s", strings.Join(none, ", "))) //nolint:err113 // part of an ErrCodec
+	}
+	return found
 }

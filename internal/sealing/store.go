@@ -193,7 +193,7 @@ func (st *Store) storedValue(ctx context.Context, req *provider.GetRequest) ([]b
 	if err := st.open(ctx, callTimeout, o); err != nil {
 		return nil, err
 	}
-	if bytes.Equal(plain, req.OldValue) {
+	if bytes.Equal(history.Noted(plain, history.Note{}), history.Noted(req.OldValue, history.Note{})) {
 		return now.Value.Value, nil
 	}
 	return req.OldValue, nil

@@ -385,8 +385,32 @@ func TestHazard116_OneBadItemSpoilsNoOther(t *testing.T) {
 			t.Errorf("message %d: %v, want %v", i, err, want)
 		}
 	}
-	if err := faults.Err(); err == nil || !strings.Contains(err.Error(), "no codec for key b") || !strings.Contains(err.Error(), "damaged") {
+	if err := faults.Err(); err == nil || !strings.Contains(err.Error(), `cannot decrypt what key "b" has encrypted`) || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("the finding is %v", err)
+	}
+}
+
+// What a process notes of bytes that it cannot open is not stored with them.
+func TestNotesAreNotStored(t *testing.T) {
+	t.Parallel()
+	under := memory.New(memory.Options{})
+	p := seal(under, newSwitched(t, "a"))
+	created := create(t, p, "noted")
+	m := message(&history.EventReceived{Name: "e", Payload: []byte(`"x"`)})
+	sealed, err := history.SealEvent(m.Payload, history.Kept{Key: "b", Bytes: []byte("cipher text")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Payload = history.NotedEvent(sealed, history.Note{Why: "no key"})
+	if _, err := p.Send(t.Context(), provider.SendRequest{Key: created.Key, Message: m}); err != nil {
+		t.Fatal(err)
+	}
+	turn, _ := fetch(t, under)
+	if !bytes.Equal(turn.Messages[1].Payload, sealed) {
+		t.Errorf("stored is %q, want %q", turn.Messages[1].Payload, sealed)
+	}
+	if history.SealedIn(history.Noted(history.EncodeSealed(history.Kept{Key: "b"}), history.Note{Why: "other"})).Error() == "" {
+		t.Error("it has no text")
 	}
 }
 

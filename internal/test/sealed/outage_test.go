@@ -135,6 +135,49 @@ func TestHazard116_NodeWithoutTheCodec(t *testing.T) {
 	})
 }
 
+// A node whose key has the right ID and other bytes says so, in its log and in health, and so does a client.
+func TestAnotherKeyOfTheID(t *testing.T) {
+	t.Parallel()
+	other, err := codec.AES(codec.Key{ID: "k1", Bytes: bytes.Repeat([]byte{99}, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "here is another one than that which has encrypted"
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		ctx := e.T.Context()
+		c, err := client.New(e.Store, client.Options{Codec: aes(e.T, "k1"), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		var lines bytes.Buffer
+		rt := e.StartOn(e.Store, registry(e.T), runtime.Options{Codec: other, Logger: slog.New(slog.NewJSONHandler(&lines, nil))})
+		h, err := client.StartNamed[string](ctx, c, "simple", secret("input"), client.WithID("order"))
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		time.Sleep(time.Minute) //nolint:forbidigo // virtual
+		health, err := rt.Health(ctx)
+		if err != nil || !errors.Is(health.Codec, runtime.ErrCodec) || !strings.Contains(health.Codec.Error(), want) {
+			e.T.Errorf("%+v, %v", health, err)
+		}
+		e.Stop(rt)
+		if text := lines.String(); !strings.Contains(text, "turn given back") || !strings.Contains(text, want) {
+			e.T.Errorf("the log has no %s: %s", want, text)
+		}
+		e.StartOn(e.Store, registry(e.T), runtime.Options{Codec: aes(e.T, "k1")})
+		if _, err := h.Wait(ctx); err != nil {
+			e.T.Error(err)
+		}
+		wrong, err := client.New(e.Store, client.Options{Codec: other, Logger: slog.New(slog.DiscardHandler)})
+		if err == nil {
+			_, err = client.HandleOf[string](wrong, h.ID(), h.Key()).Wait(ctx)
+		}
+		if !errors.Is(err, client.ErrEncrypted) || !strings.Contains(err.Error(), want) {
+			e.T.Errorf("a client with the other key: %v", err)
+		}
+	})
+}
+
 // Keys change while orders run, each node has them in its own order, and a client of before sends plain events.
 func TestRotation(t *testing.T) {
 	t.Parallel()
