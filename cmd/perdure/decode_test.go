@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,17 +23,17 @@ func TestDecoder(t *testing.T) {
 	t.Parallel()
 	items := []codec.Sealed{{KeyID: "k1", Purpose: codec.Event, Bytes: []byte("a")}, {KeyID: "k2", Purpose: codec.Status, Bytes: []byte("b")}}
 	// "MQ==" is 1, and "Mg==" is 2.
-	d := decoder{command: `grep -c '"key":"k[12]","purpose":"[a-z]*","bytes":"Y[QgWw]==' >/dev/null; echo '"MQ=="'; echo '"Mg=="'`}
+	d := &decoder{command: `grep -c '"key":"k[12]","purpose":"[a-z]*","bytes":"Y[QgWw]==' >/dev/null; echo '"MQ=="'; echo '"Mg=="'`}
 	got, err := d.Open(t.Context(), items)
 	if err != nil || len(got) != 2 || string(got[0].Bytes) != "1" || string(got[1].Bytes) != "2" || got[1].Purpose != codec.Status {
 		t.Errorf("%q, %v", got, err)
 	}
 	for command, want := range map[string]string{"exit 3": "exit status 3", "echo '\"MQ==\"'": "printed 1 of 2", "echo text": "printed 0 of 2"} {
-		if _, err := (decoder{command: command}).Open(t.Context(), items); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, codec.ErrNoKey) {
+		if _, err := (&decoder{command: command}).Open(t.Context(), items); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, codec.ErrNoKey) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
-	if _, err := (decoder{command: "echo null"}).Open(t.Context(), items); !errors.Is(err, codec.ErrNoKey) {
+	if _, err := (&decoder{command: "echo null"}).Open(t.Context(), items); !errors.Is(err, codec.ErrNoKey) {
 		t.Errorf("null: %v", err)
 	}
 	if a := (&app{decode: "cat"}); codec.Seals(a.clientOptions().Codec) || (&app{}).clientOptions().Codec != nil {
@@ -102,9 +103,12 @@ func TestEncryptedValuesAreShown(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"delete", "order-1", "--yes", "--db", db, "--decode", command}, nil, &out, &errs); code == exitOK {
-		t.Errorf("--decode deletes: %s", out.String())
+	args := []string{"delete", "order-1", "--yes", "--db", db, "--decode", command}
+	if code := run(t.Context(), args, nil, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "leave the flag out") ||
+		strings.Contains(errs.String(), "store") {
+		t.Errorf("--decode deletes: %s%s", out.String(), errs.String())
 	}
+	refusedDecoders(t, db)
 }
 
 // upgradeTo lets a store allow the newest level.
@@ -112,4 +116,29 @@ func upgradeTo(t *testing.T, store provider.Provider) (bool, error) {
 	t.Helper()
 	_, changed, err := upgrade.Finish(t.Context(), provider.FullOf(store), replay.EngineLevel, true)
 	return changed, err
+}
+
+// A command of --decode that does not work is a mistake of usage. It runs once, and nobody takes it for an outage of the storage.
+func refusedDecoders(t *testing.T, db string) {
+	t.Helper()
+	for _, c := range []struct{ command, says string }{
+		{"echo no key file >&2; exit 3", "no key file"},
+		{"cat", "printed 0 of"},
+		{"true", "printed 0 of"},
+		{"/no/such/command", "/no/such/command"},
+	} {
+		for _, line := range []string{"show order-1", "result order-1", "history order-1", "list", "show order-1 -o json"} {
+			ran := filepath.Join(t.TempDir(), "ran")
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append(strings.Fields(line), "--db", db, "--decode", "echo >>"+ran+"; "+c.command), nil, &out, &errs)
+			times, err := os.ReadFile(ran)
+			if line == "list" && err != nil { // it shows no values of this instance
+				continue
+			}
+			if code != exitUsage || !strings.Contains(errs.String(), "flag --decode: command ") || !strings.Contains(errs.String(), c.says) ||
+				strings.Contains(errs.String(), "storage") || err != nil || len(times) > 3 {
+				t.Errorf("%s --decode %q: exit code %d after %d calls: %s", line, c.command, code, len(times), errs.String())
+			}
+		}
+	}
 }

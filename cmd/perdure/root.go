@@ -23,7 +23,8 @@ type app struct {
 	db       string
 	output   string
 	logLevel string
-	decode   string // a command of the shell that opens encrypted values; "": none
+	decoder  *decoder // of decode; nil: no client was made
+	decode   string   // a command of the shell that opens encrypted values; "": none
 	readOnly bool
 	logger   *slog.Logger
 	terminal func(stream any) bool // replaces isTerminal in tests
@@ -43,7 +44,7 @@ func (a *app) run(ctx context.Context, args []string, in io.Reader, out, errs io
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
-	err := root.ExecuteContext(ctx)
+	err := a.usage(root.ExecuteContext(ctx))
 	if err == nil {
 		return exitOK
 	}
@@ -142,7 +143,9 @@ func (a *app) begin(cmd *cobra.Command) error {
 		return fmt.Errorf("flag --output is %q: it must be table, json or jsonl", a.output)
 	}
 	a.readOnly = a.readOnly || a.decode != ""
-	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "dev") {
+	if name := cmd.Name(); a.decode != "" && (name == "demo" || name == "dev") {
+		return fmt.Errorf("flag --decode: with it a command changes nothing, and %s writes to databases of its own; leave the flag out", name)
+	} else if a.readOnly && (name == "demo" || name == "dev") {
 		return fmt.Errorf("flag --read-only: %s writes to databases of its own; leave the flag out", name)
 	}
 	logger, err := newLogger(cmd.ErrOrStderr(), a.logLevel)

@@ -26,9 +26,13 @@ var (
 	errPromise  = errors.New("the codec breaks its contract")
 )
 
+// ErrHopeless is in an error of a codec that a repeat of the call would return again. Only the command line has such a codec: a service waits
+// until somebody mends its own.
+var ErrHopeless = errors.New("the codec cannot work")
+
 // outage is the error of a call of the store that was not made, or whose result cannot be read, because the codec does not answer.
 func outage(op string, err error) error {
-	return &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: fmt.Errorf("codec: %w", err)}
+	return &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: !errors.Is(err, ErrHopeless), Err: fmt.Errorf("codec: %w", err)}
 }
 
 // sealer collects what a request has to seal. Its methods get places in a copy of the request.
