@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -16,7 +17,7 @@ import (
 type Key struct {
 	// ID names the key beside the bytes that it has sealed: 1 to MaxKeyID bytes of printable ASCII without spaces. Never use an ID again.
 	ID string
-	// Bytes are 16, 24 or 32 secret random bytes.
+	// Bytes are 16, 24 or 32 secret random bytes. Zeros only are refused.
 	Bytes []byte
 }
 
@@ -32,6 +33,7 @@ const (
 var (
 	errKeyID   = fmt.Errorf("the ID of a key is not 1 to %d bytes of printable ASCII without spaces", MaxKeyID)
 	errNoKeys  = errors.New("there is no key: give one or more")
+	errZeroKey = errors.New("all its bytes are zero: give secret random ones")
 	errTwoKeys = errors.New("two keys have one ID")
 )
 
@@ -88,6 +90,9 @@ type aesKey struct {
 func newAESKey(k Key) (*aesKey, error) {
 	if !ValidKeyID(k.ID) {
 		return nil, errKeyID
+	}
+	if len(k.Bytes) > 0 && len(bytes.Trim(k.Bytes, "\x00")) == 0 {
+		return nil, errZeroKey
 	}
 	block, err := aes.NewCipher(k.Bytes)
 	if err != nil {

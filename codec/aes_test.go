@@ -93,7 +93,7 @@ func TestSealedItems(t *testing.T) {
 func TestInvalidKeys(t *testing.T) {
 	t.Parallel()
 	for _, keys := range [][]codec.Key{
-		{}, {key("", 1)}, {key("a b", 1)}, {key(strings.Repeat("x", codec.MaxKeyID+1), 1)}, {{ID: "a", Bytes: make([]byte, 31)}}, {key("a", 1), key("a", 2)},
+		{}, {key("", 1)}, {key("a b", 1)}, {key(strings.Repeat("x", codec.MaxKeyID+1), 1)}, {{ID: "a", Bytes: bytes.Repeat([]byte{1}, 31)}}, {{ID: "a", Bytes: make([]byte, 32)}}, {key("a", 1), key("a", 2)},
 	} {
 		if _, err := codec.AES(keys...); err == nil {
 			t.Errorf("%v is taken", keys)

@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -156,7 +157,7 @@ func drawCodec(m mode, seed uint64) codec.Codec {
 	if (seed+uint64(len(m.name)))%3 != 0 {
 		return nil
 	}
-	c, err := codec.AES(codec.Key{ID: "k1", Bytes: make([]byte, 32)})
+	c, err := codec.AES(codec.Key{ID: "k1", Bytes: bytes.Repeat([]byte{1}, 32)})
 	if err != nil {
 		panic(err)
 	}
