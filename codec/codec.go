@@ -67,7 +67,7 @@ type Codec interface {
 }
 
 // OpenOnly returns a codec that opens what c has sealed and seals nothing. It is for the first deploy of a codec or of another kind of codec:
-// all nodes and clients must be able to open before one seals. What a node with it stores is plain, also if it has opened that.
+// all nodes and clients must be able to decrypt before one encrypts. When all have it, run perdure upgrade --finish, and then deploy c. What a node with it stores is plain, also if it has opened that.
 func OpenOnly(c Codec) Codec { return openOnly{c} }
 
 type openOnly struct{ Codec }

@@ -4,8 +4,8 @@
 // client.Options.Codec. Code of orchestrations and activities sees plain values only, and never waits for a codec.
 //
 // Plain and sealed bytes mix for ever in one history. So a codec can be added to a store that is in use, and keys can be rotated while
-// orchestrations run. All nodes must be able to open before one seals: deploy with [OpenOnly] first. See docs/how-to/encrypt-payloads.md,
-// which has the list of what stays plain.
+// orchestrations run. All nodes must be able to decrypt before one encrypts: deploy with [OpenOnly], run perdure upgrade --finish, then
+// deploy the codec itself. See docs/how-to/encrypt-payloads.md, which has the list of what stays plain.
 //
 // [AES] and [AESFrom] make codecs of AES-GCM with any number of keys.
 package codec

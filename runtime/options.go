@@ -62,7 +62,8 @@ type Options struct {
 	Observer observe.Observer
 	// Codec encrypts what code of the user produces before the store gets it; default nil: nothing is encrypted. It is the codec of
 	// Runtime.Client, too. Nodes and clients that have it can read what is encrypted, and others cannot: see docs/how-to/encrypt-payloads.md.
-	// A store that does not allow engine level 12 yet takes codec.OpenOnly only. With a codec, the engine's log lines have no texts of errors and
+	// To begin, deploy codec.OpenOnly, then run perdure upgrade --finish, then deploy the codec itself: a store that does not allow engine level 12
+	// takes OpenOnly only. With a codec, the engine's log lines have no texts of errors and
 	// panics of user code.
 	Codec codec.Codec
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
