@@ -13,15 +13,15 @@ import (
 	"fmt"
 )
 
-// Key is a key of AES. It should seal at most 2^32 items, so give a busy store a new one from time to time.
+// Key is a key of AES. It should encrypt at most 2^32 items, so give a busy store a new one from time to time.
 type Key struct {
-	// ID names the key beside the bytes that it has sealed: 1 to MaxKeyID bytes of printable ASCII without spaces. Never use an ID again.
+	// ID names the key beside the bytes that it has encrypted: 1 to MaxKeyID bytes of printable ASCII without spaces. Never use an ID again.
 	ID string
 	// Bytes are 16, 24 or 32 secret random bytes. Zeros only are refused.
 	Bytes []byte
 }
 
-// The form of sealed bytes: version, check of the key, nonce, cipher text with its tag.
+// The form of encrypted bytes: version, check of the key, nonce, cipher text with its tag.
 const (
 	aesVersion = 1
 	checkSize  = 4
@@ -37,8 +37,8 @@ var (
 	errTwoKeys = errors.New("two keys have one ID")
 )
 
-// AES returns a codec of AES-GCM. The first key seals, and all of them open. To rotate: deploy the new key behind the old one everywhere, then
-// deploy it as the first one. Keep an old key as long as anything that it has sealed is stored.
+// AES returns a codec of AES-GCM. The first key encrypts, and all of them decrypt. To rotate: deploy the new key behind the old one everywhere,
+// then deploy it as the first one. Keep an old key as long as anything that it has encrypted is stored.
 //
 // An error names the key that is not valid.
 func AES(keys ...Key) (Codec, error) {
@@ -144,7 +144,8 @@ func (k *aesKey) open(item Sealed) (Plain, error) {
 	case data[0] == 0:
 		return Plain{}, fmt.Errorf("%w: not the form of this codec", ErrDamaged)
 	case subtle.ConstantTimeCompare(data[1:1+checkSize], k.check[:]) == 0:
-		return Plain{}, fmt.Errorf("%w: the key %q here is another one than that which has encrypted them: give each process the same Bytes for an ID", ErrNoKey, k.id)
+		return Plain{}, fmt.Errorf("%w: the key %q here is another one than that which has encrypted them: give each process the same Bytes for an ID",
+			ErrNoKey, k.id)
 	}
 	nonce, sealed := data[1+checkSize:1+checkSize+nonceSize], data[1+checkSize+nonceSize:]
 	plain, err := k.gcm.Open(nil, nonce, sealed, k.bound(item.Purpose))

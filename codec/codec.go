@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// MaxGrowth is the most bytes that sealing may add to one item. Limits that code sees are of plain bytes. The limits of stores have room for
+// MaxGrowth is the most bytes that encrypting may add to one item. Limits that code sees are of plain bytes. The limits of stores have room for
 // this much.
 const MaxGrowth = 256
 
@@ -13,8 +13,8 @@ const MaxGrowth = 256
 const MaxKeyID = 64
 
 var (
-	// ErrDamaged means that sealed bytes are not what a codec has sealed, and never will open: somebody has changed them. The instance that they
-	// belong to becomes Blocked with the reason "codec". Any other error of a codec is an outage, after which the call is repeated.
+	// ErrDamaged means that encrypted bytes are not what a codec has made, and never will be decrypted: somebody has changed them. The instance that
+	// they belong to becomes Blocked with the reason "codec". Any other error of a codec is an outage, after which the call is repeated.
 	ErrDamaged = errors.New("encrypted bytes are damaged")
 	// ErrNoKey means that a codec has not got the key that it needs, or another one of the same ID. It is an outage: another node may have the
 	// key, and this one may get it.
@@ -38,41 +38,42 @@ const (
 	Answer    Purpose = "answer"    // an answer to a query
 )
 
-// Plain is an item to seal.
+// Plain is an item to encrypt.
 type Plain struct {
 	Purpose Purpose
 	Bytes   []byte // at most 2 MiB and 64 KiB
 }
 
-// Sealed is an item to open.
+// Sealed is an item to decrypt.
 type Sealed struct {
 	Purpose Purpose
 	KeyID   string // 1 to MaxKeyID bytes of printable ASCII; stored beside Bytes, in plain
 	Bytes   []byte
 }
 
-// Codec seals and opens batches of items. Many goroutines may call it at once. Each call should return when its context is finished. A codec
+// Codec encrypts and decrypts batches of items. Many goroutines may call it at once. Each call should return when its context is finished. A codec
 // must not keep or change the bytes that it is given.
 //
-// Whatever a codec seals, all nodes and clients that read the store must open for as long as it is stored.
+// Whatever a codec encrypts, all nodes and clients that read the store must be able to decrypt for as long as it is stored.
 type Codec interface {
-	// Seal returns one item for each of the given ones, in order. It may add MaxGrowth bytes to each. An error means that none is sealed; the
-	// call is repeated later, and the instance waits.
+	// Seal encrypts: it returns one item for each of the given ones, in order. It may add MaxGrowth bytes to each. An error means that none is
+	// encrypted; the call is repeated later, and the instance waits.
 	Seal(ctx context.Context, items []Plain) ([]Sealed, error)
-	// Open returns one item for each of the given ones, in order. An error means that none is opened. If it is an ErrDamaged or an ErrNoKey, the
-	// items are opened again one by one, to find those that it concerns. After any other error the call is repeated later.
+	// Open decrypts: it returns one item for each of the given ones, in order. An error means that none is decrypted. If it is an ErrDamaged or an ErrNoKey, the
+	// items are decrypted again one by one, to find those that it concerns. After any other error the call is repeated later.
 	Open(ctx context.Context, items []Sealed) ([]Plain, error)
 	// Growth returns the most bytes that Seal adds to an item, without the ID of the key; at most MaxGrowth. It is asked once, at the start.
 	Growth() int
 }
 
-// OpenOnly returns a codec that opens what c has sealed and seals nothing. It is for the first deploy of a codec or of another kind of codec:
-// all nodes and clients must be able to decrypt before one encrypts. When all have it, run perdure upgrade --finish, and then deploy c. What a node with it stores is plain, also if it has opened that.
+// OpenOnly returns a codec that decrypts what c has encrypted and encrypts nothing. It is for the first deploy of a codec or of another kind of
+// codec: all nodes and clients must be able to decrypt before one encrypts. When all have it, run perdure upgrade --finish, and then deploy c.
+// What a node with it stores is plain, also if it has decrypted that.
 func OpenOnly(c Codec) Codec { return openOnly{c} }
 
 type openOnly struct{ Codec }
 
-// Seals reports whether a codec seals: it is no OpenOnly.
+// Seals reports whether a codec encrypts: it is no OpenOnly.
 func Seals(c Codec) bool {
 	_, only := c.(openOnly)
 	return c != nil && !only

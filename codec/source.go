@@ -11,7 +11,7 @@ import (
 // Source finds keys elsewhere, such as data keys that a key service holds or unwraps. Its calls may take seconds. Many goroutines may call it
 // at once.
 type Source interface {
-	// Current returns the key that seals from now on.
+	// Current returns the key that encrypts from now on.
 	Current(ctx context.Context) (Key, error)
 	// ByID returns the key of an ID. An ErrNoKey means that there is none. Any other error is an outage.
 	ByID(ctx context.Context, id string) (Key, error)
@@ -26,7 +26,7 @@ var errCache = fmt.Errorf("keys are kept for less than %v", minCache)
 
 // AESFrom returns a codec of AES-GCM whose keys come from a source. It asks for the current key again after the given time, at least a second,
 // and for an older one that it has not used for that long. A replay of 50,000 events asks for each key once. While the source does not answer,
-// keys that are kept still open, and the last current key still seals for as long again.
+// keys that are kept still decrypt, and the last current key still encrypts for as long again.
 func AESFrom(source Source, keep time.Duration) (Codec, error) {
 	if source == nil {
 		return nil, fmt.Errorf("making an AES codec: %w", errNoKeys)

@@ -35,7 +35,7 @@ type Health struct {
 	Leaked  []LeakedWork // of this node; see Runtime.Leaked
 	Fatal   error        // why this node should be restarted; nil: it is fine
 	State   NodeState    // whether this node takes work
-	Codec   error        // why this node cannot seal or open payloads, or could not within 5 min, an ErrCodec; nil: it can
+	Codec   error        // why this node cannot encrypt or decrypt payloads, or could not within 5 min, an ErrCodec; nil: it can
 }
 
 // NodeState says whether a node takes work.

@@ -232,7 +232,7 @@ func separable(err error) bool {
 func (st *Store) opened(err error) error {
 	if err != nil {
 		st.faults.failed(err)
-		return outage("open", err)
+		return outage("decrypt", err)
 	}
 	st.faults.answered()
 	return nil

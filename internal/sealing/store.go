@@ -34,7 +34,7 @@ func AllowedBy(level func() *upgrade.Level, notYet func(level int64) error) Allo
 				return nil
 			}
 		}
-		return &provider.Error{Op: "seal", Outcome: provider.OutcomeNothing, Err: notYet(l.Allowed())}
+		return &provider.Error{Op: "encrypt", Outcome: provider.OutcomeNothing, Err: notYet(l.Allowed())}
 	}
 }
 
