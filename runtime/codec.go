@@ -52,6 +52,7 @@ func (s *sealingOf) configure(cfg *dispatcher.Config, o *Options) {
 	cfg.Faults = &s.faults
 	if !check.IsNil(o.Codec) {
 		cfg.Logger = sealing.Quiet(o.Logger)
+		cfg.Env.OwnLogger = cfg.Logger // code keeps its own
 	}
 }
 

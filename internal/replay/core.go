@@ -20,7 +20,8 @@ type Names interface {
 // Env is what a node gives to the executions that it runs.
 type Env struct {
 	NewKey         func(id string) [16]byte // makes the key of a child instance
-	Logger         *slog.Logger
+	Logger         *slog.Logger             // of code
+	OwnLogger      *slog.Logger             // of the lines that the engine writes itself; nil: Logger
 	Errors         *failure.Set
 	Activities     Names
 	Defaults       map[string]*history.ActivityScheduled // options of the calls of activities by name, from their registration
@@ -95,14 +96,26 @@ type core struct {
 	retained int // bytes of the start event and of results that code has not read
 }
 
-// logger makes the logger on first use. Most executions never log, and all that sleep would hold one.
+// logger makes the logger of code on first use. Most executions never log, and all that sleep would hold one.
 func (x *core) logger() *slog.Logger {
 	if x.log.logger == nil {
-		x.log.logger = slog.New(&logHandler{x: x, inner: x.env.Logger.Handler()}).With(
-			"instance", x.info.ID, "execution", x.info.Execution, "orchestration", x.info.Name)
-		if trace, span := history.TraceIDs(x.trace); trace != "" {
-			x.log.logger = x.log.logger.With("trace_id", trace, "span_id", span)
-		}
+		x.log.logger = x.loggerFrom(x.env.Logger)
 	}
 	return x.log.logger
+}
+
+// ownLogger returns the logger of what the engine itself says about the execution. It is not kept, since that is little.
+func (x *core) ownLogger() *slog.Logger {
+	if x.env.OwnLogger == nil {
+		return x.logger()
+	}
+	return x.loggerFrom(x.env.OwnLogger)
+}
+
+func (x *core) loggerFrom(l *slog.Logger) *slog.Logger {
+	l = slog.New(&logHandler{x: x, inner: l.Handler()}).With("instance", x.info.ID, "execution", x.info.Execution, "orchestration", x.info.Name)
+	if trace, span := history.TraceIDs(x.trace); trace != "" {
+		l = l.With("trace_id", trace, "span_id", span)
+	}
+	return l
 }

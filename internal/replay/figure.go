@@ -163,6 +163,6 @@ func figureKey(name string, attrs []observe.Attr) string {
 // logLost logs that figures of a turn that is stored are not told.
 func (x *core) logLost(f *figures) {
 	if f.lost > 0 {
-		write(func() { x.logger().Warn("figures of the code were left out", "count", f.lost, "first", f.first) })
+		write(func() { x.ownLogger().Warn("figures of the code were left out", "count", f.lost, "first", f.first) })
 	}
 }

@@ -137,6 +137,6 @@ func (x *core) eventHandled(r *handlerRun, err error) {
 		x.job.failed++
 	}
 	write(func() {
-		x.logger().Warn("the handler of an event failed", "event", r.name, "event_id", r.began, "err", err)
+		x.ownLogger().Warn("the handler of an event failed", "event", r.name, "event_id", r.began, "err", err)
 	})
 }

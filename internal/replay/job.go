@@ -146,7 +146,7 @@ func (x *core) logLate(r *handlerRun) {
 		x.job.late++
 	}
 	write(func() {
-		x.logger().Warn("a handler ended after the input of the next execution was made, which lacks its changes: "+
+		x.ownLogger().Warn("a handler ended after the input of the next execution was made, which lacks its changes: "+
 			"use ContinueAsNewAfterHandlers", "kind", r.kind, "name", r.name, "event_id", r.began)
 	})
 }

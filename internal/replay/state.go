@@ -334,9 +334,9 @@ func (v View) State() State {
 func (x *core) logRefused(refused map[string]string) {
 	for i, what := range slices.Sorted(maps.Keys(refused)) {
 		if i == maxLoggedRefusals {
-			write(func() { x.logger().Warn("more state could not be stored", "count", len(refused)-i) })
+			write(func() { x.ownLogger().Warn("more state could not be stored", "count", len(refused)-i) })
 			return
 		}
-		write(func() { x.logger().Warn("state could not be stored", "what", what, "why", refused[what]) })
+		write(func() { x.ownLogger().Warn("state could not be stored", "what", what, "why", refused[what]) })
 	}
 }

@@ -77,7 +77,7 @@ func (x *Execution) warn() {
 	}
 	x.warned = true
 	write(func() {
-		x.logger().Warn("history gets long: continue as new now and then",
+		x.ownLogger().Warn("history gets long: continue as new now and then",
 			"events", x.events.length, "bytes", x.events.size, "max_events", x.settings.MaxEvents, "max_bytes", x.settings.MaxBytes)
 	})
 }

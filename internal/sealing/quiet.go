@@ -24,6 +24,11 @@ var ownLines = []string{
 	"too many leaked goroutines; restart the process",
 }
 
+// because are the lines of executions that say in other attributes why something was not done, which may name a value.
+//
+//nolint:gochecknoglobals // constant table
+var because = map[string]string{"state could not be stored": "why", "figures of the code were left out": "first"}
+
 // Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	if slices.Contains(ownLines, r.Message) {
@@ -31,6 +36,9 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	}
 	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == because[r.Message] {
+			a = slog.String(a.Key, hidden)
+		}
 		out.AddAttrs(hide(a))
 		return true
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -479,4 +480,18 @@ func TestWaitForValue(t *testing.T) {
 			t.Errorf("%q after %v", got, took)
 		}
 	})
+}
+
+// The lines of executions that say why something was not stored may name a value. Other lines keep what they say.
+func TestHazard82_QuietHidesReasons(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log := sealing.Quiet(slog.New(slog.NewTextHandler(&out, nil)))
+	log.Warn("state could not be stored", "what", "status", "why", "secret one")
+	log.Warn("figures of the code were left out", "count", 1, "first", "secret two")
+	log.Warn("the handler of an event failed", "err", errDown)
+	log.Warn("a task waits", "why", "no node")
+	if text := out.String(); strings.Contains(text, "secret") || strings.Contains(text, errDown.Error()) || !strings.Contains(text, "no node") {
+		t.Error(text)
+	}
 }

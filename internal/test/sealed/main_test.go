@@ -48,6 +48,11 @@ func aes(t testing.TB, ids ...string) codec.Codec {
 
 type octx = orchestration.Context
 
+// unencodable is a value whose encoding fails with a text of the user's.
+type unencodable struct{}
+
+func (unencodable) MarshalJSON() ([]byte, error) { return nil, errors.New(secret("encoding")) }
+
 // spill is an error with details of its own.
 type spill struct{ Who string }
 
@@ -118,6 +123,8 @@ func mainOf(ctx *octx, in string) (string, error) {
 		}
 		return nil
 	}))
+	orchestration.HandleEvent(ctx, "refused", func(_ *octx, in string) error { return errors.New("cannot take " + in) })
+	orchestration.SetValue(ctx, "unencodable", unencodable{})
 	ctx.SetStatus(secret("status"))
 	orchestration.SetValue(ctx, "shown", secret("value"))
 	if strings.HasPrefix(in, "again") {
@@ -218,8 +225,10 @@ func play(t testing.TB, c *client.Client, id string) (string, error) {
 	if got, err := client.Value[string](ctx, h, "shown"); err != nil || got != secret("value") {
 		return "", fmt.Errorf("value: %q, %w", got, err)
 	}
-	if err := h.Raise(ctx, "go", secret("event")); err != nil {
-		return "", err
+	for _, event := range []string{"refused", "go"} {
+		if err := h.Raise(ctx, event, secret("event")); err != nil {
+			return "", err
+		}
 	}
 	return h.Wait(ctx)
 }
