@@ -59,8 +59,9 @@ type Codec interface {
 	// Seal encrypts: it returns one item for each of the given ones, in order. It may add MaxGrowth bytes to each. An error means that none is
 	// encrypted; the call is repeated later, and the instance waits.
 	Seal(ctx context.Context, items []Plain) ([]Sealed, error)
-	// Open decrypts: it returns one item for each of the given ones, in order. An error means that none is decrypted. If it is an ErrDamaged or an ErrNoKey, the
-	// items are decrypted again one by one, to find those that it concerns. After any other error the call is repeated later.
+	// Open decrypts: it returns one item for each of the given ones, in order. An error means that none is decrypted. Then the items of
+	// each key are decrypted again by themselves, so that the outage of one key is that of no other. After an ErrDamaged, halves of them follow, to
+	// find what it concerns. What an ErrNoKey or any other error concerns is tried again later.
 	Open(ctx context.Context, items []Sealed) ([]Plain, error)
 	// Growth returns the most bytes that Seal adds to an item, without the ID of the key; at most MaxGrowth. It is asked once, at the start.
 	Growth() int

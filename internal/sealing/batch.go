@@ -140,78 +140,163 @@ type opener struct {
 
 // event adds the values of an event.
 func (o *opener) event(at *[]byte) {
-	secrets, err := history.EventSecrets(*at)
+	sealed := *at // a batch is opened again in parts, also what was put already
+	secrets, err := history.EventSecrets(sealed)
 	if err != nil || secrets.Key == "" {
 		return
 	}
 	o.add(codec.Sealed{Purpose: codec.Event, KeyID: secrets.Key, Bytes: secrets.Bytes}, func(plain []byte) error {
-		opened, err := history.OpenEvent(*at, plain)
+		opened, err := history.OpenEvent(sealed, plain)
 		if err == nil {
 			*at = opened
 		}
 		return err
-	}, func(n history.Note) { *at = history.NotedEvent(*at, n) })
+	}, func(n history.Note) { *at = history.NotedEvent(sealed, n) })
 }
 
 // whole adds a byte string that is no event.
 func (o *opener) whole(p codec.Purpose, at *[]byte) {
-	if !history.IsSealed(*at) {
-		return
-	}
-	secrets, err := history.Secrets(*at)
-	if err != nil {
-		return
-	}
-	o.add(codec.Sealed{Purpose: p, KeyID: secrets.Key, Bytes: secrets.Bytes}, func(plain []byte) error {
-		*at = plain
-		return nil
-	}, func(n history.Note) { *at = history.Noted(*at, n) })
+	o.wholeTo(p, *at, func(data []byte) { *at = data })
 }
 
 // text adds a text that is sealed as a whole.
 func (o *opener) text(p codec.Purpose, at *string) {
-	if data := []byte(*at); history.IsSealed(data) {
-		o.whole(p, &data)
-		if n := len(o.puts) - 1; n >= 0 {
-			o.puts[n] = func(plain []byte) error {
-				*at = string(plain)
-				return nil
-			}
-		}
+	o.wholeTo(p, []byte(*at), func(data []byte) { *at = string(data) })
+}
+
+// wholeTo adds a byte string that is no event, and calls a function with what becomes of it.
+func (o *opener) wholeTo(p codec.Purpose, sealed []byte, put func(data []byte)) {
+	if !history.IsSealed(sealed) {
+		return
 	}
+	secrets, err := history.Secrets(sealed)
+	if err != nil {
+		return
+	}
+	o.add(codec.Sealed{Purpose: p, KeyID: secrets.Key, Bytes: secrets.Bytes}, func(plain []byte) error {
+		put(plain)
+		return nil
+	}, func(n history.Note) { put(history.Noted(sealed, n)) })
 }
 
 func (o *opener) add(item codec.Sealed, put func([]byte) error, note func(history.Note)) {
 	o.items, o.puts, o.notes = append(o.items, item), append(o.puts, put), append(o.notes, note)
 }
 
-// open opens what was added. What has no key stays sealed, and damaged bytes say so. The error is an outage of the codec, after which the rest
-// stays sealed, too. It makes no call if nothing was added.
+// byKey splits the items by their keys.
+func (o *opener) byKey() []*opener {
+	var groups []*opener
+	of := make(map[string]*opener)
+	for i, item := range o.items {
+		g := of[item.KeyID]
+		if g == nil {
+			g = new(opener)
+			of[item.KeyID], groups = g, append(groups, g)
+		}
+		g.add(item, o.puts[i], o.notes[i])
+	}
+	return groups
+}
+
+// halves splits the items in two.
+func (o *opener) halves() [2]*opener {
+	n := len(o.items) / 2
+	return [2]*opener{{o.items[:n], o.puts[:n], o.notes[:n]}, {o.items[n:], o.puts[n:], o.notes[n:]}}
+}
+
+// open opens what was added. What has no key stays sealed, and damaged bytes say so. The error is an outage of the codec, after which what it
+// concerns stays sealed, too. It makes no call if nothing was added. After an error, what each key has sealed is opened by itself: the outage of
+// one key is that of no other.
 func (st *Store) open(ctx context.Context, limit time.Duration, o *opener) error {
 	if len(o.items) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := st.openSome(ctx, o, 0, len(o.items))
-	if !separable(err) {
-		return st.opened(err)
-	}
-	for i := range o.items {
-		err := st.openSome(ctx, o, i, i+1)
-		switch {
-		case errors.Is(err, codec.ErrDamaged), errors.Is(err, history.ErrCorrupt):
-			o.notes[i](history.Note{Damage: err.Error()})
-			st.faults.Note(&history.SealedError{Key: o.items[i].KeyID, Damage: err.Error()})
-		case errors.Is(err, codec.ErrNoKey):
-			why := short(err.Error())
-			o.notes[i](history.Note{Why: why})
-			st.faults.missing(o.items[i].KeyID, why)
-		case err != nil:
-			return st.opened(err)
+	groups := o.byKey()
+	if len(groups) > 1 {
+		all, cancel := share(ctx, 2)
+		err := st.openSome(all, o)
+		if cancel(); err == nil {
+			return st.opened(nil)
 		}
 	}
-	return st.opened(nil)
+	var failed error
+	for i, g := range groups {
+		if err := st.openGroup(ctx, g, len(groups)-i); failed == nil {
+			failed = err
+		}
+	}
+	return st.opened(failed)
+}
+
+// share returns a context with an nth of the time that is left: a key service that hangs for one key must leave time for the others.
+func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	end, _ := ctx.Deadline() // open has set it
+	return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
+}
+
+// openGroup opens what one key has sealed, within the share of one of n groups. What it returns is an outage.
+func (st *Store) openGroup(ctx context.Context, g *opener, n int) error {
+	ctx, cancel := share(ctx, n)
+	defer cancel()
+	return st.search(ctx, g, st.openSome(ctx, g), false)
+}
+
+// search halves what one key has sealed until it has found what an error of it concerns. If the key is missing for both halves, it is so for all:
+// only another key of the same ID is missing for a part. known says that the key is there.
+func (st *Store) search(ctx context.Context, g *opener, err error, known bool) error {
+	known = known || damage(err)
+	switch {
+	case err == nil:
+		return nil
+	case !separable(err):
+		return err
+	case len(g.items) == 1 && damage(err):
+		g.notes[0](history.Note{Damage: err.Error()})
+		st.faults.Note(&history.SealedError{Key: g.items[0].KeyID, Damage: err.Error()})
+		return nil
+	case len(g.items) == 1:
+		st.missing(g, err)
+		return nil
+	}
+	halves := g.halves()
+	var errs [2]error
+	for i, half := range halves {
+		if errs[i] = context.Cause(ctx); errs[i] == nil {
+			errs[i] = st.openSome(ctx, half)
+		}
+		known = known || errs[i] == nil || damage(errs[i])
+	}
+	if !known {
+		st.missing(g, err)
+		return nil // also if nothing was heard of a half in time
+	}
+	var failed error
+	for i, half := range halves {
+		found := st.search(ctx, half, errs[i], true)
+		if found != nil && !separable(errs[i]) {
+			found = fmt.Errorf("%w, after: %s", found, err.Error())
+		}
+		if failed == nil {
+			failed = found
+		}
+	}
+	return failed
+}
+
+// missing notes that there is no key for what one key has sealed, and what the codec says about that.
+func (st *Store) missing(g *opener, err error) {
+	why := short(err.Error())
+	for _, note := range g.notes {
+		note(history.Note{Why: why})
+	}
+	st.faults.missing(g.items[0].KeyID, why)
+}
+
+// damage reports whether an error says that bytes are damaged, which only their key can tell.
+func damage(err error) bool {
+	return errors.Is(err, codec.ErrDamaged) || errors.Is(err, history.ErrCorrupt)
 }
 
 // maxWhy bounds what a codec says about a key, in bytes.
@@ -225,9 +310,7 @@ func short(text string) string {
 }
 
 // separable reports whether an error of a batch concerns only some of its items.
-func separable(err error) bool {
-	return errors.Is(err, codec.ErrDamaged) || errors.Is(err, codec.ErrNoKey) || errors.Is(err, history.ErrCorrupt)
-}
+func separable(err error) bool { return damage(err) || errors.Is(err, codec.ErrNoKey) }
 
 func (st *Store) opened(err error) error {
 	if err != nil {
@@ -238,19 +321,20 @@ func (st *Store) opened(err error) error {
 	return nil
 }
 
-// openSome opens some of the items.
-func (st *Store) openSome(ctx context.Context, o *opener, from, to int) (err error) {
+// openSome opens items with one call.
+func (st *Store) openSome(ctx context.Context, o *opener) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %T", errPanicked, p)
 		}
 	}()
-	plain, err := st.codec.Open(ctx, o.items[from:to:to])
-	if err == nil && len(plain) != to-from {
-		err = fmt.Errorf("%w: %d of %d items opened", errPromise, len(plain), to-from)
+	n := len(o.items)
+	plain, err := st.codec.Open(ctx, o.items[:n:n])
+	if err == nil && len(plain) != n {
+		err = fmt.Errorf("%w: %d of %d items opened", errPromise, len(plain), n)
 	}
-	for i := 0; err == nil && i < len(plain); i++ {
-		err = o.puts[from+i](plain[i].Bytes)
+	for i := 0; err == nil && i < n; i++ {
+		err = o.puts[i](plain[i].Bytes)
 	}
 	return err
 }
