@@ -48,10 +48,10 @@ func (c *Client) sealing(store provider.Provider, o *Options) provider.Provider 
 		return store
 	}
 	c.faults = new(sealing.Faults)
-	return sealing.New(store, with, c.faults, sealing.AllowedBy(func() *upgrade.Level { return c.level }, func(level int64) error {
+	return sealing.New(store, with, c.faults, sealing.AllowedBy(func() *upgrade.Level { return c.level }, sealing.Refusal{Of: func(level int64) error {
 		return fmt.Errorf("%w: encrypted payloads need engine level %d, and the store allows %d: "+
 			"run perdure upgrade --finish when all nodes are new and have a codec", ErrNotFinished, replay.LevelOfLanguage, level)
-	}))
+	}}))
 }
 
 // Decrypt returns a copy of the history whose values are decrypted with a codec, for tests that replay it. What is plain stays as it is.

@@ -35,6 +35,9 @@ func outage(op string, err error) error {
 	return &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: !errors.Is(err, ErrHopeless), Err: fmt.Errorf("codec: %w", err)}
 }
 
+// silent is the finding of an outage.
+func silent(err error) error { return fmt.Errorf("the codec does not answer: %w", err) }
+
 // sealer collects what a request has to seal. Its methods get places in a copy of the request.
 type sealer struct {
 	items []codec.Plain
@@ -91,6 +94,7 @@ func (st *Store) seal(ctx context.Context, op string, inTx bool, s *sealer) erro
 		return nil
 	}
 	if err := st.allowed(ctx, inTx); err != nil {
+		st.faults.failed(err)
 		return err
 	}
 	sealed, err := st.callSeal(ctx, s.items)
@@ -98,7 +102,7 @@ func (st *Store) seal(ctx context.Context, op string, inTx bool, s *sealer) erro
 		err = s.puts[i](history.Kept{Key: sealed[i].KeyID, Bytes: sealed[i].Bytes})
 	}
 	if err != nil {
-		st.faults.failed(err)
+		st.faults.failed(silent(err))
 		return outage(op, err)
 	}
 	st.faults.answered()
@@ -314,7 +318,7 @@ func separable(err error) bool { return damage(err) || errors.Is(err, codec.ErrN
 
 func (st *Store) opened(err error) error {
 	if err != nil {
-		st.faults.failed(err)
+		st.faults.failed(silent(err))
 		return outage("decrypt", err)
 	}
 	st.faults.answered()

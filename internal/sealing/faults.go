@@ -22,7 +22,7 @@ const maxFaultKeys = 20
 type Faults struct {
 	codec   bool // the process has one, which tells of keys that are missing
 	mu      sync.Mutex
-	outage  error              // of the last call of the codec; nil: it answered
+	outage  error              // of the last call of the codec, or why it was not called; nil: it answered
 	outAt   time.Time          // when outage was seen
 	keys    map[string]missing // keys that are missing
 	damaged time.Time          // when damaged bytes were seen last
@@ -39,7 +39,7 @@ func (f *Faults) answered() {
 	f.outage = nil
 }
 
-// failed notes that the codec did not answer.
+// failed notes that the codec did not answer, or that the store does not allow what it seals.
 func (f *Faults) failed(err error) {
 	if f == nil {
 		return
@@ -99,7 +99,7 @@ func (f *Faults) Err() error {
 	defer f.mu.Unlock()
 	var found []error
 	if f.outage != nil && time.Since(f.outAt) < faultAge {
-		found = append(found, fmt.Errorf("the codec does not answer: %w", f.outage))
+		found = append(found, f.outage)
 	}
 	maps.DeleteFunc(f.keys, func(_ string, m missing) bool { return time.Since(m.seen) >= faultAge })
 	found = append(found, f.missed()...)

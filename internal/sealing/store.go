@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/codec"
 	"github.com/perdure/perdure/internal/history"
@@ -15,26 +16,41 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Allowed returns an error while a store allows nothing sealed yet. With inTx it must not read the store.
+// Allowed returns an error while a store allows nothing sealed yet. With inTx the caller holds a transaction of the store open.
 type Allowed func(ctx context.Context, inTx bool) error
 
-// AllowedBy asks for the level that a store allows. notYet makes the error for a level that is too low.
-func AllowedBy(level func() *upgrade.Level, notYet func(level int64) error) Allowed {
+// levelTimeout bounds a read of the level inside a transaction of the caller: it waits for no writer, but does not end if the caller holds the only
+// connection.
+const levelTimeout = 2 * time.Second
+
+// Refusal makes the error for a level that is too low.
+type Refusal struct {
+	Of    func(level int64) error
+	Waits bool // it is an outage, which ends when the upgrade is finished: a node must not drop what it cannot store yet
+}
+
+// AllowedBy asks for the level that a store allows. While that is not known, its error is an outage.
+func AllowedBy(level func() *upgrade.Level, refusal Refusal) Allowed {
 	return func(ctx context.Context, inTx bool) error {
 		l := level()
-		switch {
-		case l.Allowed() >= replay.LevelOfLanguage:
+		if l.Allowed() >= replay.LevelOfLanguage {
 			return nil
-		case !inTx:
-			allowed, err := l.Again(ctx)
-			if err != nil {
-				return outage("read the level", err)
-			}
-			if allowed >= replay.LevelOfLanguage {
-				return nil
+		}
+		if inTx {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, levelTimeout)
+			defer cancel()
+		}
+		allowed, err := l.Again(ctx)
+		switch {
+		case allowed >= replay.LevelOfLanguage:
+			return nil
+		case err != nil:
+			return &provider.Error{
+				Op: "encrypt", Outcome: provider.OutcomeNothing, Retryable: true, Err: fmt.Errorf("asking whether the store allows encrypted payloads: %w", err),
 			}
 		}
-		return &provider.Error{Op: "encrypt", Outcome: provider.OutcomeNothing, Err: notYet(l.Allowed())}
+		return &provider.Error{Op: "encrypt", Outcome: provider.OutcomeNothing, Retryable: refusal.Waits, Err: refusal.Of(allowed)}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/sealing"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/provider/validations"
@@ -594,7 +595,7 @@ func TestHazard116_FewCallsFindWhatIsBad(t *testing.T) {
 	if bad != 1 || c.calls > 22 {
 		t.Errorf("%d damaged after %d calls", bad, c.calls)
 	}
-	if err := faults.Err(); err == nil || !strings.Contains(err.Error(), "no codec for key b") || strings.Contains(err.Error(), "does not answer") {
+	if err := faults.Err(); err == nil || !strings.Contains(err.Error(), `cannot decrypt what key "b" has encrypted`) || strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("the finding is %v", err)
 	}
 }
@@ -621,3 +622,49 @@ func TestHazard116_DamagedReason(t *testing.T) {
 		t.Errorf("%+v, %v", got.Instance.Blocked, err)
 	}
 }
+
+// deaf is a store whose records cannot be read for a time.
+type deaf struct {
+	*provider.Full
+
+	err error
+}
+
+func (d *deaf) Unwrap() provider.Provider { return d.Provider }
+
+func (d *deaf) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	if d.err != nil {
+		return provider.RecordResult{}, d.err
+	}
+	return d.Full.Record(ctx, req)
+}
+
+// While the level is not known, nothing is refused for good. A node refuses nothing for good at all: what it could not store it would drop.
+func TestHazard72_TheLevelIsNotKnown(t *testing.T) {
+	t.Parallel()
+	for _, waits := range []bool{false, true} {
+		under := &deaf{provider.FullOf(memory.New(memory.Options{})), errDown}
+		level, faults := upgrade.New(provider.FullOf(under), replay.EngineLevel), new(sealing.Faults)
+		allowed := sealing.AllowedBy(func() *upgrade.Level { return level }, sealing.Refusal{
+			Of: func(level int64) error { return fmt.Errorf("%w: %d", errLevel, level) }, Waits: waits,
+		})
+		create(t, under, "one")
+		p := sealing.New(under, newSwitched(t, "a"), faults, allowed)
+		send := provider.SendRequest{Key: provider.NewKey("one"), Message: message(&history.EventReceived{Name: "e", Payload: []byte(`1`)})}
+		if _, err := p.Send(t.Context(), send); !errors.Is(err, errDown) || !provider.Retryable(err) || errors.Is(err, errLevel) {
+			t.Errorf("the level is not known: %v", err)
+		}
+		if err := allowed(t.Context(), true); !errors.Is(err, errDown) || !provider.Retryable(err) {
+			t.Errorf("in a transaction: %v", err)
+		}
+		under.err = nil
+		if _, err := p.Send(t.Context(), send); !errors.Is(err, errLevel) || provider.Retryable(err) != waits || provider.OutcomeOf(err) != provider.OutcomeNothing {
+			t.Errorf("the level is too low: %v", err)
+		}
+		if err := faults.Err(); !errors.Is(err, errLevel) || !errors.Is(err, sealing.ErrCodec) {
+			t.Errorf("the finding is %v", err)
+		}
+	}
+}
+
+var errLevel = errors.New("the level is too low")

@@ -3,8 +3,10 @@ package sealed
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -257,5 +260,40 @@ func TestUnfinishedUpgrade(t *testing.T) {
 	}
 	if _, err := client.StartNamed[string](t.Context(), c, "simple", secret("x")); !errors.Is(err, client.ErrNotFinished) {
 		t.Errorf("a client on a store without a level: %v", err)
+	}
+}
+
+// The first call of a client may be a start in a transaction of its caller.
+func TestFirstStartInATransaction(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	store, err := sqlite.OpenWith(path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // the test is over
+	e := enginetest.On(t, store, runtime.Options{Codec: aes(t, "k1")})
+	e.Start(registry(t))
+	c, err := client.New(store, client.Options{Codec: aes(t, "k1"), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := client.StartNamed[string](t.Context(), c, "simple", secret("input"), sqlite.InTx(tx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := h.Wait(t.Context()); err != nil || !strings.HasPrefix(got, secret("input")) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
