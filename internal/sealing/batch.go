@@ -88,6 +88,14 @@ func (s *sealer) whole(p codec.Purpose, at *[]byte) {
 	})
 }
 
+// size returns about how many bytes the sealed items have.
+func (s *sealer) size(growth int) (n int) {
+	for i := range s.items {
+		n += len(s.items[i].Bytes) + growth
+	}
+	return n
+}
+
 // seal seals what was added. It makes no call if that is nothing.
 func (st *Store) seal(ctx context.Context, op string, inTx bool, s *sealer) error {
 	if len(s.items) == 0 || !st.seals {

@@ -29,7 +29,11 @@ func declared(t *testing.T) (names []string) {
 			if !ok || fn.Recv == nil {
 				continue
 			}
-			if star, ok := fn.Recv.List[0].Type.(*ast.StarExpr); ok && star.X.(*ast.Ident).Name == "Store" {
+			star, ok := fn.Recv.List[0].Type.(*ast.StarExpr)
+			if !ok {
+				continue
+			}
+			if of, ok := star.X.(*ast.Ident); ok && of.Name == "Store" {
 				names = append(names, fn.Name.Name)
 			}
 		}

@@ -1,20 +1,10 @@
 package sealing
 
-import (
-	"sync"
-
-	"github.com/perdure/perdure/provider"
-)
-
-// maxMade bounds the requests that are kept for a repeat.
-const maxMade = 1_000
+import "github.com/perdure/perdure/provider"
 
 // memory keeps sealed requests whose outcome is not known, so that a repeat under the same commit ID sends the same bytes and asks the codec
 // for nothing.
-type memory struct {
-	mu   sync.Mutex
-	made map[provider.UUID]kept
-}
+type memory struct{ shelf[kept] }
 
 type kept struct {
 	of     *byte // begins the plain bytes that it was made of
@@ -30,28 +20,17 @@ func firstOf(list [][]byte) *byte {
 }
 
 // remember returns the sealed request that was made of the same plain one before, or makes it.
-func remember[T any](st *Store, commit provider.UUID, of *byte, seal func() (*T, error)) (*T, error) {
-	m := &st.made
-	m.mu.Lock()
-	before := m.made[commit]
-	m.mu.Unlock()
+func remember[T any](st *Store, commit provider.UUID, of *byte, seal func(s *sealer) (*T, error)) (*T, error) {
+	before := st.made.get(commit)
 	if sealed, ok := before.sealed.(*T); ok && of != nil && before.of == of {
 		return sealed, nil
 	}
-	sealed, err := seal()
+	s := new(sealer)
+	sealed, err := seal(s)
 	if err == nil && of != nil && st.seals {
-		m.keep(commit, kept{of, sealed})
+		st.made.put(commit, kept{of, sealed}, s.size(st.growth))
 	}
 	return sealed, err
-}
-
-func (m *memory) keep(commit provider.UUID, k kept) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.made == nil || len(m.made) >= maxMade {
-		m.made = make(map[provider.UUID]kept)
-	}
-	m.made[commit] = k
 }
 
 // over forgets a request unless a repeat may follow.
@@ -59,7 +38,5 @@ func (m *memory) over(commit provider.UUID, err error) {
 	if err != nil && (provider.Retryable(err) || provider.OutcomeOf(err) != provider.OutcomeNothing) {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.made, commit)
+	m.remove(commit)
 }

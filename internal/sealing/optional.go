@@ -139,7 +139,7 @@ func (st *Store) CompleteIn(
 	}
 	out, s := new(item), new(sealer)
 	if out.Details == nil {
-		out.Details = st.lateOf(item.Token)
+		out.Details = st.late.get(item.Token)
 	}
 	s.report(out)
 	if err := st.seal(ctx, "complete", false, s); err != nil {

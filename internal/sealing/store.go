@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/perdure/perdure/codec"
@@ -66,9 +65,7 @@ type Store struct {
 	allowed Allowed
 
 	made memory
-
-	mu   sync.Mutex
-	late map[provider.UUID][]byte // plain heartbeat details that could not be sealed yet, by token of the task
+	late shelf[[]byte] // plain heartbeat details that are not stored yet, by token of the task
 }
 
 // New returns a provider that seals and opens with a codec.
@@ -78,7 +75,6 @@ func New(p provider.Provider, c codec.Codec, faults *Faults, allowed Allowed) *S
 	}
 	return &Store{
 		Full: provider.FullOf(p), inner: p, codec: c, seals: codec.Seals(c), growth: c.Growth(), faults: faults, allowed: allowed,
-		late: make(map[provider.UUID][]byte),
 	}
 }
 
@@ -128,8 +124,8 @@ func Under(p *provider.Full) *provider.Full {
 
 // CommitTurn implements provider.Provider.
 func (st *Store) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	sealed, err := remember(st, req.Commit, firstOf(req.Events), func() (*provider.CommitTurnRequest, error) {
-		out, s := new(req), new(sealer)
+	sealed, err := remember(st, req.Commit, firstOf(req.Events), func(s *sealer) (*provider.CommitTurnRequest, error) {
+		out := new(req)
 		s.commit(out)
 		err := st.seal(ctx, "commit turn", false, s)
 		return out, err
@@ -161,8 +157,8 @@ func (st *Store) create(ctx context.Context, req provider.CreateRequest, inTx bo
 	if req.First != nil { // a start without its first turn is another request of the same ID
 		first = firstOf(req.First.Events)
 	}
-	return remember(st, req.Commit, first, func() (*provider.CreateRequest, error) {
-		out, s := new(req), new(sealer)
+	return remember(st, req.Commit, first, func(s *sealer) (*provider.CreateRequest, error) {
+		out := new(req)
 		s.create(out)
 		err := st.seal(ctx, "create", inTx, s)
 		return out, err
