@@ -23,8 +23,8 @@ const (
 	maxRowChanges = provider.MaxCommitRows / 4
 	// stateRoom is what a commit needs at most besides key-values and what the recorder counts: the outcome as an event, a
 	// result and a message to the parent, the last message, the status and the attributes. They need 8.2 MiB. Headers of
-	// messages, and what translation adds to tasks, children and requests, need less than 2.8 MiB.
-	stateRoom = 11 << 20
+	// messages, and what translation adds to tasks, children and requests, need less than 2.8 MiB. 512 KiB are for what a codec adds.
+	stateRoom = 11<<20 + 512<<10
 	// smallValue is no less than a marker and makes no difference to a commit.
 	smallValue = 1 << 10
 	// maxEnded bounds the sessions that a turn ends.

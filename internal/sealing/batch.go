@@ -17,7 +17,7 @@ const (
 	callTimeout = 10 * time.Second
 	// fetchTimeout bounds it for what a fetch has leased.
 	fetchTimeout = 5 * time.Second
-	// renewTimeout bounds it for heartbeat details, which must not cost the lease.
+	// renewTimeout bounds it for heartbeat details, which must not cost the lease, and for why a turn is released.
 	renewTimeout = time.Second
 )
 

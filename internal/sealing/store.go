@@ -273,7 +273,9 @@ func (st *Store) releases(ctx context.Context, req provider.ReleaseTurnsRequest)
 	if len(s.items) == 0 {
 		return req
 	}
-	err := st.seal(ctx, "release turns", false, s)
+	sealing, cancel := context.WithTimeout(ctx, renewTimeout) // the release itself needs the rest of the time
+	defer cancel()
+	err := st.seal(sealing, "release turns", false, s)
 	for i := range out.Items {
 		if texts[i] == nil {
 			continue

@@ -769,3 +769,32 @@ func TestHazard71_SealedBatchesFit(t *testing.T) {
 		t.Errorf("a part is not renewed: %v", err)
 	}
 }
+
+// A release does not wait for a codec that hangs, and has time left for the store.
+func TestHazard72_ReleasesDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		under := memory.New(memory.Options{})
+		defer under.Close() //nolint:errcheck // memory
+		p := seal(under, hanging{newSwitched(t, "a")})
+		created := create(t, under, "one")
+		_, token := fetch(t, under)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := p.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
+			Kind: provider.ReleaseFailed, Key: created.Key, Token: token, Failure: &provider.TurnFailure{Reason: "panic", Message: "secret text"},
+		}}})
+		if took := time.Since(began); err != nil || took > 2*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
+// hanging is a codec whose key service hangs.
+type hanging struct{ codec.Codec }
+
+func (hanging) Seal(ctx context.Context, _ []codec.Plain) ([]codec.Sealed, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
