@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -189,6 +190,106 @@ func TestHazard125_DataKeysAreKept(t *testing.T) {
 		}
 		if _, err := c.Open(t.Context(), []codec.Sealed{{KeyID: "other", Bytes: sealed[0].Bytes}}); !errors.Is(err, codec.ErrNoKey) {
 			t.Errorf("an unknown key: %v", err)
+		}
+	})
+}
+
+// stuck is a source that hangs for what it is told to, until the call is over.
+type stuck struct {
+	mu    sync.Mutex
+	hangs map[string]bool // by ID of the key; "": the current one
+	asked map[string]int
+	now   string
+}
+
+func (s *stuck) Current(ctx context.Context) (codec.Key, error) {
+	s.mu.Lock()
+	now := s.now
+	s.mu.Unlock()
+	return s.answer(ctx, "", now)
+}
+
+func (s *stuck) ByID(ctx context.Context, id string) (codec.Key, error) { return s.answer(ctx, id, id) }
+
+func (s *stuck) answer(ctx context.Context, asked, id string) (codec.Key, error) {
+	s.mu.Lock()
+	s.asked[asked]++
+	hangs := s.hangs[asked]
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return codec.Key{}, context.Cause(ctx)
+	}
+	if id == "missing" {
+		return codec.Key{}, codec.ErrNoKey
+	}
+	return key(id, 1), nil
+}
+
+func (s *stuck) count(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[id]
+}
+
+func (s *stuck) hang(id string, hangs bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangs[id] = hangs
+}
+
+// A source that hangs holds up neither sealing, while the last key may seal, nor keys that it does not hang for.
+func TestHazard72_ASourceThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{hangs: map[string]bool{}, asked: map[string]int{}, now: "a"}
+		c, err := codec.AESFrom(s, 10*time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := codec.Plain{Purpose: codec.Event, Bytes: []byte("x")}
+		seal(t, c, item)
+		s.hang("", true)
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // virtual
+		began := time.Now()
+		for range 1_000 {
+			if got := seal(t, c, item); got[0].KeyID != "a" {
+				t.Fatalf("%+v", got)
+			}
+		}
+		time.Sleep(time.Second) //nolint:forbidigo // virtual
+		if time.Since(began) > time.Second || s.count("") != 2 {
+			t.Errorf("%v, asked %d times", time.Since(began), s.count(""))
+		}
+		s.hang("", false)
+		s.mu.Lock()
+		s.now = "b"
+		s.mu.Unlock()
+		time.Sleep(time.Minute) //nolint:forbidigo // virtual
+		seal(t, c, item)
+		synctest.Wait()
+		if got := seal(t, c, item); got[0].KeyID != "b" {
+			t.Errorf("not refreshed: %+v", got)
+		}
+		// Another key.
+		s.hang("old", true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		sealed := seal(t, c, item)
+		go func() { _, _ = c.Open(ctx, []codec.Sealed{{KeyID: "old", Bytes: sealed[0].Bytes}}) }()
+		synctest.Wait()
+		began = time.Now()
+		for range 100 {
+			if _, err := c.Open(ctx, []codec.Sealed{{KeyID: "missing", Bytes: sealed[0].Bytes}}); !errors.Is(err, codec.ErrNoKey) {
+				t.Errorf("%v", err)
+			}
+		}
+		if s.count("missing") != 1 || time.Since(began) != 0 {
+			t.Errorf("asked %d times for a key that is missing, %v", s.count("missing"), time.Since(began))
+		}
+		time.Sleep(time.Second) //nolint:forbidigo // virtual
+		if _, err := c.Open(ctx, []codec.Sealed{{KeyID: "missing", Bytes: sealed[0].Bytes}}); !errors.Is(err, codec.ErrNoKey) || s.count("missing") != 2 {
+			t.Errorf("%v, asked %d times", err, s.count("missing"))
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -20,13 +21,19 @@ type Source interface {
 const (
 	minCache = time.Second
 	maxKeys  = 1_000 // that are kept
+	// missingFor is how long it is known that the source has no key of an ID.
+	missingFor = time.Second
+	// refreshLimit bounds asking for the current key in the background, and refreshPause is the time until the next try.
+	refreshLimit = 10 * time.Second
+	refreshPause = 5 * time.Second
 )
 
 var errCache = fmt.Errorf("keys are kept for less than %v", minCache)
 
 // AESFrom returns a codec of AES-GCM whose keys come from a source. It asks for the current key again after the given time, at least a second,
 // and for an older one that it has not used for that long. A replay of 50,000 events asks for each key once. While the source does not answer,
-// keys that are kept still decrypt, and the last current key still encrypts for as long again.
+// keys that are kept still decrypt, and the last current key still encrypts for as long again: nothing waits for the next one meanwhile. After an
+// ErrNoKey it does not ask for that key for a second.
 func AESFrom(source Source, keep time.Duration) (Codec, error) {
 	if source == nil {
 		return nil, fmt.Errorf("making an AES codec: %w", errNoKeys)
@@ -34,19 +41,23 @@ func AESFrom(source Source, keep time.Duration) (Codec, error) {
 	if keep < minCache {
 		return nil, fmt.Errorf("making an AES codec: %w: %v", errCache, keep)
 	}
-	return aesCodec{&cachedKeys{source: source, keep: keep, kept: make(map[string]*keptKey), turn: make(chan struct{}, 1)}}, nil
+	return aesCodec{&cachedKeys{
+		source: source, keep: keep, kept: make(map[string]*keptKey), missing: make(map[string]missingKey), asking: make(map[string]*asking),
+	}}, nil
 }
 
 // cachedKeys keeps keys of a source.
 type cachedKeys struct {
 	source Source
 	keep   time.Duration
-	turn   chan struct{} // held by the goroutine that asks the source
 
-	mu   sync.Mutex
-	kept map[string]*keptKey
-	last string    // ID of the current key; "": none
-	read time.Time // when it was read
+	mu      sync.Mutex
+	kept    map[string]*keptKey
+	missing map[string]missingKey
+	asking  map[string]*asking // by the ID of the key; "": the current one
+	last    string             // ID of the current key; "": none
+	read    time.Time          // when it was read
+	refresh time.Time          // when it may be asked for in the background again
 }
 
 type keptKey struct {
@@ -54,22 +65,67 @@ type keptKey struct {
 	used time.Time
 }
 
+// missingKey is the answer that there is no key of an ID.
+type missingKey struct {
+	err error
+	at  time.Time
+}
+
+// asking lets one goroutine at a time ask for a key.
+type asking struct {
+	turn  chan struct{} // held by that goroutine
+	users int           // that wait or ask
+}
+
 func (c *cachedKeys) current(ctx context.Context) (*aesKey, error) {
 	if k := c.lastKey(c.keep); k != nil {
 		return k, nil
 	}
-	if err := c.wait(ctx); err != nil {
+	if k := c.lastKey(2 * c.keep); k != nil { // a key service that hangs must not hold up what this one can seal
+		if c.mayRefresh() {
+			go c.refreshNow(context.WithoutCancel(ctx))
+		}
+		return k, nil
+	}
+	return c.askCurrent(ctx)
+}
+
+// mayRefresh reports whether the caller should ask for the current key in the background. Others may after a pause.
+func (c *cachedKeys) mayRefresh() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if now.Before(c.refresh) {
+		return false
+	}
+	c.refresh = now.Add(refreshLimit + refreshPause) // refreshNow makes it sooner
+	return true
+}
+
+// refreshNow asks for the current key in the background, for a limited time. If that fails, calls report it when they need the key.
+func (c *cachedKeys) refreshNow(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
+	defer cancel()
+	defer func() {
+		_ = recover() // of the source
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.refresh = time.Now().Add(refreshPause)
+	}()
+	_, _ = c.askCurrent(ctx)
+}
+
+func (c *cachedKeys) askCurrent(ctx context.Context) (*aesKey, error) {
+	done, err := c.wait(ctx, "")
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-c.turn }()
+	defer done()
 	if k := c.lastKey(c.keep); k != nil { // another goroutine has asked
 		return k, nil
 	}
 	k, err := c.ask(func() (Key, error) { return c.source.Current(ctx) })
 	if err != nil {
-		if old := c.lastKey(2 * c.keep); old != nil {
-			return old, nil
-		}
 		return nil, fmt.Errorf("asking for the current key: %w", err)
 	}
 	c.mu.Lock()
@@ -91,32 +147,65 @@ func (c *cachedKeys) lastKey(d time.Duration) *aesKey {
 }
 
 func (c *cachedKeys) byID(ctx context.Context, id string) (*aesKey, error) {
-	if k := c.find(id); k != nil {
-		return k, nil
+	if k, err := c.find(id); k != nil || err != nil {
+		return k, err
 	}
-	if err := c.wait(ctx); err != nil {
+	done, err := c.wait(ctx, id)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-c.turn }()
-	if k := c.find(id); k != nil {
-		return k, nil
+	defer done()
+	if k, err := c.find(id); k != nil || err != nil {
+		return k, err
 	}
 	k, err := c.ask(func() (Key, error) { return c.source.ByID(ctx, id) })
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("asking for key %q: %w", id, err)
+		err = fmt.Errorf("asking for key %q: %w", id, err)
+		if errors.Is(err, ErrNoKey) {
+			c.lacks(id, err)
+		}
+		return nil, err
 	case k.id != id:
 		return nil, fmt.Errorf("asking for key %q: the source returned key %q", id, k.id)
 	}
 	return k, nil
 }
 
-func (c *cachedKeys) wait(ctx context.Context) error {
+// lacks keeps the answer that there is no key of an ID.
+func (c *cachedKeys) lacks(id string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(c.missing, func(_ string, m missingKey) bool { return now.Sub(m.at) >= missingFor })
+	if len(c.missing) < maxKeys {
+		c.missing[id] = missingKey{err, now}
+	}
+}
+
+// wait waits until nobody else asks for a key. A key service that hangs for one key holds up no other. The caller must call done.
+func (c *cachedKeys) wait(ctx context.Context, id string) (done func(), err error) {
+	c.mu.Lock()
+	a := c.asking[id]
+	if a == nil {
+		a = &asking{turn: make(chan struct{}, 1)}
+		c.asking[id] = a
+	}
+	a.users++
+	c.mu.Unlock()
+	leave := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if a.users--; a.users == 0 {
+			delete(c.asking, id)
+		}
+	}
 	select {
-	case c.turn <- struct{}{}:
-		return nil
+	case a.turn <- struct{}{}:
+		return func() { <-a.turn; leave() }, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		leave()
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -145,13 +234,16 @@ func (c *cachedKeys) ask(source func() (Key, error)) (*aesKey, error) {
 	return k, nil
 }
 
-func (c *cachedKeys) find(id string) *aesKey {
+// find returns the key of an ID, if it is kept, or why there is none.
+func (c *cachedKeys) find(id string) (*aesKey, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.kept[id]
-	if k == nil {
-		return nil
+	if k := c.kept[id]; k != nil {
+		k.used = time.Now()
+		return k.key, nil
 	}
-	k.used = time.Now()
-	return k.key
+	if m, ok := c.missing[id]; ok && time.Since(m.at) < missingFor {
+		return nil, m.err
+	}
+	return nil, nil //nolint:nilnil // not known
 }
