@@ -2,7 +2,7 @@ package engine
 
 import (
 	"cmp"
-	"strconv"
+	"fmt"
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -39,7 +39,7 @@ func (d *decider) startDetached(event int64, b *history.DetachedStarted) provide
 	start.Create.Attributes = attributesOf(b.Attributes)
 	for i, e := range b.Events {
 		start.Create.Messages = append(start.Create.Messages, Message(&history.EventReceived{
-			Name: e.Name, Payload: e.Payload, RequestID: "start:" + id + ":" + strconv.Itoa(i),
+			Name: e.Name, Payload: e.Payload, RequestID: fmt.Sprintf("start:%s:%d", id, i),
 		}, 0, 0))
 	}
 	if b.EndEvent != "" {

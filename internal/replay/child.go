@@ -96,8 +96,12 @@ func (f *Future) leaveAlone(reason error) {
 // Begun returns the future of the start of a child for which code has asked. It ends without an error when the child is stored. Its output names
 // the child. Cancelling it gives up only the wait.
 func (f *Future) Begun() *Future {
-	if f.begun == nil { // the child was refused before it was asked for
-		return &Future{x: f.x, settled: true, err: f.err}
+	if f.begun == nil { // the child was refused before it was asked for, or f is of an interceptor
+		err := f.err
+		if err == nil {
+			err = f.x.env.Errors.New(failure.ErrInvalid, "an interceptor has replaced the future of the child: nobody tells of its start")
+		}
+		return &Future{x: f.x, settled: true, err: err}
 	}
 	return f.begun
 }
