@@ -29,6 +29,9 @@ func (k *keyed) Seal(context.Context, []codec.Plain) ([]codec.Sealed, error) { r
 
 func (k *keyed) Open(ctx context.Context, items []codec.Sealed) ([]codec.Plain, error) {
 	k.calls++
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	var out []codec.Plain
 	for _, item := range items {
 		if item.KeyID == k.hangs {
