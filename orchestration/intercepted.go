@@ -15,6 +15,9 @@ type chain struct {
 }
 
 func chainOf(ctx *Context) chain {
+	if ctx == nil {
+		return chain{} // the call itself says so
+	}
 	all, from := bind.InterceptorsOf(&ctx.handle)
 	if all == nil {
 		return chain{}

@@ -47,13 +47,14 @@ const maxPrinted = 300
 
 // fail notes that the command failed.
 func (d *decoder) fail(what string, printed []byte, stderr string) error {
-	text := fmt.Sprintf("command %q %s: it must print a JSON string in base 64, or null, for each line that it gets", d.command, what)
+	var text strings.Builder
+	fmt.Fprintf(&text, "command %q %s: it must print a JSON string in base 64, or null, for each line that it gets", d.command, what)
 	for _, out := range []struct{ name, text string }{{"standard output", string(printed)}, {"standard error", stderr}} {
 		if out.text = strings.TrimSpace(out.text); out.text != "" {
-			text += fmt.Sprintf("; its %s begins with %q", out.name, strings.ToValidUTF8(out.text[:min(len(out.text), maxPrinted)], ""))
+			fmt.Fprintf(&text, "; its %s begins with %q", out.name, strings.ToValidUTF8(out.text[:min(len(out.text), maxPrinted)], ""))
 		}
 	}
-	err := &decodeError{text}
+	err := &decodeError{text.String()}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed == nil {

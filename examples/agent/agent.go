@@ -161,7 +161,7 @@ func (a *run) ask(ctx *orchestration.Context, call Call) (Decision, error) {
 	a.asks = append(a.asks, call)
 	defer func() { a.asks = slices.DeleteFunc(a.asks, func(c Call) bool { return c.ID == call.ID }) }()
 	decided := func() bool { _, ok := a.s.Decisions[call.ID]; return ok }
-	err := ctx.Await(decided, orchestration.Within(Patience))
+	err := ctx.Await(decided, orchestration.Within(Patience), orchestration.Waiting("allow "+call.Tool+" "+call.Args+"?"))
 	if errors.Is(err, orchestration.ErrTimeout) {
 		return Decision{Call: call.ID, By: "nobody: the time is over"}, nil
 	}

@@ -142,7 +142,7 @@ func (d *decider) command(e history.Event, data []byte) {
 			d.Request.CancelTimers = append(d.Request.CancelTimers, b.Timer)
 		}
 	case *history.ChildStarted:
-		if (!ended || b.Close == history.CloseAbandon) && !d.given[e.ID] { // a child that outlives its parent starts with the parent's end, too
+		if begins(b, ended) && !d.given[e.ID] {
 			d.Request.Starts = append(d.Request.Starts, d.startChild(e.ID, b))
 		}
 	case *history.ChildCancelRequested:
@@ -153,6 +153,11 @@ func (d *decider) command(e history.Event, data []byte) {
 		}
 	}
 	d.reach(e)
+}
+
+// begins reports whether a child that a turn starts begins. One that outlives its parent does so with the parent's end, too.
+func begins(b *history.ChildStarted, ended bool) bool {
+	return !ended || b.Close == history.CloseAbandon
 }
 
 // childNotBegun tells code that waits for the end of a child, which it has started and cancelled within the turn, that there is none.
@@ -188,14 +193,6 @@ func (d *decider) startChild(event int64, b *history.ChildStarted) provider.Star
 		start.Accepted = new(reply(event, b.Key, history.ReplyAccepted))
 	}
 	return start
-}
-
-// attributesOf returns attributes in the form of the contract.
-func attributesOf(list []history.Attribute) (all []provider.Attribute) {
-	for _, a := range list {
-		all = append(all, provider.Attribute{Name: a.Name, Kind: provider.AttributeKind(a.Kind), Text: a.Text, Number: a.Number})
-	}
-	return all
 }
 
 // closePolicy returns what the end of the parent does to a child. A policy that this release does not know is never stored.

@@ -36,3 +36,11 @@ const MaxDelay = math.MaxInt64 / 4000 * time.Microsecond
 func Span(micros int64) time.Duration {
 	return time.Duration(min(micros, int64(MaxDelay/time.Microsecond))) * time.Microsecond
 }
+
+// attributesOf returns attributes in the form of the contract.
+func attributesOf(list []history.Attribute) (all []provider.Attribute) {
+	for _, a := range list {
+		all = append(all, provider.Attribute{Name: a.Name, Kind: provider.AttributeKind(a.Kind), Text: a.Text, Number: a.Number})
+	}
+	return all
+}

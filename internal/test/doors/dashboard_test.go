@@ -178,7 +178,7 @@ func askingDashboards() section {
 				{"a field that is missing", post(on+"/raise", `{}`), bad, `event is missing: it is needed`, ""},
 				{"a number with a fraction", post(on+"/reset", `{"event": 1.5}`), bad, `event must be a whole number of 64 bits`, ""},
 				{"a duration in words", post("/instances/start", `{"orchestration": "Checkout", "delay": "soon"}`), bad, `delay must be a duration such as 90s or 1h30m`, ""},
-				{"a value that is none of the choices", post("/instances/start", `{"orchestration": "Checkout", "ifExists": "maybe"}`), bad, `ifExists must be one of reject, use-existing, replace-ended`, ""},
+				{"a value that is none of the choices", post("/instances/start", `{"orchestration": "Checkout", "ifExists": "maybe"}`), bad, `ifExists must be one of reject, use-existing, replace-ended, use-running`, ""},
 				{"an act on an ended instance", post("/instances/"+key("done")+"/cancel", `{}`), refused(409, "ended"), `cancelling instance with key KEY: instance "done" (status Completed): instance has ended (Completed): start a new one or use another ID`, "There is nothing left to stop."},
 				{"a filter with a typing error", post("/jobs/start", `{"act": "cancel", "filter": "stauts=Running", "max": 1}`), bad, `filter has "stauts", which is no filter: give the query of a list, such as status=Running&orchestration=Order`, "It would match more than you meant."},
 				{"a job without a number", post("/jobs/start", `{"act": "cancel", "filter": "status=Running"}`), bad, `max is missing: it is needed`, "Give the count of a preview."},
