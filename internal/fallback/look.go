@@ -21,8 +21,8 @@ const (
 	calmly = 15 * time.Second
 	// most is how many names a node takes.
 	most = 500
-	// patience bounds the calls of one look.
-	patience = 10 * time.Second
+	// lookTimeout bounds the calls of one look.
+	lookTimeout = 10 * time.Second
 )
 
 // Node is what a look needs of its node.
@@ -65,7 +65,7 @@ func (s *Set) Follow(ctx context.Context, n Node) {
 
 // look takes what has waited, and gives back what another node lists by now.
 func (s *Set) look(ctx context.Context, n *Node, unlisted waits) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	nodes, now, err := upgrade.Nodes(ctx, n.Store)
 	if err != nil {

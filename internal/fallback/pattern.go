@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/internal/upgrade"
 )
 
 // pattern is a name, or the beginning of names with an asterisk behind it.
@@ -43,10 +44,11 @@ func patternsOf(names []string) ([]pattern, error) {
 
 // fits reports whether a name is meant, and how much of it the pattern tells.
 func (p pattern) fits(name string) (length int, ok bool) {
+	length = len(p) + 1 // a whole name tells more than the same beginning
 	if begin, many := strings.CutSuffix(string(p), "*"); many {
-		return len(begin), strings.HasPrefix(name, begin)
+		length = len(begin)
 	}
-	return len(p) + 1, name == string(p) // a whole name tells more than the same beginning
+	return length, upgrade.Fits(string(p), name)
 }
 
 // overlaps reports whether names that belong to perdure itself begin with the text.

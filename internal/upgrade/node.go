@@ -68,10 +68,13 @@ type Fallbacks struct {
 
 // fits reports whether a pattern stands for an activity of a queue.
 func (f *Fallbacks) fits(queue, activity string) bool {
-	return f != nil && slices.ContainsFunc(f.Patterns[queue], func(p string) bool {
-		begin, many := strings.CutSuffix(p, "*")
-		return activity == p || many && strings.HasPrefix(activity, begin)
-	})
+	return f != nil && slices.ContainsFunc(f.Patterns[queue], func(p string) bool { return Fits(p, activity) })
+}
+
+// Fits reports whether a pattern of a fallback stands for a name: it is the name, or the beginning of it and an asterisk.
+func Fits(pattern, name string) bool {
+	begin, many := strings.CutSuffix(pattern, "*")
+	return name == pattern || many && strings.HasPrefix(name, begin)
 }
 
 // WouldServe reports whether a fallback of the node takes an activity that waits for long enough.

@@ -43,19 +43,11 @@ func Rebuild(ctx *orchestration.Context, _ string) (orchestration.None, error) {
 	return orchestration.None{}, err
 }
 
-// Change tells of a change of a document.
+// Change tells of a change of a document: the instance that waits gets it, or a new one begins with it.
 func Change(ctx context.Context, c *client.Client, document, text string) error {
-	for {
-		event, id := client.WithEvent("change", text), client.WithID("index/"+document)
-		_, err := client.Start(ctx, c, Rebuild, document, id, event, client.WithIDPolicy(client.ReplaceEnded))
-		if !errors.Is(err, client.ErrExists) {
-			return err
-		}
-		_, err = client.Start(ctx, c, Rebuild, document, id, event, client.WithIDPolicy(client.UseExisting))
-		if !errors.Is(err, client.ErrEnded) {
-			return err
-		}
-	}
+	_, err := client.Start(ctx, c, Rebuild, document, client.WithID("index/"+document), client.WithEvent("change", text),
+		client.WithIDPolicy(client.UseRunning))
+	return err
 }
 
 // Index stands for the expensive work.
