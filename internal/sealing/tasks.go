@@ -27,6 +27,9 @@ func (st *Store) FetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 
 // ReportTasks implements provider.Provider.
 func (st *Store) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	if err := req.Validate(); err != nil { // the parts of what is too large would fit
+		return provider.ReportTasksResult{}, err
+	}
 	out, s := provider.ReportTasksRequest{Items: append([]provider.TaskReport(nil), req.Items...)}, new(sealer)
 	for i := range out.Items {
 		item := &out.Items[i]
@@ -82,6 +85,9 @@ func parts(n int, size func(i int) int) iter.Seq2[int, int] {
 // RenewTasks implements provider.Provider. A lease does not wait for the codec: details that cannot be sealed go with a later renewal, or with
 // the report.
 func (st *Store) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	if err := req.Validate(); err != nil { // the parts of what is too large would fit
+		return provider.RenewTasksResult{}, err
+	}
 	out, s := req, new(sealer)
 	out.Items = append([]provider.TaskRenewal(nil), req.Items...)
 	plain := make(map[provider.UUID][]byte)

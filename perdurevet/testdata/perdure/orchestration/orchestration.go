@@ -32,6 +32,7 @@ type (
 	DetachedOption interface{ detached() }
 	ContinueOption interface{ continues() }
 	DefineOption   interface{ define() }
+	SleepOption    interface{ sleep() }
 	UpdateOption   interface{ update() }
 	HandlerOption  interface {
 		UpdateOption
@@ -45,7 +46,7 @@ func (c *Context) Info() Info                                                  {
 func (c *Context) Err() error                                                  { panic("stub") }
 func (c *Context) Logger() *slog.Logger                                        { panic("stub") }
 func (c *Context) Rand() *rand.Rand                                            { panic("stub") }
-func (c *Context) Sleep(d time.Duration) error                                 { panic("stub") }
+func (c *Context) Sleep(d time.Duration, opts ...SleepOption) error            { panic("stub") }
 func (c *Context) SetStatus(v any)                                             { panic("stub") }
 func (c *Context) Patched(id string) bool                                      { panic("stub") }
 func (c *Context) Detached() *Context                                          { panic("stub") }
