@@ -37,7 +37,7 @@ func TestEleventhLeakIsFatal(t *testing.T) {
 			e.Create(fmt.Sprint("single-", i), "single", i)
 		}
 		began := time.Now()
-		after(began, time.Hour)
+		after(began, time.Minute)
 		if h, err := rt.Health(e.T.Context()); err != nil || h.Fatal != nil || len(h.Leaked) != 10 || len(reasons.All()) != 0 {
 			e.T.Errorf("after ten: %+v, %v, told %v", h, err, reasons.All())
 		}
@@ -130,7 +130,7 @@ func TestLeaksThatComeBackDoNotCount(t *testing.T) {
 			release := make(chan struct{})
 			rt := e.Start(single(e, obstinate(release), orchestration.WithStartToCloseTimeout(time.Second)))
 			key := e.Create(fmt.Sprint("single-", i), "single", i)
-			after(time.Now(), time.Minute)
+			after(time.Now(), 15*time.Second)
 			if s := rt.Stats(); s.LeakedInstances != 1 {
 				e.T.Errorf("%+v", s)
 			}
