@@ -2,16 +2,18 @@ package orchestration
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
 // RetryOrchestration runs a child as [CallOrchestration] does. If it fails, another child follows as the policy says, after a durable timer. The
 // last error is returned. Each try is a child of its own, with its own ID and events in the history. MaxElapsed counts from the call. With
-// [WithInstanceID] the first try has that ID, and the next ones have it with ~2, ~3 and so on at its end.
+// [WithInstanceID] the first try has that ID, and the next ones have it with ~2, ~3 and so on at its end; the ID has at most 505 bytes.
 //
 // A cancellation ends the tries, of ctx or of the child, and so do a termination of the child and an ID in use. Errors of [NonRetryable] and those
 // that the policy names are not retried either. Of an instance that is reset, tries behind the point are asked to stop, as all children are. A new
@@ -31,6 +33,9 @@ func RetryOrchestrationNamed[Out any](ctx *Context, p RetryPolicy, name string, 
 	})
 }
 
+// maxTriedID leaves room for the number of a try, so that it is not the ID of a later try that is refused in place of the child's error.
+const maxTriedID = provider.MaxName - 7
+
 func retryChild[Out any](ctx *Context, p RetryPolicy, opts []ChildOption, start func(*Context, []ChildOption) Future[Out]) (out Out, err error) {
 	policy, err := p.stored()
 	if err != nil {
@@ -38,11 +43,13 @@ func retryChild[Out any](ctx *Context, p RetryPolicy, opts []ChildOption, start 
 	}
 	try := 0
 	nth := childFunc(func(call *history.ChildStarted) error {
-		if try == 1 || call.ID == "" {
-			return nil
+		switch {
+		case len(call.ID) > maxTriedID:
+			return fmt.Errorf("instance ID has %d bytes: give at most %d, because the next tries have ~2, ~3 and so on at its end", len(call.ID), maxTriedID)
+		case try > 1 && call.ID != "":
+			call.ID += "~" + strconv.Itoa(try)
 		}
-		call.ID += "~" + strconv.Itoa(try)
-		return idOption(call.ID).check()
+		return nil
 	})
 	err = retried(ctx, policy, func(ctx *Context) error {
 		try++

@@ -131,6 +131,31 @@ func TestHazard118_WhatEndsTheTries(t *testing.T) {
 	}
 }
 
+// An ID that leaves no room for the numbers of later tries is refused before the first one.
+func TestRetryOrchestrationRefusesALongID(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "fails", func(*octx, none) (none, error) { return none{}, errors.New("busy") })
+		once := orchestration.RetryPolicy{InitialInterval: time.Second, Jitter: orchestration.Off, MaxAttempts: 2}
+		key := start(e, reg, func(ctx *octx, n int) ([]string, error) {
+			var got []string
+			for _, n := range []int{505, 506} {
+				_, err := orchestration.RetryOrchestrationNamed[none](ctx, once, "fails", none{}, orchestration.WithInstanceID(strings.Repeat("i", n)))
+				got = append(got, fmt.Sprint(err))
+			}
+			return got, nil
+		}, 0)
+		got := enginetest.Output[[]string](e, key)
+		if got[0] != "busy" || !strings.Contains(got[1], "instance ID has 506 bytes: give at most 505") {
+			e.T.Errorf("got %q", got)
+		}
+		if all := children(e, key); len(all) != 2 {
+			e.T.Errorf("%d children", len(all))
+		}
+	})
+}
+
 // After a reset at any event no two tries run that were not asked to stop. With an ID of the code no two run at all.
 func TestHazard118_NoTwoTriesAfterAReset(t *testing.T) {
 	t.Parallel()
