@@ -137,15 +137,15 @@ func TestRetryOrchestrationRefusesALongID(t *testing.T) {
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		reg := registry(e.T)
 		enginetest.Orchestration(e.T, reg, "fails", func(*octx, none) (none, error) { return none{}, errors.New("busy") })
-		once := orchestration.RetryPolicy{InitialInterval: time.Second, Jitter: orchestration.Off, MaxAttempts: 2}
-		key := start(e, reg, func(ctx *octx, n int) ([]string, error) {
+		twice := orchestration.RetryPolicy{InitialInterval: time.Second, Jitter: orchestration.Off, MaxAttempts: 2}
+		key := start(e, reg, func(ctx *octx, _ none) ([]string, error) {
 			var got []string
 			for _, n := range []int{505, 506} {
-				_, err := orchestration.RetryOrchestrationNamed[none](ctx, once, "fails", none{}, orchestration.WithInstanceID(strings.Repeat("i", n)))
+				_, err := orchestration.RetryOrchestrationNamed[none](ctx, twice, "fails", none{}, orchestration.WithInstanceID(strings.Repeat("i", n)))
 				got = append(got, fmt.Sprint(err))
 			}
 			return got, nil
-		}, 0)
+		}, none{})
 		got := enginetest.Output[[]string](e, key)
 		if got[0] != "busy" || !strings.Contains(got[1], "instance ID has 506 bytes: give at most 505") {
 			e.T.Errorf("got %q", got)
