@@ -32,8 +32,8 @@ func As[T any](p Provider) (T, bool) {
 // optional reports whether T is an optional interface of this package.
 func optional[T any]() bool {
 	switch any((*T)(nil)).(type) {
-	case *Asker, *Lister, *Meter, *Cleaner, *Redriver, *Keeper, *Featured, *Counter, *Opener, *TaskSteerer, *Trimmer, *Compactor,
-		*Notifier, *Migrator, *Inspector, *Transactor, *Mover, *Backuper:
+	case *Asker, *Lister, *Meter, *Cleaner, *Redriver, *Keeper, *Featured, *Counter, *Opener, *TaskSteerer, *TaskLister, *FailureGrouper, *Trimmer,
+		*Compactor, *Notifier, *Migrator, *Inspector, *Transactor, *Mover, *Backuper:
 		return true
 	default:
 		return false

@@ -5,6 +5,9 @@ type Features struct {
 	FirstTurns bool // Create stores First, and CreateIn does
 	Ahead      bool // FetchTurns returns turns that become visible within Ahead
 	Sticky     bool // CommitTurn with Sticky keeps the instance for Owner
+
+	Retrying      bool // List and Count apply Filter.Retrying; there is a TaskLister
+	FailureGroups bool // CommitTurn stores Excerpt and FailureGroup; List and Count apply Filter.FailureGroup; there is a FailureGrouper
 }
 
 // Featured is implemented by providers that keep some of the promises of Features.

@@ -18,6 +18,8 @@ type Full struct {
 	Keeper
 	Opener
 	TaskSteerer
+	TaskLister
+	FailureGrouper
 }
 
 // FullOf returns p with all of its optional calls.
@@ -27,7 +29,7 @@ func FullOf(p Provider) *Full {
 	}
 	f := &Full{
 		Provider: p, Asker: noAsker{}, Lister: noLister{}, Meter: noMeter{}, Cleaner: noCleaner{}, Redriver: noRedriver{}, Keeper: noKeeper{},
-		Opener: noOpener{}, TaskSteerer: noTaskSteerer{},
+		Opener: noOpener{}, TaskSteerer: noTaskSteerer{}, TaskLister: noTaskLister{}, FailureGrouper: noFailureGrouper{},
 	}
 	find(p, &f.Asker)
 	find(p, &f.Lister)
@@ -37,6 +39,8 @@ func FullOf(p Provider) *Full {
 	find(p, &f.Keeper)
 	find(p, &f.Opener)
 	find(p, &f.TaskSteerer)
+	find(p, &f.TaskLister)
+	find(p, &f.FailureGrouper)
 	return f
 }
 
@@ -64,8 +68,18 @@ type (
 	noKeeper   struct{}
 	noOpener   struct{}
 
-	noTaskSteerer struct{}
+	noTaskSteerer    struct{}
+	noTaskLister     struct{}
+	noFailureGrouper struct{}
 )
+
+func (noTaskLister) ListTasks(context.Context, ListTasksRequest) (ListTasksResult, error) {
+	return ListTasksResult{}, Lacking("list tasks", "TaskLister")
+}
+
+func (noFailureGrouper) FailureGroups(context.Context, FailureGroupsRequest) (FailureGroupsResult, error) {
+	return FailureGroupsResult{}, Lacking("failure groups", "FailureGrouper")
+}
 
 func (noAsker) Ask(context.Context, AskRequest) (AskResult, error) {
 	return AskResult{}, Lacking("ask", "Asker")

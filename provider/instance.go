@@ -124,6 +124,8 @@ type Instance struct {
 	RequestID     string   // of the Create that made it
 	CustomStatus  []byte
 	Result        []byte      // opaque outcome; set when ended
+	Excerpt       []byte      // of a failed one; empty if it has none, as of what an older release closed
+	FailureGroup  string      // as Excerpt
 	Attributes    []Attribute // by name
 	CreatedAt     Time
 	UpdatedAt     Time // last change of Version

@@ -21,6 +21,9 @@ const (
 	MaxWait          = time.Minute      // longest time that a call blocks for Wait; a longer Wait is shortened
 	MaxRequests      = 1_000            // requests with Messages that an instance remembers
 	MaxLease         = 24 * time.Hour   // longest lease
+	MaxExcerpt       = 1_024            // bytes of an excerpt
+	MaxGrouped       = 5_000            // failed instances that FailureGroups looks at
+	MaxGroupTexts    = 10               // texts and versions of a group
 	MaxAhead         = time.Second      // how far ahead a fetch of turns may look
 	AskHome          = time.Second / 10 // how long a question is left to the owner of its instance
 )

@@ -44,6 +44,8 @@ type Filter struct {
 	Attributes    []Attribute      // all must be equal
 	Matches       []AttributeMatch // all must hold
 	Replaced      bool             // also instances that another one has replaced, even if that one is deleted
+	Retrying      bool             // Features.Retrying: only those with a pending task whose Attempt or Deliveries is above 1
+	FailureGroup  string           // Features.FailureGroups: only those that failed with this group
 }
 
 // AttributeMatch is a condition on the attribute with a name. The attribute must exist, have the kind, and meet
@@ -85,6 +87,7 @@ type ListRequest struct {
 type ListResult struct {
 	Instances []Instance
 	Cursor    string
+	Reached   Time // with a Cursor: all matching instances that were created later are on this page or an earlier one; 0: not known
 	Now       Time
 }
 

@@ -119,6 +119,8 @@ type CommitTurnRequest struct {
 
 	Status       Status // StatusRunning to go on; an ended one closes the instance
 	Result       []byte // with an ended status: the opaque outcome
+	Excerpt      []byte // with StatusFailed: of the error, opaque, for lists; at most MaxExcerpt. Features.FailureGroups: else it is ignored
+	FailureGroup string // with StatusFailed: which failures are alike; "": none. As Excerpt
 	CloseInbox   string // reason: a closing commit moves waiting messages to the dead letters
 	Next         *NextExecution
 	CustomStatus []byte      // nil keeps, empty clears

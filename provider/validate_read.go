@@ -35,6 +35,7 @@ func (f *Filter) check() error {
 	for i := range f.Matches {
 		c.item("Matches", i, f.Matches[i].check())
 	}
+	c.text("FailureGroup", f.FailureGroup)
 	return c.err
 }
 
@@ -96,6 +97,24 @@ func (r CountRequest) Validate() error {
 	c.sub("Filter", r.Filter.check())
 	c.least("Max", r.Max, 0)
 	return c.done("count")
+}
+
+// Validate checks the request before a provider touches its store. The provider that made Cursor checks it.
+func (r ListTasksRequest) Validate() error {
+	var c checker
+	c.text("Queue", r.Queue)
+	c.text("Name", r.Name)
+	c.rows("Max", r.Max, 0, MaxPage)
+	return c.done("list tasks")
+}
+
+// Validate checks the request before a provider touches its store.
+func (r FailureGroupsRequest) Validate() error {
+	var c checker
+	c.text("Name", r.Name)
+	c.text("Group", r.Group)
+	c.rows("Max", r.Max, 0, MaxPage)
+	return c.done("failure groups")
 }
 
 // Validate checks the request before a provider touches its store.

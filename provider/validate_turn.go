@@ -112,6 +112,13 @@ func (r CommitTurnRequest) checkStatus(c *checker) {
 		c.failf(ErrInvalid, "CloseInbox", "is set with status Running: only a closing commit empties the inbox")
 	}
 	c.text("CloseInbox", r.CloseInbox)
+	if c.err == nil && r.Status != StatusFailed && (len(r.Excerpt) > 0 || r.FailureGroup != "") {
+		c.failf(ErrInvalid, "Excerpt", "is set with status %s: only a failed instance has an excerpt and a group", r.Status)
+	}
+	if c.err == nil && len(r.Excerpt) > MaxExcerpt {
+		c.failf(ErrTooLarge, "Excerpt", "has %d bytes: at most %d", len(r.Excerpt), MaxExcerpt)
+	}
+	c.text("FailureGroup", r.FailureGroup)
 }
 
 // checkRows checks counts and event IDs.

@@ -1,0 +1,36 @@
+package provider
+
+import "context"
+
+// TaskLister is implemented by providers that list pending tasks of all instances, for people who look for trouble. Its calls change nothing,
+// and take no lease. A provider that implements it also applies Filter.Retrying and declares [Features].Retrying.
+type TaskLister interface {
+	// ListTasks returns pending tasks, a page at a time, in the order of the moment from which each may be fetched, then by key, execution
+	// and event ID. A page continues after Cursor, so that tasks that begin or end between two pages neither repeat nor hide others. A
+	// page ends before its Details and Failures exceed [MaxFetchBytes], and may end once the provider has looked at [MinRows] rows.
+	ListTasks(ctx context.Context, req ListTasksRequest) (ListTasksResult, error)
+}
+
+// ListTasksRequest asks for a page of pending tasks. Zero fields do not restrict.
+type ListTasksRequest struct {
+	Queue    string
+	Name     string
+	Retrying bool   // only tasks whose Attempt or Deliveries is above 1
+	Cursor   string // "" for the first page, else ListTasksResult.Cursor
+	Max      int    // 1 to MaxPage; 0: MaxPage
+}
+
+// ListTasksResult is a page. Cursor is "" after the last one.
+type ListTasksResult struct {
+	Tasks  []ListedTask
+	Cursor string
+	Now    Time
+}
+
+// ListedTask is a pending task with its instance.
+type ListedTask struct {
+	TaskInfo
+	InstanceID    string
+	Orchestration string
+	CodeVersion   string // of the orchestration
+}
