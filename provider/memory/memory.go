@@ -14,7 +14,7 @@ type Provider struct {
 	*turns              // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer, Reset, Fork
 	*tasks              // FetchTasks, ReportTasks, RenewTasks, SteerTask
 	*asks               // Ask, FetchAsks, Answer
-	*reader             // Get, ReadHistory, List, Count, Stats, Inspect
+	*reader             // Get, ReadHistory, List, ListTasks, Count, Stats, Inspect
 	*cleaner            // Delete, Prune, Trim, DeadLetters
 	*shared             // Lease, Record
 	*callerTransactions // CreateIn, SendIn, CompleteIn
@@ -35,6 +35,7 @@ var (
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.TaskLister  = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
 	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
@@ -70,5 +71,5 @@ func New(options Options) *Provider {
 
 // Features implements provider.Featured.
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
 }

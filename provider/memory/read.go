@@ -57,7 +57,7 @@ func (rd *reader) ReadHistory(ctx context.Context, req provider.ReadHistoryReque
 // List implements provider.Lister.
 func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {
-		list := rd.instances.matching(&req.Filter)
+		list := rd.matching(&req.Filter)
 		if req.Cursor != "" {
 			at, key, err := readCursor(req.Cursor)
 			if err != nil {
@@ -79,7 +79,7 @@ func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provi
 		}
 		if len(page) < len(list) {
 			last := &page[len(page)-1].row
-			res.Cursor = fmt.Sprintf("%d/%s", last.CreatedAt, last.Key)
+			res.Cursor, res.Reached = fmt.Sprintf("%d/%s", last.CreatedAt, last.Key), last.CreatedAt
 		}
 		return nil
 	})
@@ -101,7 +101,7 @@ func readCursor(s string) (at provider.Time, key provider.UUID, err error) {
 // Count implements provider.Lister.
 func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
 	err = rd.do(ctx, req, func(provider.Time) error {
-		n := int64(len(rd.instances.matching(&req.Filter)))
+		n := int64(len(rd.matching(&req.Filter)))
 		res = provider.CountResult{Count: n, Exact: true}
 		if req.Max > 0 && n > req.Max {
 			res = provider.CountResult{Count: req.Max}
@@ -170,20 +170,25 @@ func (ts *tasks) infos(key provider.UUID, now provider.Time) []provider.TaskInfo
 		if t.Key != key {
 			continue
 		}
-		info := provider.TaskInfo{
-			TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, Priority: t.priority, FairnessKey: t.fairness, Session: t.session,
-			State: t.state, Attempt: t.attempt, Deliveries: t.deliveries,
-			Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, StartBy: t.startBy, Deadline: t.deadline,
-			ScheduledAt: t.scheduled, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
-		}
-		if t.session != "" && ts.heldUntil(t.session) > now {
-			info.SessionOwner = ts.sessions[t.session].owner
-		}
-		if t.state == provider.TaskLeased && t.leaseUntil <= now {
-			info.State, info.Owner, info.LeaseUntil = provider.TaskQueued, "", 0
-		}
-		list = append(list, info)
+		list = append(list, ts.info(t, now))
 	}
 	slices.SortFunc(list, func(a, b provider.TaskInfo) int { return cmp.Compare(a.EventID, b.EventID) })
 	return list
+}
+
+// info describes a pending task.
+func (ts *tasks) info(t *task, now provider.Time) provider.TaskInfo {
+	info := provider.TaskInfo{
+		TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, Priority: t.priority, FairnessKey: t.fairness, Session: t.session,
+		State: t.state, Attempt: t.attempt, Deliveries: t.deliveries,
+		Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, StartBy: t.startBy, Deadline: t.deadline,
+		ScheduledAt: t.scheduled, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
+	}
+	if t.session != "" && ts.heldUntil(t.session) > now {
+		info.SessionOwner = ts.sessions[t.session].owner
+	}
+	if t.state == provider.TaskLeased && t.leaseUntil <= now {
+		info.State, info.Owner, info.LeaseUntil = provider.TaskQueued, "", 0
+	}
+	return info
 }
