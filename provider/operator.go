@@ -14,7 +14,8 @@ type Lister interface {
 	List(ctx context.Context, req ListRequest) (ListResult, error)
 
 	// Count returns how many instances match the filter. With Max, it stops at that many matches. It may then also
-	// stop once it has looked at [MinRows] rows. Exact reports that it counted all matches.
+	// stop once it has looked at [MinRows] rows. With Filter.Retrying, it may stop once it has looked at 5,000 such tasks. Exact reports that
+	// it counted all matches.
 	Count(ctx context.Context, req CountRequest) (CountResult, error)
 }
 

@@ -5,7 +5,7 @@ import "context"
 // TaskLister is implemented by providers that list pending tasks of all instances, for people who look for trouble. Its calls change nothing,
 // and take no lease. A provider that implements it also applies Filter.Retrying and declares [Features].Retrying.
 type TaskLister interface {
-	// ListTasks returns pending tasks, a page at a time, in the order of key, execution and event ID: keys sort by age. A page continues
+	// ListTasks returns pending tasks, a page at a time, in the order of key, execution and event ID. A page continues
 	// after Cursor. So a task that begins, ends or is tried again between two pages hides no other, and none comes twice. A page ends before
 	// its Details and Failures exceed [MaxFetchBytes], and may end once the provider has looked at [MinRows] rows, even without a task. An
 	// instance that is being deleted has no tasks here.

@@ -57,6 +57,7 @@ var (
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.TaskLister  = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
 	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
@@ -250,5 +251,5 @@ func (p *Provider) Close() error {
 
 // Features implements [provider.Featured].
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
 }

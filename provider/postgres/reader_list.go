@@ -43,6 +43,7 @@ func (r *reader) list(ctx context.Context, req provider.ListRequest) (res provid
 				return err
 			}
 		}
+		res.Reached = relational.Reached(res.Cursor)
 		return l.tx.QueryRow(ctx, `SELECT `+sqlNow).Scan(&res.Now)
 	})
 	if err != nil {

@@ -15,8 +15,9 @@ const listTimeout = time.Minute
 //nolint:gochecknoglobals // constant
 var dialect = relational.Dialect{
 	Table: "perdure_", True: "1", Mark: func(int) string { return "?" }, UUID: func(u provider.UUID) any { return u },
-	ByKey: "CROSS JOIN perdure_instance i ON i.key = d.found",
-	Rare:  " AND i.status IN (2, 4, 5, 6)", // the condition of the index, word for word
+	ByKey:    "CROSS JOIN perdure_instance i ON i.key = d.found",
+	Retrying: " INDEXED BY perdure_task_retrying", // it would read the rows of all tasks of an instance, by their key
+	Rare:     " AND i.status IN (2, 4, 5, 6)",     // the condition of the index, word for word
 }
 
 // A reader has the calls that scan many instances. They need no writer, and see committed data.
@@ -39,7 +40,9 @@ func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provi
 			return err
 		}
 		res.Cursor = cursor
-		return listRows(bound{ctx, conn}, &req, places, &res)
+		err = listRows(bound{ctx, conn}, &req, places, &res)
+		res.Reached = relational.Reached(res.Cursor)
+		return err
 	})
 	if err != nil {
 		return provider.ListResult{}, err

@@ -43,6 +43,7 @@ var (
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.TaskLister  = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
 	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Compactor   = (*Provider)(nil)
@@ -88,5 +89,5 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.sto
 
 // Features implements [provider.Featured].
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
 }

@@ -27,6 +27,10 @@ func filterCases() []testCase {
 			name: "list-page-of-bytes", run: listBytes,
 			rule: "A page ends before its custom statuses and messages of Blocked exceed [MaxFetchBytes].",
 		},
+		{
+			name: "list-reached", run: listReached,
+			rule: "ListResult.Reached: with a Cursor: all matching instances that were created later are on this page or an earlier one; 0: not known",
+		},
 		{name: "count-max", run: countMax, rule: "With Max, it stops at that many matches."},
 		{name: "count-exact", run: countMax, rule: "Exact reports that it counted all matches."},
 	}
@@ -272,4 +276,26 @@ func countMax(t *trial) {
 	}
 	_, err := t.Count(t.ctx, provider.CountRequest{Max: -1})
 	t.want(err, provider.ErrInvalid)
+}
+
+// listReached checks that no page has an instance which was created after the moment that an earlier page has reached.
+func listReached(t *trial) {
+	for n := range 6 {
+		t.create(fmt.Sprint("i", n))
+		if n%2 == 1 {
+			t.pass(blink)
+		}
+	}
+	for size := 1; size < 6; size++ {
+		reached := provider.Time(0)
+		req := provider.ListRequest{Max: size}
+		for more := true; more; more = req.Cursor != "" {
+			res, err := t.List(t.ctx, req)
+			t.ok(err)
+			for _, i := range res.Instances {
+				t.checkf(reached == 0 || i.CreatedAt <= reached, "%s was created at %d, after %d, which the page before had reached", i.ID, i.CreatedAt, reached)
+			}
+			req.Cursor, reached = res.Cursor, res.Reached
+		}
+	}
 }

@@ -14,7 +14,7 @@ func lacking[T any](p provider.Provider) string {
 	return reflect.TypeFor[T]().String()
 }
 
-// lackingFirstTurns returns the name of the feature if the provider does not declare it, as do the next two.
+// lackingFirstTurns returns the name of the feature if the provider does not declare it, as do the next three.
 func lackingFirstTurns(p provider.Provider) string {
 	return undeclared(provider.FeaturesOf(p).FirstTurns, "FirstTurns")
 }
@@ -25,6 +25,10 @@ func lackingAhead(p provider.Provider) string {
 
 func lackingSticky(p provider.Provider) string {
 	return undeclared(provider.FeaturesOf(p).Sticky, "Sticky")
+}
+
+func lackingRetrying(p provider.Provider) string {
+	return undeclared(provider.FeaturesOf(p).Retrying, "Retrying")
 }
 
 func undeclared(declared bool, name string) string {

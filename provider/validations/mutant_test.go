@@ -82,6 +82,7 @@ type mutant struct {
 	history method[provider.ReadHistoryRequest, provider.ReadHistoryResult]
 	list    method[provider.ListRequest, provider.ListResult]
 	count   method[provider.CountRequest, provider.CountResult]
+	listing method[provider.ListTasksRequest, provider.ListTasksResult]
 	stats   method[provider.StatsRequest, provider.StatsResult]
 	remove  method[provider.DeleteRequest, provider.DeleteResult]
 	prune   method[provider.PruneRequest, provider.PruneResult]
@@ -116,7 +117,7 @@ func newMutant() *mutant {
 		answer: func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 			return struct{}{}, p.Answer(ctx, req)
 		},
-		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune, trim: p.Trim,
+		history: p.ReadHistory, list: p.List, count: p.Count, listing: p.ListTasks, stats: p.Stats, remove: p.Delete, prune: p.Prune, trim: p.Trim,
 		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close, counted: p.Counters, has: p.Features(),
 		notify: p.Notify, migrations: steps, migrate: func() error { return nil },
 		createIn: func(ctx context.Context, req createInRequest) (provider.CreateResult, error) {
@@ -252,6 +253,10 @@ func (m *mutant) List(ctx context.Context, req provider.ListRequest) (provider.L
 
 func (m *mutant) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
 	return m.count(ctx, req)
+}
+
+func (m *mutant) ListTasks(ctx context.Context, req provider.ListTasksRequest) (provider.ListTasksResult, error) {
+	return m.listing(ctx, req)
 }
 
 func (m *mutant) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {

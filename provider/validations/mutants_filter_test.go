@@ -20,6 +20,7 @@ func brokenFilter() []brokenRule {
 		{name: "a list has results", caught: "filter/list-without-results", breaks: listsResults},
 		{name: "custom statuses are always listed", caught: "filter/list-omits", breaks: lists(omitsNoStatus)},
 		{name: "a page takes all that there is", caught: "filter/list-page-of-bytes", breaks: fillsPages},
+		{name: "a page says that it has reached the next one", caught: "filter/list-reached", breaks: listed(reachesOn)},
 		{name: "a count with a maximum is exact", caught: "filter/count-exact", breaks: saysExact},
 		{name: "a count goes past its maximum", caught: "filter/count-max", breaks: countsOn},
 	}
@@ -108,4 +109,10 @@ func countsOn(m *mutant) {
 			req.Max = 0
 		}
 	})
+}
+
+func reachesOn(res *provider.ListResult) {
+	if res.Reached != 0 {
+		res.Reached -= 1
+	}
 }

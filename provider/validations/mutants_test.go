@@ -56,6 +56,7 @@ func brokenRules() []brokenRule {
 		brokenAsk(),
 		brokenFollow(),
 		brokenFilter(),
+		brokenTaskLists(),
 		brokenRead(),
 		brokenClean(),
 		brokenShared(),

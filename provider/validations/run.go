@@ -70,6 +70,7 @@ func cases() []testCase {
 		{"ask", slices.Concat(askCases(), askRoutes())},
 		{"follow", broad(followCases())},
 		{"filter", broad(filterCases())},
+		{"list-tasks", broad(listTasksCases())},
 		{"read", slices.Concat(readCases(), readPageRaces())},
 		{"clean", slices.Concat(cleanCases(), broad(cleanListeners()), broad(trimCases()), broad(cleanReplies()), cleanRaces(), cleanPageRaces())},
 		{"shared", slices.Concat(sharedCases(), sharedPageRaces())},

@@ -25,6 +25,7 @@ func unbound() map[string][]string {
 
 			"Outcome", "Event", "Tx", "Completion",
 			"Opener", "CarriedMessage", "ChildLink", "ForkRequest",
+			"TaskLister is implemented by providers that list pending tasks of all instances, for people who look for trouble", "ListTasksRequest asks for a page of pending tasks",
 			"Mover", "Seal brings an instance from one seal to the next one, or back", "Only neighbours follow each other: none, held, closed",
 			"SealState", "SealNone", "SealHeld", "SealClosed", "SealArriving", "SealStep", "StepStay", "StepAdopt", "StepHold", "StepClose", "StepReopen", "StepFree", "SealRequest", "SealResult", "Seal", "SealsRequest", "SealsResult is a page",
 			"ExportRequest", "ExportResult is a page", "ImportRequest", "ImportResult", "Parcel", "MovedHead", "MovedExecution", "MovedEvents", "MovedTask", "MovedLetter",
@@ -51,7 +52,7 @@ func unbound() map[string][]string {
 		"allows something": {
 			"If the caller cancelled the context, the provider may still read them", "A notice may be lost, duplicated or made up by another process",
 			"So a notice is a hint to look at the store, by a renewal", "Regular renewals are the safety net",
-			"They may be some seconds stale", "Prune may also stop once it has looked at [MinRows] ended instances", "Trim may also stop once it has looked at [MinRows] executions",
+			"They may be some seconds stale", "Prune may also stop once it has looked at [MinRows] ended instances", "Trim may also stop once it has looked at [MinRows] executions", "With Filter.Retrying, it may stop once it has looked at 5,000 such tasks",
 			"If an older release has not noted that, it may count from the first Trim with an Age", "It may also end once the provider has looked at [MinRows] rows, even without an instance",
 			"Its Cursor then continues after the last row", "After Max it may lead to nothing more", "A provider may return an empty payload as nil", "It may then also stop once it has looked at [MinRows] rows", "An expired lease may move the rank to its expiry", "Concurrent commits need not see each other's tasks",
 			"An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free",

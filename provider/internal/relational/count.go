@@ -21,6 +21,14 @@ const (
 
 // Count counts the matches of a filter.
 func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.CountResult, err error) {
+	if req.Filter.Retrying {
+		f := &finder{dialect: d, lookup: q, filter: &req.Filter}
+		n, all, err := f.countRetrying()
+		if req.Max > 0 && n > req.Max {
+			n, all = req.Max, false
+		}
+		return provider.CountResult{Count: n, Exact: all && err == nil}, err
+	}
 	if req.Max == 0 {
 		c := d.Where(&req.Filter)
 		res.Count, err = number(q, "SELECT count(*) FROM "+d.Table+"instance i"+c.SQL(), c.Args...)
@@ -89,5 +97,5 @@ func (f *finder) tally(rows string, args []any) (scanned, matched int64, err err
 func (f *finder) simple() bool {
 	rest := f.rest()
 	return rest.Name == "" && len(rest.CodeVersions) == 0 && len(rest.Statuses) == 0 && rest.IDPrefix == "" && rest.ParentKey.IsZero() &&
-		len(rest.ParentKeys) == 0 && rest.EndedAfter == 0 && rest.EndedBefore == 0 && len(matches(rest)) == 0
+		len(rest.ParentKeys) == 0 && rest.EndedAfter == 0 && rest.EndedBefore == 0 && !rest.Retrying && len(matches(rest)) == 0
 }

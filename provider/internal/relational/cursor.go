@@ -14,6 +14,15 @@ func WriteCursor(created provider.Time, key provider.UUID) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, key[:]...))
 }
 
+// Reached returns when the last instance before a cursor was created, 0 without a cursor.
+func Reached(cursor string) provider.Time {
+	at, _, err := ReadCursor(cursor)
+	if err != nil {
+		return 0
+	}
+	return at
+}
+
 // ReadCursor parses a cursor of WriteCursor.
 func ReadCursor(s string) (created provider.Time, key provider.UUID, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)

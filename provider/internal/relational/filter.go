@@ -15,6 +15,8 @@ type Dialect struct {
 	Order string                        // in statements around a sorted one: that they keep its order; "" where that goes without saying
 	ByKey string                        // joins the row of instances, i, of each key d.found, one look-up at a time
 	Rare  string                        // after a status other than running and completed: that the index of those has it; "" where that goes without saying
+
+	Retrying string // after the name x of the table of tasks: that the index of tasks that are tried again is read; "" where that goes without saying
 }
 
 // Clauses builds a WHERE from constant text. All values are arguments.
@@ -59,6 +61,9 @@ func (d *Dialect) plain(f *provider.Filter, args ...any) *Clauses {
 	}
 	if f.Blocked {
 		c.Add("i.blocked = " + d.True)
+	}
+	if f.Retrying {
+		c.Add("(SELECT " + d.True + " FROM " + d.retrying() + " AND x.key = i.key LIMIT 1)")
 	}
 	if !f.ParentKey.IsZero() {
 		c.Add("i.parent_key = ?", d.UUID(f.ParentKey))

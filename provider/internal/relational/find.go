@@ -55,6 +55,7 @@ type finder struct {
 	args    []any
 	sql     string // selects the rows to scan, as i
 	set     bool   // these are all rows that can match
+	tried   bool   // the rows to scan are those of instances with a task that is tried again
 	large   string // selects more rows by one, of a set that has more than most; "": there is none
 	inLarge []any  // its arguments
 	none    bool   // no row matches
@@ -129,6 +130,7 @@ func (f *finder) where(args []any) *Clauses { return f.dialect.Where(f.rest(), a
 // rest returns what the ranges leave to check.
 func (f *finder) rest() *provider.Filter {
 	rest := *f.filter
+	rest.Retrying = rest.Retrying && !f.tried
 	if f.exact {
 		rest.Name, rest.CodeVersions, rest.Statuses = "", nil, nil
 	}
@@ -172,6 +174,19 @@ func (f *finder) choose() error {
 		}
 		if least <= fewRows {
 			break
+		}
+	}
+	if f.filter.Retrying && least > fewRows {
+		n, err := f.tasksRetrying(f.most)
+		if err != nil {
+			return err
+		}
+		if n < least {
+			f.set, f.tried = true, true
+			c := &Clauses{dialect: f.dialect}
+			f.past(c)
+			f.sql, f.args = f.instancesRetrying(f.most)+c.SQL()+order+strconv.Itoa(f.most), c.Args
+			return nil
 		}
 	}
 	if best == nil {

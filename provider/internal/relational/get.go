@@ -12,11 +12,15 @@ const (
 	sqlValues           = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
 	sqlValue            = `SELECT value FROM perdure.value WHERE key = $1 AND name = $2`
 	sqlCountDeadLetters = `SELECT count(*) FROM perdure.dead_letter WHERE key = $1`
-	sqlPending          = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
+	// pendingColumns are those that pending reads, pendingCount of them.
+	pendingColumns = `t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
 	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at,
 	coalesce(s.owner, ''), coalesce({least|min}(s.lease_until, s.idle_until), 0), CASE WHEN s.id IS NULL THEN 0 ELSE coalesce((SELECT max(o.lease_until)
-		FROM perdure.task o WHERE o.session = s.id AND o.session <> '' AND o.state = 2 AND o.owner = s.owner), 0) END
-	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind LEFT JOIN perdure.session s ON s.id = t.session AND t.session <> ''
+		FROM perdure.task o WHERE o.session = s.id AND o.session <> '' AND o.state = 2 AND o.owner = s.owner), 0) END`
+	pendingCount = 21
+	pendingOf    = ` FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind
+	LEFT JOIN perdure.session s ON s.id = t.session AND t.session <> ''`
+	sqlPending = `SELECT ` + pendingColumns + pendingOf + `
 	WHERE t.key = $1 ORDER BY t.execution, t.event_id`
 )
 
@@ -95,27 +99,27 @@ func (qs Queries) details(req *provider.GetRequest, attributes bool, res *provid
 	if req.WithTasks {
 		skew := qs.storage.Skew()
 		add(sqlCountDeadLetters, func(r Row) { res.DeadLetters = r.Int(0) })
-		add(sqlPending, func(r Row) { res.Tasks = append(res.Tasks, pending(r, res, skew)) })
+		add(sqlPending, func(r Row) { res.Tasks = append(res.Tasks, pending(r, in.Key, res.Now, skew)) })
 	}
 	return list
 }
 
 // pending reads a task. A task whose lease is over is queued.
-func pending(r Row, res *provider.GetResult, skew int64) provider.TaskInfo {
+func pending(r Row, key provider.UUID, now provider.Time, skew int64) provider.TaskInfo {
 	task := provider.TaskInfo{
-		TaskRef: provider.TaskRef{Key: res.Instance.Key, Execution: r.Int(0), EventID: r.Int(1)},
+		TaskRef: provider.TaskRef{Key: key, Execution: r.Int(0), EventID: r.Int(1)},
 		Queue:   r.Text(2), Name: r.Text(3), State: provider.TaskState(r.Int(4)), Attempt: r.Int(5), Deliveries: r.Int(6),
 		Owner: r.Text(7), NotBefore: timeIn(r, 9), Deadline: timeIn(r, 10), ScheduledAt: timeIn(r, 11),
 		Details: r.Blob(12), Failure: r.Blob(13), FairnessKey: r.Text(15), Session: r.Text(16), StartBy: timeIn(r, 17),
 		Priority: int(StoredTaskKind("", "", r.Int(14)).Priority),
 	}
-	if until := max(r.Int(19), r.Int(20)); until > 0 && provider.Time(until+skew) > res.Now {
+	if until := max(r.Int(19), r.Int(20)); until > 0 && provider.Time(until+skew) > now {
 		task.SessionOwner = r.Text(18)
 	}
 	if until := r.Int(8); until > 0 {
 		task.LeaseUntil = provider.Time(until + skew)
 	}
-	if task.State == provider.TaskQueued || task.State == provider.TaskLeased && task.LeaseUntil <= res.Now {
+	if task.State == provider.TaskQueued || task.State == provider.TaskLeased && task.LeaseUntil <= now {
 		task.State, task.Owner, task.LeaseUntil = provider.TaskQueued, "", 0
 	}
 	return task
