@@ -12,7 +12,7 @@ type TaskLister interface {
 	ListTasks(ctx context.Context, req ListTasksRequest) (ListTasksResult, error)
 }
 
-// ListTasksRequest asks for a page of pending tasks. Zero fields do not restrict.
+// ListTasksRequest asks for a page of pending tasks: of all queues and activities unless Queue or Name is set.
 type ListTasksRequest struct {
 	Queue    string
 	Name     string

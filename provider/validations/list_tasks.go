@@ -29,7 +29,7 @@ func listTasksCases() []testCase {
 		{name: "deleting", run: listTasksDeleting, rule: "An instance that is being deleted has no tasks here.", lacks: lacking[provider.Mover]},
 		{name: "retrying-attempts", run: listTasksAttempts, rule: retrying},
 		{name: "retrying-deliveries", run: listTasksDeliveries, rule: retrying},
-		{name: "queue-and-name", run: listTasksNamed, rule: "Zero fields do not restrict."},
+		{name: "queue-and-name", run: listTasksNamed, rule: "ListTasksRequest asks for a page of pending tasks: of all queues and activities unless Queue or Name is set."},
 		{name: "fields", run: listTasksFields, rule: "ListedTask is a pending task with its instance."},
 		{name: "changes-nothing", run: listTasksReads, rule: "Its calls change nothing, and take no lease."},
 		{name: "promised", run: listTasksPromised, rule: "A provider that implements it also applies Filter.Retrying and declares [Features].Retrying."},

@@ -25,7 +25,7 @@ func unbound() map[string][]string {
 
 			"Outcome", "Event", "Tx", "Completion",
 			"Opener", "CarriedMessage", "ChildLink", "ForkRequest",
-			"TaskLister is implemented by providers that list pending tasks of all instances, for people who look for trouble", "ListTasksRequest asks for a page of pending tasks",
+			"TaskLister is implemented by providers that list pending tasks of all instances, for people who look for trouble",
 			"Mover", "Seal brings an instance from one seal to the next one, or back", "Only neighbours follow each other: none, held, closed",
 			"SealState", "SealNone", "SealHeld", "SealClosed", "SealArriving", "SealStep", "StepStay", "StepAdopt", "StepHold", "StepClose", "StepReopen", "StepFree", "SealRequest", "SealResult", "Seal", "SealsRequest", "SealsResult is a page",
 			"ExportRequest", "ExportResult is a page", "ImportRequest", "ImportResult", "Parcel", "MovedHead", "MovedExecution", "MovedEvents", "MovedTask", "MovedLetter",
