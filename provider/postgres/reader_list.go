@@ -58,7 +58,7 @@ func (r *reader) count(ctx context.Context, req provider.CountRequest) (res prov
 		return res, err
 	}
 	read := r.listing
-	if req.Max == 0 { // it may read the whole table
+	if req.Max == 0 && !req.Filter.Retrying { // it may read the whole table
 		read = func(ctx context.Context, op string, fn func(context.Context, lookup) error) error {
 			return r.db.snapshot(ctx, op, func(ctx context.Context, tx pgx.Tx) error { return fn(ctx, lookup{ctx, r.db, tx}) })
 		}
