@@ -40,6 +40,7 @@ var (
 	_ provider.Keeper      = (*Provider)(nil)
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.TaskLister  = (*Provider)(nil)
 	_ provider.Opener      = (*Provider)(nil)
 )
 
@@ -131,5 +132,5 @@ func (p *Provider) enter() error {
 
 // Features implements provider.Featured.
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
 }

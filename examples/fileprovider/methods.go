@@ -144,6 +144,11 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 	return read(ctx, p, "count", req, p.state.Count)
 }
 
+// ListTasks implements provider.TaskLister.
+func (p *Provider) ListTasks(ctx context.Context, req provider.ListTasksRequest) (provider.ListTasksResult, error) {
+	return read(ctx, p, "list tasks", req, p.state.ListTasks)
+}
+
 // Stats implements provider.Meter.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return read(ctx, p, "stats", req, p.state.Stats)

@@ -46,6 +46,11 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 	return call(ctx, p, Count, req, p.inner.Count)
 }
 
+// ListTasks implements provider.TaskLister.
+func (p *Provider) ListTasks(ctx context.Context, req provider.ListTasksRequest) (provider.ListTasksResult, error) {
+	return call(ctx, p, ListTasks, req, p.inner.ListTasks)
+}
+
 // Stats implements provider.Meter.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return call(ctx, p, Stats, req, p.inner.Stats)

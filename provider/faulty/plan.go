@@ -38,6 +38,7 @@ const (
 	ReadHistory  Op = "read history"
 	List         Op = "list"
 	Count        Op = "count"
+	ListTasks    Op = "list tasks"
 	Stats        Op = "stats"
 	Delete       Op = "delete"
 	Prune        Op = "prune"

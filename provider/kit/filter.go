@@ -9,11 +9,16 @@ import (
 )
 
 // Matches reports whether a filter chooses an instance. replaced reports whether another instance has its ID, or had it and was
-// deleted.
+// deleted. Retrying is not checked, because the instance alone does not say what its tasks are: check it as well.
 func Matches(f *provider.Filter, i *provider.Instance, replaced bool) bool {
 	return (f.Replaced || !replaced) && strings.HasPrefix(i.ID, f.IDPrefix) && (f.Name == "" || f.Name == i.Name) &&
 		anyOf(f.CodeVersions, i.CodeVersion) && anyOf(f.Statuses, i.Status) && (!f.Blocked || i.Blocked != nil) &&
 		(f.ParentKey.IsZero() || f.ParentKey == i.Parent.Key) && anyOf(f.ParentKeys, i.Parent.Key) && inTime(f, i) && hasAttributes(f, i)
+}
+
+// matches is Matches for a row, with Retrying.
+func (i *InstanceRow) matches(f *provider.Filter) bool {
+	return (!f.Retrying || i.Retrying) && Matches(f, &i.Instance, i.Replaced)
 }
 
 // anyOf reports whether a list has the value. An empty list does not restrict.

@@ -25,7 +25,7 @@ func (l Lister) List(ctx context.Context, req provider.ListRequest) (res provide
 		return res, err
 	}
 	found, err := collect(ctx, l.Instances, func(i *InstanceRow) bool {
-		return (!continues || created(i).byTime(after) < 0) && Matches(&req.Filter, &i.Instance, i.Replaced)
+		return (!continues || created(i).byTime(after) < 0) && i.matches(&req.Filter)
 	})
 	if err != nil {
 		return res, err
@@ -38,7 +38,7 @@ func (l Lister) List(ctx context.Context, req provider.ListRequest) (res provide
 		req.Trim(&row.Instance)
 		bytes += row.ListBytes()
 		if n == cmp.Or(req.Max, provider.MaxPage) || n > 0 && bytes > provider.MaxFetchBytes {
-			res.Cursor = created(&found[n-1]).cursor()
+			res.Cursor, res.Reached = created(&found[n-1]).cursor(), found[n-1].CreatedAt
 			return res, nil
 		}
 		res.Instances = append(res.Instances, row.Instance)
@@ -54,7 +54,7 @@ func (l Lister) Count(ctx context.Context, req provider.CountRequest) (res provi
 	res.Exact = true
 	err = l.Instances(ctx, func(i InstanceRow) bool {
 		switch {
-		case !Matches(&req.Filter, &i.Instance, i.Replaced):
+		case !i.matches(&req.Filter):
 		case req.Max > 0 && res.Count == req.Max: // one more
 			res.Exact = false
 		default:

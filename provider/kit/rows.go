@@ -15,11 +15,13 @@ import (
 // What each gets stays as it is after each has returned. A scan of a closed store returns [provider.ErrClosed].
 type Scan[Row any] func(ctx context.Context, each func(row Row) (more bool)) error
 
-// InstanceRow is a stored instance, with what provider.Instance does not show. Lists need no more than Replaced.
+// InstanceRow is a stored instance, with what provider.Instance does not show. Lists need no more than Replaced
+// and Retrying.
 type InstanceRow struct {
 	provider.Instance
 
 	Replaced  bool              // another instance has its ID, or had it and was deleted
+	Retrying  bool              // it has a pending task whose Attempt or Deliveries is above 1
 	Lease     provider.LeaseRow // of its turn, even an expired one; Until 0: none. Over is not read.
 	NotBefore provider.Time     // end of the delay of a release, even if that has passed
 }
