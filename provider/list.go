@@ -34,7 +34,7 @@ func (r ListRequest) Omits(field ListField) bool { return slices.Contains(r.Omit
 
 // ListBytes returns how many bytes of a page the instance takes.
 func (i *Instance) ListBytes() int {
-	n := len(i.CustomStatus)
+	n := len(i.CustomStatus) + len(i.Excerpt)
 	if i.Blocked != nil {
 		n += len(i.Blocked.Message)
 	}

@@ -224,7 +224,7 @@ type MovedLetter struct {
 func (p *Parcel) Bytes() int {
 	n := 0
 	if h := p.Head; h != nil {
-		n += len(h.Instance.Result) + len(h.Instance.CustomStatus)
+		n += len(h.Instance.Result) + len(h.Instance.CustomStatus) + len(h.Instance.Excerpt)
 	}
 	for i := range p.History {
 		for _, e := range p.History[i].Events {

@@ -78,6 +78,7 @@ func (h *MovedHead) check(key UUID) error {
 	if c.err == nil && (in.Status < StatusRunning || in.Status > StatusTerminated) {
 		c.failf(ErrInvalid, "Instance.Status", "is %d: an instance has none of that kind", in.Status)
 	}
+	c.failure("Instance.", in.Status, in.Excerpt, in.FailureGroup)
 	c.count("Requests", len(h.Requests), MaxRequests)
 	c.count("Acts", len(h.Acts), MaxActs)
 	for i, act := range h.Acts {

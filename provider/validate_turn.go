@@ -112,13 +112,18 @@ func (r CommitTurnRequest) checkStatus(c *checker) {
 		c.failf(ErrInvalid, "CloseInbox", "is set with status Running: only a closing commit empties the inbox")
 	}
 	c.text("CloseInbox", r.CloseInbox)
-	if c.err == nil && r.Status != StatusFailed && (len(r.Excerpt) > 0 || r.FailureGroup != "") {
-		c.failf(ErrInvalid, "Excerpt", "is set with status %s: only a failed instance has an excerpt and a group", r.Status)
+	c.failure("", r.Status, r.Excerpt, r.FailureGroup)
+}
+
+// failure checks what says why an instance failed. Prefix is that of the names of the fields.
+func (c *checker) failure(prefix string, status Status, excerpt []byte, group string) {
+	if c.err == nil && status != StatusFailed && (len(excerpt) > 0 || group != "") {
+		c.failf(ErrInvalid, prefix+"Excerpt", "or FailureGroup is set with status %s: only a failed instance has them", status)
 	}
-	if c.err == nil && len(r.Excerpt) > MaxExcerpt {
-		c.failf(ErrTooLarge, "Excerpt", "has %d bytes: at most %d", len(r.Excerpt), MaxExcerpt)
+	if c.err == nil && len(excerpt) > MaxExcerpt {
+		c.failf(ErrTooLarge, prefix+"Excerpt", "has %d bytes: at most %d", len(excerpt), MaxExcerpt)
 	}
-	c.text("FailureGroup", r.FailureGroup)
+	c.text(prefix+"FailureGroup", group)
 }
 
 // checkRows checks counts and event IDs.

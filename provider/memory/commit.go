@@ -185,6 +185,7 @@ func (tn *turns) applyStatus(i *instance, req *provider.CommitTurnRequest, now p
 	tn.tasks.endSessions(req.EndSessions)
 	if req.Status.Ended() {
 		tn.end(i, req.Status, req.Result, cmp.Or(req.CloseInbox, "sent by the turn that closed the instance"), now)
+		i.row.Excerpt, i.row.FailureGroup = append([]byte(nil), req.Excerpt...), req.FailureGroup // none: nil, as in a row without one
 		return
 	}
 	if req.Next == nil {

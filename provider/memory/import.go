@@ -84,6 +84,7 @@ func (mv *mover) begin(there *instance, req *provider.ImportRequest) (*instance,
 	}
 	i.row.Status, i.row.EndedAt, i.row.Deleting, i.row.Attributes = provider.StatusSuspended, 0, true, nil
 	i.row.CustomStatus, i.row.Result = bytes.Clone(i.row.CustomStatus), bytes.Clone(i.row.Result)
+	i.row.Excerpt = bytes.Clone(i.row.Excerpt)
 	i.setAttributes(head.Instance.Attributes)
 	for _, act := range head.Acts {
 		i.acts = append(i.acts, string(act))

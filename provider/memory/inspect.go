@@ -117,7 +117,7 @@ func (i *instance) show(kind provider.InspectKind, now provider.Time) []shown {
 	}
 	switch kind {
 	case provider.InspectInstances:
-		bytes := len(i.row.Result) + len(i.row.CustomStatus)
+		bytes := len(i.row.Result) + len(i.row.CustomStatus) + len(i.row.Excerpt)
 		return []shown{{position{key: key}, bytes, func(res *provider.InspectResult) {
 			row := i.view()
 			row.Attributes = nil

@@ -92,7 +92,7 @@ func (i *instance) view() provider.Instance {
 	v.ReadyAt = i.readyAt()
 	v.InboxMessages = int64(len(i.inbox))
 	v.CustomStatus = slices.Clone(v.CustomStatus)
-	v.Result = slices.Clone(v.Result)
+	v.Result, v.Excerpt = slices.Clone(v.Result), slices.Clone(v.Excerpt)
 	if v.Blocked != nil {
 		blocked := *v.Blocked
 		v.Blocked = &blocked

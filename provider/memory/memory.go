@@ -14,7 +14,7 @@ type Provider struct {
 	*turns              // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer, Reset, Fork
 	*tasks              // FetchTasks, ReportTasks, RenewTasks, SteerTask
 	*asks               // Ask, FetchAsks, Answer
-	*reader             // Get, ReadHistory, List, ListTasks, Count, Stats, Inspect
+	*reader             // Get, ReadHistory, List, ListTasks, Count, FailureGroups, Stats, Inspect
 	*cleaner            // Delete, Prune, Trim, DeadLetters
 	*shared             // Lease, Record
 	*callerTransactions // CreateIn, SendIn, CompleteIn
@@ -39,6 +39,8 @@ var (
 	_ provider.Opener      = (*Provider)(nil)
 	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
+
+	_ provider.FailureGrouper = (*Provider)(nil)
 )
 
 // New makes an empty store.
@@ -71,5 +73,5 @@ func New(options Options) *Provider {
 
 // Features implements provider.Featured.
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true, FailureGroups: true}
 }

@@ -116,6 +116,7 @@ func (tn *turns) reset(i *instance, req *provider.SteerRequest, now provider.Tim
 	}
 	i.open(req.EngineLevel, req.Events)
 	i.row.Status, i.row.Result, i.row.EndedAt = provider.StatusRunning, nil, 0
+	i.row.Excerpt, i.row.FailureGroup = nil, ""
 	i.row.Blocked, i.row.Deliveries = nil, 0
 	i.lease, i.leaseUntil, i.heldUntil = provider.UUID{}, 0, 0
 	i.owner, i.ownerUntil = "", 0
