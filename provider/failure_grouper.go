@@ -6,13 +6,13 @@ import "context"
 // in each Instance, applies Filter.FailureGroup, and declares [Features].FailureGroups.
 type FailureGrouper interface {
 	// FailureGroups returns the groups of the newest failed instances, by the end of the newest instance in each, newest first. It looks at
-	// [MaxGrouped] instances at most. Instances that another one has replaced count; those without a group do not.
+	// [MaxGrouped] instances at most, of all names. Instances that another one has replaced count; those without a group do not.
 	FailureGroups(ctx context.Context, req FailureGroupsRequest) (FailureGroupsResult, error)
 }
 
-// FailureGroupsRequest asks for groups. Zero fields do not restrict.
+// FailureGroupsRequest asks for groups. A field that is not set leaves nothing out.
 type FailureGroupsRequest struct {
-	Name       string // of the orchestration
+	Name       string // only instances of this orchestration
 	Group      string // only this group; Texts then has up to MaxGroupTexts different excerpts
 	EndedAfter Time   // inclusive
 	Max        int    // groups, 1 to MaxPage; 0: MaxPage
@@ -29,13 +29,13 @@ type FailureGroupsResult struct {
 // FailureGroup is a group of failed instances.
 type FailureGroup struct {
 	Group    string
-	Name     string   // of the orchestration
-	Versions []string // the code versions of its instances, sorted, at most MaxGroupTexts
+	Name     string   // the orchestration of Newest
+	Versions []string // the code versions of its newest instances, sorted, at most MaxGroupTexts
 	Count    int64
 	First    Time         // the earliest EndedAt that was looked at
 	Last     Time         // the latest one
 	Newest   UUID         // the key of the instance that ended last
-	Excerpt  []byte       // of Newest
+	Excerpt  []byte       // that of Newest
 	Texts    []FailedText // with FailureGroupsRequest.Group: the most frequent first
 }
 

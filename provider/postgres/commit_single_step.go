@@ -26,6 +26,7 @@ const (
 	ofMessage
 	ofResult
 	ofRest
+	ofFailed
 )
 
 // hotSteps are the most frequent single steps: the first turn of an orchestration, the next one, and the last one, after
@@ -56,6 +57,7 @@ var stepWrites = []struct {
 	{"message", sqlMessages, false},
 	{"result", sqlResults, false},
 	{"rest", sqlNoTasks, false},
+	{"failed", sqlFailedResults, false},
 }
 
 const (
@@ -135,8 +137,10 @@ func (c *commits) oneStatement(u *unit, fx *relational.Effects) (step boundState
 	take(&f, ofHistory, o.history, fillHistory)
 	take(&f, ofHandOff, o.tasks, fillHandOffs)
 	take(&f, ofMessage, o.messages, fillMessages)
-	take(&f, ofResult, o.results, fillBytes)
+	results, failed := split(o.results, func(r *resultRow) bool { return !r.ofFailures() })
+	take(&f, ofResult, results, fillResults)
 	take(&f, ofRest, o.noTasks, fillExecutions)
+	take(&f, ofFailed, failed, fillFailedResults)
 	return boundStatement{c.db.names.stepSQL(f.set), f.args}, true
 }
 

@@ -24,7 +24,7 @@ var migrationFiles embed.FS
 
 const (
 	// codeLevel is the newest migration that this release knows.
-	codeLevel = 14
+	codeLevel = 15
 	// oldestLevel is the oldest level of code that can run on the migrated schema.
 	oldestLevel = 1
 )

@@ -61,6 +61,8 @@ var (
 	_ provider.Opener      = (*Provider)(nil)
 	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
+
+	_ provider.FailureGrouper = (*Provider)(nil)
 )
 
 // Create implements [provider.Provider].
@@ -251,5 +253,5 @@ func (p *Provider) Close() error {
 
 // Features implements [provider.Featured].
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true, FailureGroups: true}
 }

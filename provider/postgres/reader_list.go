@@ -154,5 +154,6 @@ func listStatement(req *provider.ListRequest) string {
 	} else {
 		size += " + coalesce(octet_length(o.custom_status), 0)"
 	}
+	size += " + CASE WHEN i.status = 4 AND o.failed_at = i.ended_at THEN coalesce(octet_length(o.excerpt), 0) ELSE 0 END"
 	return "SELECT " + columns + strings.Replace(sqlListed, "$size", size, 1)
 }

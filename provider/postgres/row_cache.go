@@ -137,4 +137,5 @@ func (w *rowCache) putTask(ref provider.TaskRef, task *relational.Task) {
 type ownRow struct {
 	created provider.Time
 	result  []byte
+	failure *relational.Failure
 }

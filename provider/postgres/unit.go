@@ -192,6 +192,7 @@ func (u *unit) ownInstance(key provider.UUID) *provider.Instance {
 	row, own, h := u.rows[key], u.own[key], u.view.Heads[key]
 	in := &provider.Instance{Parent: h.Parent, RequestID: row.request, CreatedAt: own.created, Result: slices.Clone(own.result)}
 	h.Describe(in, u.kinds.get().ByTurn[h.Kind])
+	own.failure.Describe(in)
 	return in
 }
 

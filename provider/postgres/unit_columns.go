@@ -131,6 +131,36 @@ func fillBytes(c *columns, rows []keyBytes) {
 	column(c, rows, func(r *keyBytes) []byte { return r.data })
 }
 
+func fillResults(c *columns, rows []resultRow) {
+	column(c, rows, func(r *resultRow) pgtype.UUID { return uuid(r.key) })
+	column(c, rows, func(r *resultRow) []byte { return r.data })
+}
+
+func fillFailedResults(c *columns, rows []resultRow) {
+	fillResults(c, rows)
+	column(c, rows, func(r *resultRow) (group pgtype.Text) {
+		if r.failure != nil && r.failure.Group != "" {
+			group = pgtype.Text{String: r.failure.Group, Valid: true}
+		}
+		return group
+	})
+	column(c, rows, func(r *resultRow) []byte {
+		if r.failure == nil || len(r.failure.Excerpt) == 0 {
+			return nil
+		}
+		return r.failure.Excerpt
+	})
+	column(c, rows, func(r *resultRow) (at pgtype.Int8) {
+		if r.failure != nil {
+			at = pgtype.Int8{Int64: int64(r.failure.At), Valid: true}
+		}
+		return at
+	})
+}
+
+// ofFailures reports whether a row needs the columns of failures: to set them, or to clear them.
+func (r resultRow) ofFailures() bool { return r.failure != nil || r.data == nil }
+
 func fillAsTheyWere(c *columns, rows []relational.Head, known map[provider.UUID]*cachedRow) {
 	column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
 	// A server that lost transactions, such as a copy that replaced it, gives their IDs again.

@@ -277,13 +277,13 @@ func (r *instanceRows) SetCustomStatus(key provider.UUID, status []byte) error {
 }
 
 // SetResult implements [relational.Rows].
-func (r *instanceRows) SetResult(key provider.UUID, result []byte) error {
+func (r *instanceRows) SetResult(key provider.UUID, result []byte, failure *relational.Failure) error {
 	r.described[key] = true
 	if before := r.own[key]; before != nil {
-		r.own[key] = &ownRow{before.created, result}
+		r.own[key] = &ownRow{before.created, result, failure}
 		r.t.ops.later(func() { r.own[key] = before })
 	}
-	r.t.ops.results = append(r.t.ops.results, keyBytes{key, result})
+	r.t.ops.results = append(r.t.ops.results, resultRow{keyBytes{key, result}, failure})
 	return nil
 }
 

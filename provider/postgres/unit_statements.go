@@ -61,6 +61,9 @@ const (
 	ON CONFLICT (key) DO UPDATE SET custom_status = excluded.custom_status`
 	sqlResults = `INSERT INTO perdure.outcome (key, result) SELECT * FROM unnest($1::uuid[], $2::bytea[])
 	ON CONFLICT (key) DO UPDATE SET result = excluded.result`
+	sqlFailedResults = `INSERT INTO perdure.outcome (key, result, failure_group, excerpt, failed_at)
+	SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::text[], $4::bytea[], $5::bigint[]) ON CONFLICT (key) DO UPDATE SET
+	result = excluded.result, failure_group = excluded.failure_group, excerpt = excluded.excerpt, failed_at = excluded.failed_at`
 	sqlSetAttributes = `WITH flagged AS (UPDATE perdure.instance SET attributes = true WHERE key = ANY($1::uuid[]) AND NOT attributes)
 	INSERT INTO perdure.attribute (key, name, kind, text, number)
 	SELECT * FROM unnest($1::uuid[], $2::text[], $3::smallint[], $4::text[], $5::bigint[])
@@ -187,13 +190,12 @@ func (s sender) messages(rows []messageRow) {
 
 // descriptions writes what observers read. The last of several values for one name counts.
 func (s sender) descriptions(o *ops) {
-	for _, part := range []struct {
-		sql  string
-		rows []keyBytes
-	}{{sqlCustom, o.custom}, {sqlResults, o.results}} {
-		rows := lastOf(part.rows, func(r *keyBytes) provider.UUID { return r.key })
-		put(s, part.sql, rows, fillBytes)
+	put(s, sqlCustom, lastOf(o.custom, func(r *keyBytes) provider.UUID { return r.key }), fillBytes)
+	results, sql, fill := lastOf(o.results, func(r *resultRow) provider.UUID { return r.key }), sqlResults, fillResults
+	if slices.ContainsFunc(results, resultRow.ofFailures) { // one statement takes all
+		sql, fill = sqlFailedResults, fillFailedResults
 	}
+	put(s, sql, results, fill)
 	type place struct {
 		key  provider.UUID
 		name string

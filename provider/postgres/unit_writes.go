@@ -23,7 +23,7 @@ type ops struct {
 	noTasks          []executionRef
 	executions       []executionRow
 	custom           []keyBytes
-	results          []keyBytes
+	results          []resultRow
 	attributes       []attributeRow
 	values           []valueRow
 	blocked          []blockedRow
@@ -99,6 +99,10 @@ type (
 	keyBytes struct {
 		key  provider.UUID
 		data []byte
+	}
+	resultRow struct {
+		keyBytes
+		failure *relational.Failure // nil: none
 	}
 	attributeRow struct {
 		provider.Attribute

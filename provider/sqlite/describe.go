@@ -29,7 +29,10 @@ const (
 		ON CONFLICT DO UPDATE SET custom_status = excluded.custom_status`
 	sqlResult = `INSERT INTO perdure_outcome (key, result, sum) VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET result = excluded.result, sum = excluded.sum`
-	sqlDropResult = `UPDATE perdure_outcome SET result = NULL, sum = NULL WHERE key = ?`
+	sqlFailedResult = `INSERT INTO perdure_outcome (key, result, sum, failure_group, excerpt, failed_at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET result = excluded.result, sum = excluded.sum, failure_group = excluded.failure_group,
+		excerpt = excluded.excerpt, failed_at = excluded.failed_at`
+	sqlDropResult = `UPDATE perdure_outcome SET result = NULL, sum = NULL, failure_group = NULL, excerpt = NULL, failed_at = NULL WHERE key = ?`
 	sqlActs       = `SELECT coalesce(acts, x'') FROM perdure_outcome WHERE key = ?`
 	sqlSetActs    = `INSERT INTO perdure_outcome (key, acts) VALUES (?, ?) ON CONFLICT DO UPDATE SET acts = excluded.acts`
 	sqlSetValue   = `INSERT INTO perdure_value (key, name, value) VALUES (?, ?, ?)
@@ -110,15 +113,25 @@ func (t *instanceRows) SetCustomStatus(key provider.UUID, status []byte) error {
 }
 
 // SetResult implements [relational.Rows].
-func (t *instanceRows) SetResult(key provider.UUID, result []byte) error {
-	if result == nil {
+func (t *instanceRows) SetResult(key provider.UUID, result []byte, failure *relational.Failure) error {
+	if result == nil && failure == nil {
 		delete(t.rowCache, key)
 		return t.do(sqlDropResult, key)
 	}
 	if m := t.rowCache[key]; m != nil {
-		m.result = result
+		m.result, m.failure = result, failure
 	}
-	return t.do(sqlResult, key, result, checksum(result))
+	if failure == nil {
+		return t.do(sqlResult, key, result, checksum(result))
+	}
+	var stored, sum, excerpt any
+	if result != nil {
+		stored, sum = result, checksum(result)
+	}
+	if len(failure.Excerpt) > 0 {
+		excerpt = failure.Excerpt
+	}
+	return t.do(sqlFailedResult, key, stored, sum, textOrNull(failure.Group), excerpt, failure.At)
 }
 
 // SetAttributes implements [relational.Rows].

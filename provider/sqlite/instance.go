@@ -10,7 +10,7 @@ import (
 // instanceColumns are read by scanInstance.
 const instanceColumns = relational.InstanceColumns + `, o.sum`
 
-const rowColumns = relational.RowColumns + `, `
+const rowColumns = relational.RowColumns + relational.FailureColumns + `, `
 
 const instanceTables = ` FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind
 	LEFT JOIN perdure_outcome o ON o.key = i.key`
@@ -20,7 +20,8 @@ const (
 	// Rows of a list have no result, and perhaps no custom status.
 	sqlListed      = `SELECT ` + rowColumns + `o.custom_status, NULL AS result, NULL AS sum` + instanceTables + ` WHERE i.key = ?`
 	sqlListedShort = `SELECT ` + rowColumns + `NULL AS custom_status, NULL AS result, NULL AS sum
-		FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind WHERE i.key = ?`
+		FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind
+		LEFT JOIN perdure_outcome o ON i.status = 4 AND o.key = i.key WHERE i.key = ?` // only a failed one has more to read
 	sqlAttributes = `SELECT name, kind, text, number FROM perdure_attribute WHERE key = ? ORDER BY name`
 )
 

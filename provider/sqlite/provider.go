@@ -48,7 +48,9 @@ var (
 	_ provider.Trimmer     = (*Provider)(nil)
 	_ provider.Compactor   = (*Provider)(nil)
 	_ provider.Mover       = (*Provider)(nil)
-	_ provider.Backuper    = (*Provider)(nil)
+
+	_ provider.FailureGrouper = (*Provider)(nil)
+	_ provider.Backuper       = (*Provider)(nil)
 )
 
 // newProvider makes a handle of an open store.
@@ -89,5 +91,5 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.sto
 
 // Features implements [provider.Featured].
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true, FailureGroups: true}
 }

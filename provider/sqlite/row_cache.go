@@ -14,7 +14,8 @@ type cachedRow struct {
 	head    *relational.Head
 	request string
 	created provider.Time
-	result  []byte // the caller's, valid until the transaction that stores it ends
+	result  []byte // the caller's, valid until the transaction that stores it ends, as is the failure
+	failure *relational.Failure
 }
 
 // cacheRow caches the row of an instance that is inserted.
@@ -38,5 +39,6 @@ func (t *instanceRows) cachedInstance(key provider.UUID) (in provider.Instance, 
 	kind, ok := kinds.ByTurn[h.Kind]
 	in = provider.Instance{Parent: h.Parent, RequestID: m.request, CreatedAt: m.created, Result: slices.Clone(m.result)}
 	h.Describe(&in, kind)
+	m.failure.Describe(&in)
 	return in, ok
 }

@@ -98,7 +98,7 @@ func (c Calls) Send(ctx context.Context, req provider.SendRequest) (provider.Sen
 
 // commitBytes estimates how much a commit adds to its group.
 func commitBytes(req *provider.CommitTurnRequest) int {
-	n := len(req.Result) + len(req.CustomStatus)
+	n := len(req.Result) + len(req.CustomStatus) + len(req.Excerpt)
 	for _, e := range req.Events {
 		n += len(e)
 	}

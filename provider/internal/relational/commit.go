@@ -261,7 +261,7 @@ func (c turnCommit) conclude() error {
 		if reason == "" {
 			reason = "sent by the turn that closed the instance"
 		}
-		return execution{c.t, c.h}.end(req.Status, req.Result, reason)
+		return execution{c.t, c.h}.end(req.Status, req.Result, failureOf(req.Excerpt, req.FailureGroup, c.t.Now), reason)
 	case req.Next != nil:
 		return c.continueAs(req.Next)
 	default:

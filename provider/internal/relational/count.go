@@ -21,8 +21,12 @@ const (
 
 // Count counts the matches of a filter.
 func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.CountResult, err error) {
+	filter, none := ofGroup(&req.Filter)
+	if none {
+		return provider.CountResult{Exact: true}, nil
+	}
 	if req.Filter.Retrying {
-		f := &finder{dialect: d, lookup: q, filter: &req.Filter}
+		f := &finder{dialect: d, lookup: q, filter: filter}
 		n, all, err := f.countRetrying()
 		if req.Max > 0 && n > req.Max {
 			n, all = req.Max, false
@@ -30,12 +34,20 @@ func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.Coun
 		return provider.CountResult{Count: n, Exact: all && err == nil}, err
 	}
 	if req.Max == 0 {
-		c := d.Where(&req.Filter)
-		res.Count, err = number(q, "SELECT count(*) FROM "+d.Table+"instance i"+c.SQL(), c.Args...)
+		from, args := d.Table+"instance i", []any(nil)
+		if group := filter.FailureGroup; group != "" { // its index has all of them
+			rest := *filter
+			filter, rest.FailureGroup = &rest, ""
+			from = "(SELECT x.key AS found, x.failed_at AS failed_at FROM " + d.Table + "outcome x WHERE x.failure_group = " + d.Mark(1) + ") d " +
+				d.ByKey + onlyFailed
+			args = []any{group}
+		}
+		c := d.Where(filter, args...)
+		res.Count, err = number(q, "SELECT count(*) FROM "+from+c.SQL(), c.Args...)
 		res.Exact = err == nil
 		return res, err
 	}
-	f := &finder{dialect: d, lookup: q, filter: &req.Filter, most: countRows, began: time.Now()}
+	f := &finder{dialect: d, lookup: q, filter: filter, most: countRows, began: time.Now()}
 	f.more = int(max(countRows, min(req.Max, countMost/2)*2))
 	if err := f.choose(); err != nil || f.none {
 		return provider.CountResult{Exact: err == nil}, err
@@ -97,5 +109,6 @@ func (f *finder) tally(rows string, args []any) (scanned, matched int64, err err
 func (f *finder) simple() bool {
 	rest := f.rest()
 	return rest.Name == "" && len(rest.CodeVersions) == 0 && len(rest.Statuses) == 0 && rest.IDPrefix == "" && rest.ParentKey.IsZero() &&
-		len(rest.ParentKeys) == 0 && rest.EndedAfter == 0 && rest.EndedBefore == 0 && !rest.Retrying && len(matches(rest)) == 0
+		len(rest.ParentKeys) == 0 && rest.EndedAfter == 0 && rest.EndedBefore == 0 && len(matches(rest)) == 0 &&
+		!rest.Retrying && rest.FailureGroup == ""
 }

@@ -36,7 +36,7 @@ func (e execution) clear() error {
 }
 
 // end gives the instance its final status and removes what only a running one needs.
-func (e execution) end(status provider.Status, result []byte, reason string) error {
+func (e execution) end(status provider.Status, result []byte, failure *Failure, reason string) error {
 	t, h := e.t, e.h
 	if err := e.clear(); err != nil {
 		return err
@@ -47,8 +47,8 @@ func (e execution) end(status provider.Status, result []byte, reason string) err
 	if err := (inbox{t, h}).deadLetter(reason); err != nil {
 		return err
 	}
-	if result != nil {
-		if err := t.Rows.SetResult(h.Key, result); err != nil {
+	if result != nil || failure != nil {
+		if err := t.Rows.SetResult(h.Key, result, failure); err != nil {
 			return err
 		}
 	}

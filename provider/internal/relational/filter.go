@@ -76,6 +76,9 @@ func (d *Dialect) plain(f *provider.Filter, args ...any) *Clauses {
 		c.Add("i.ended_at > 0") // as the index of ended instances says
 		c.addTimes("i.ended_at", f.EndedAfter, f.EndedBefore)
 	}
+	if f.FailureGroup != "" {
+		c.Add("(SELECT "+d.True+" FROM "+d.Table+"outcome o WHERE o.key = i.key AND o.failure_group = ? AND o.failed_at = i.ended_at)", f.FailureGroup)
+	}
 	return c
 }
 

@@ -56,6 +56,7 @@ type finder struct {
 	sql     string // selects the rows to scan, as i
 	set     bool   // these are all rows that can match
 	tried   bool   // the rows to scan are those of instances with a task that is tried again
+	grouped bool   // these are rows of the filter's group
 	large   string // selects more rows by one, of a set that has more than most; "": there is none
 	inLarge []any  // its arguments
 	none    bool   // no row matches
@@ -63,7 +64,11 @@ type finder struct {
 
 // Find returns the places of a page, in order, and the cursor of the next one.
 func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, cursor string, err error) {
-	f := &finder{dialect: d, lookup: q, filter: &req.Filter, most: scanRows, began: time.Now()}
+	filter, none := ofGroup(&req.Filter)
+	if none {
+		return nil, "", nil
+	}
+	f := &finder{dialect: d, lookup: q, filter: filter, most: scanRows, began: time.Now()}
 	if req.Cursor != "" {
 		at, key, err := ReadCursor(req.Cursor)
 		if err != nil {
@@ -134,6 +139,9 @@ func (f *finder) rest() *provider.Filter {
 	if f.exact {
 		rest.Name, rest.CodeVersions, rest.Statuses = "", nil, nil
 	}
+	if f.grouped {
+		rest.FailureGroup = ""
+	}
 	return &rest
 }
 
@@ -165,10 +173,10 @@ func (f *finder) choose() error {
 			return err
 		}
 		rows := func(most int) string {
-			return "SELECT " + columns + " FROM (SELECT x.key AS found" + sql + strconv.Itoa(most) + ") d " + f.dialect.ByKey
+			return "SELECT " + columns + " FROM (SELECT x.key AS found" + set.with + sql + strconv.Itoa(most) + ") d " + f.dialect.ByKey + set.on
 		}
 		if n < least {
-			least, best, f.sql = n, c, rows(f.most)
+			least, best, f.sql, f.grouped = n, c, rows(f.most), set.on != ""
 		} else if best == nil && f.large == "" {
 			f.large, f.inLarge = rows(f.more+1), c.Args
 		}
@@ -182,7 +190,7 @@ func (f *finder) choose() error {
 			return err
 		}
 		if n < least {
-			f.set, f.tried = true, true
+			f.set, f.tried, f.grouped = true, true, false
 			c := &Clauses{dialect: f.dialect}
 			f.past(c)
 			f.sql, f.args = f.instancesRetrying(f.most)+c.SQL()+order+strconv.Itoa(f.most), c.Args
@@ -212,32 +220,53 @@ func (f *finder) past(c *Clauses) {
 type set struct {
 	table string
 	add   func(*Clauses)
+	with  string // more columns of x, as d
+	on    string // a condition on d and i
 }
 
 // sets returns the conditions of the filter that are sets.
 func (f *finder) sets() (list []set) {
 	if !f.filter.ParentKey.IsZero() {
-		list = append(list, set{"instance", func(c *Clauses) { c.Add("x.parent_key = ?", f.dialect.UUID(f.filter.ParentKey)) }})
+		list = append(list, set{table: "instance", add: func(c *Clauses) { c.Add("x.parent_key = ?", f.dialect.UUID(f.filter.ParentKey)) }})
 	}
 	if len(f.filter.ParentKeys) > 0 {
-		list = append(list, set{"instance", func(c *Clauses) { c.addParents("x", f.filter.ParentKeys) }})
+		list = append(list, set{table: "instance", add: func(c *Clauses) { c.addParents("x", f.filter.ParentKeys) }})
+	}
+	if group := f.filter.FailureGroup; group != "" {
+		list = append(list, set{
+			table: "outcome", add: func(c *Clauses) { c.Add("x.failure_group = ?", group) }, with: ", x.failed_at AS failed_at", on: onlyFailed,
+		})
 	}
 	for _, m := range matches(f.filter) {
-		list = append(list, set{"attribute", func(c *Clauses) { c.match("x", &m) }})
+		list = append(list, set{table: "attribute", add: func(c *Clauses) { c.match("x", &m) }})
 	}
 	if f.filter.IDPrefix != "" && !f.filter.Replaced { // the index has only the current ones
-		list = append(list, set{"instance", func(c *Clauses) {
+		list = append(list, set{table: "instance", add: func(c *Clauses) {
 			c.Add("x.current = " + f.dialect.True)
 			c.addPrefix("x.id", f.filter.IDPrefix)
 		}})
 	}
 	if f.filter.EndedAfter != 0 || f.filter.EndedBefore != 0 {
-		list = append(list, set{"instance", func(c *Clauses) {
+		list = append(list, set{table: "instance", add: func(c *Clauses) {
 			c.addTimes("x.ended_at", f.filter.EndedAfter, f.filter.EndedBefore)
 			c.Add("x.ended_at > 0") // as the index says; SQLite begins where the first of these conditions says
 		}})
 	}
 	return list
+}
+
+// onlyFailed chooses the instances that ended with the failure of a row, d.
+const onlyFailed = " AND i.ended_at = d.failed_at AND i.status = 4"
+
+// ofGroup returns a filter that also chooses the status of what has a group. None: no row matches.
+func ofGroup(filter *provider.Filter) (narrow *provider.Filter, none bool) {
+	if filter.FailureGroup == "" {
+		return filter, false
+	}
+	narrow = new(provider.Filter)
+	*narrow = *filter
+	narrow.Statuses = []provider.Status{provider.StatusFailed}
+	return narrow, len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, provider.StatusFailed)
 }
 
 // walk selects the next rows in the order of lists, at most so many. It merges several ranges of an index.

@@ -290,7 +290,7 @@ func (h *Hub) AwaitEnded(
 // cloneInstance copies a row that several waiting calls get, because results belong to their callers.
 func cloneInstance(row *provider.Instance) provider.Instance {
 	in := *row
-	in.CustomStatus, in.Result = slices.Clone(in.CustomStatus), slices.Clone(in.Result)
+	in.CustomStatus, in.Result, in.Excerpt = slices.Clone(in.CustomStatus), slices.Clone(in.Result), slices.Clone(in.Excerpt)
 	in.Attributes = slices.Clone(in.Attributes)
 	if in.Blocked != nil {
 		b := *in.Blocked

@@ -150,8 +150,8 @@ func (a pageImport) describe() error {
 			return err
 		}
 	}
-	if in.Result != nil {
-		if err := rows.SetResult(key, in.Result); err != nil {
+	if failure := failureOf(in.Excerpt, in.FailureGroup, in.EndedAt); in.Result != nil || failure != nil {
+		if err := rows.SetResult(key, in.Result, failure); err != nil {
 			return err
 		}
 	}

@@ -162,7 +162,7 @@ func (v *page) scan(r Row) (keep func()) {
 		var in provider.Instance
 		ScanInstance(r, &in)
 		r.NotNull(moreColumns)
-		v.bytes += len(in.Result) + len(in.CustomStatus)
+		v.bytes += len(in.Result) + len(in.CustomStatus) + len(in.Excerpt)
 		return func() { res.Instances = append(res.Instances, in) }
 	case provider.InspectExecutions:
 		x := provider.ExecutionRow{Key: key, Execution: a, Status: provider.Status(r.Int(0)), Length: r.Int(1)}

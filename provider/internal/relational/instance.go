@@ -3,15 +3,18 @@ package relational
 import "github.com/perdure/perdure/provider"
 
 // InstanceColumns are the columns that ScanInstance reads. A store with checksums adds the one of the result.
-const InstanceColumns = RowColumns + `, o.custom_status, o.result`
+const InstanceColumns = RowColumns + FailureColumns + `, o.custom_status, o.result`
+
+// FailureColumns are those of a failure, which [Failure.Describe] shows only of its own instance.
+const FailureColumns = `, o.failure_group, o.excerpt, o.failed_at`
 
 // InstanceColumnCount is how many InstanceColumns there are.
-const InstanceColumnCount = rowColumns + 2
+const InstanceColumnCount = rowColumns + 5
 
 const (
 	// instanceAnd are the columns of a whole row with its checksum. The columns after them begin with moreColumns.
 	instanceAnd = InstanceColumns + `, {NULL|o.sum}, `
-	moreColumns = rowColumns + 3
+	moreColumns = InstanceColumnCount + 1
 
 	outcomeOf     = ` LEFT JOIN perdure.outcome o ON o.key = {ANY(ARRAY[i.key])|i.key}`
 	instanceOf    = ` FROM perdure.instance i JOIN perdure.kind k ON k.id = i.kind` + outcomeOf
@@ -22,7 +25,12 @@ const (
 // ScanInstance reads InstanceColumns. It reports whether the instance has attributes.
 func ScanInstance(r Row, in *provider.Instance) (attributes bool) {
 	attributes = scanRow(r, in)
-	in.CustomStatus, in.Result = r.Blob(rowColumns), r.VerifiedBlob(rowColumns+1)
+	if in.Status == provider.StatusFailed {
+		if at := timeIn(r, rowColumns+2); at != 0 {
+			(&Failure{r.Blob(rowColumns + 1), r.Text(rowColumns), at}).Describe(in)
+		}
+	}
+	in.CustomStatus, in.Result = r.Blob(rowColumns+3), r.VerifiedBlob(rowColumns+4)
 	return attributes
 }
 

@@ -56,7 +56,8 @@ type InstanceRows interface {
 	// ClearBlocked removes what Block stored.
 	ClearBlocked(key provider.UUID) error
 	SetCustomStatus(key provider.UUID, status []byte) error // empty clears
-	SetResult(key provider.UUID, result []byte) error       // nil clears
+	// SetResult stores a result and what is said of a failure, which may be nil. Without either it clears both.
+	SetResult(key provider.UUID, result []byte, failure *Failure) error
 	// Acts returns what SetActs stored: the request IDs of Steer that the instance has recorded.
 	Acts(key provider.UUID) ([]byte, error)
 	SetActs(key provider.UUID, acts []byte) error

@@ -305,8 +305,12 @@ func (r *fakeRows) SetCustomStatus(key provider.UUID, status []byte) error {
 	return r.set("SetCustomStatus", key, string(status))
 }
 
-func (r *fakeRows) SetResult(key provider.UUID, result []byte) error {
-	return r.set("SetResult", key, string(result))
+func (r *fakeRows) SetResult(key provider.UUID, result []byte, failure *Failure) error {
+	value := string(result)
+	if failure != nil {
+		value += fmt.Sprintf(", %s of %s at %d", failure.Excerpt, failure.Group, failure.At)
+	}
+	return r.set("SetResult", key, value)
 }
 
 func (r *fakeRows) Acts(key provider.UUID) ([]byte, error) {

@@ -108,7 +108,7 @@ func (s steering) terminate() error {
 	if err := s.sendNotices(); err != nil {
 		return err
 	}
-	if err := (execution{s.t, s.h}).end(provider.StatusTerminated, s.req.Result, "the instance was terminated"); err != nil {
+	if err := (execution{s.t, s.h}).end(provider.StatusTerminated, s.req.Result, nil, "the instance was terminated"); err != nil {
 		return err
 	}
 	if s.req.ParentNotice != nil {
@@ -182,7 +182,7 @@ func (s steering) reset() error {
 	if err := current.close(status); err != nil {
 		return err
 	}
-	if err := t.Rows.SetResult(h.Key, nil); err != nil {
+	if err := t.Rows.SetResult(h.Key, nil, nil); err != nil {
 		return err
 	}
 	kind, err := turnKind(t.Rows, h.Kind)

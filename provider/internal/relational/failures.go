@@ -1,0 +1,130 @@
+package relational
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Failure is what a turn that fails says of its error, for lists.
+type Failure struct {
+	Excerpt []byte
+	Group   string
+	At      provider.Time // the end of the instance to which it belongs
+}
+
+// failureOf returns nil if nothing is said.
+func failureOf(excerpt []byte, group string, at provider.Time) *Failure {
+	if len(excerpt) == 0 && group == "" {
+		return nil
+	}
+	return &Failure{excerpt, group, at}
+}
+
+// Describe writes a failure to the row of its instance. Nil has nothing to write.
+func (f *Failure) Describe(in *provider.Instance) {
+	if f != nil && in.Status == provider.StatusFailed && in.EndedAt == f.At {
+		in.Excerpt, in.FailureGroup = append([]byte(nil), f.Excerpt...), f.Group
+	}
+}
+
+// A grouped instance failed at its end: what an older release did to it since is no part of its group.
+const sqlGroups = `SELECT o.failure_group, o.failed_at, o.key, o.excerpt, k.name, k.code_version, ` + sqlNow + `
+	FROM perdure.outcome o JOIN perdure.instance i ON i.key = {ANY(ARRAY[o.key])|o.key} JOIN perdure.kind k ON k.id = i.kind
+	WHERE o.failure_group IS NOT NULL AND o.failed_at >= $1 AND i.ended_at = o.failed_at AND i.status = 4`
+
+const (
+	sqlNewestFailed = ` ORDER BY o.failed_at DESC, o.key DESC LIMIT $2`
+	sqlOneGroup     = ` AND o.failure_group = $3`
+)
+
+// FailureGroups implements [provider.FailureGrouper].
+func (qs Queries) FailureGroups(ctx context.Context, req provider.FailureGroupsRequest) (provider.FailureGroupsResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FailureGroupsResult{}, err
+	}
+	sql, args := sqlGroups, []any{int64(req.EndedAfter), provider.MaxGrouped + 1}
+	if req.Group != "" {
+		sql, args = sql+sqlOneGroup, append(args, req.Group)
+	}
+	sql += sqlNewestFailed
+	how := Reading{Op: "failure groups", Snapshot: true, Long: true}
+	res, err := read(ctx, qs.storage, how, func(q Queryer, res *provider.FailureGroupsResult) error {
+		g := grouping{req: &req, groups: map[string]*grouped{}}
+		n := 0
+		err := q.Query(Query{SQL: sql, Args: args, Each: func(r Row) error {
+			res.Now = timeIn(r, 6)
+			if n++; n > provider.MaxGrouped {
+				res.AtLeast = true
+				return ErrStop
+			}
+			g.add(r)
+			return nil
+		}})
+		if err != nil {
+			return err
+		}
+		res.Groups = g.result()
+		return now(q, &res.Now)
+	})
+	qs.storage.ObserveTime(res.Now)
+	return res, err
+}
+
+// grouping gathers groups from rows of sqlGroups, of which the newest comes first.
+type grouping struct {
+	req    *provider.FailureGroupsRequest
+	order  []*grouped
+	groups map[string]*grouped
+}
+
+type grouped struct {
+	provider.FailureGroup
+
+	versions map[string]struct{}
+	texts    map[string]int64
+}
+
+func (g *grouping) add(r Row) {
+	name := r.Text(4)
+	if g.req.Name != "" && name != g.req.Name {
+		return
+	}
+	group, at := r.Text(0), timeIn(r, 1)
+	one := g.groups[group]
+	if one == nil {
+		one = &grouped{
+			FailureGroup: provider.FailureGroup{Group: group, Name: name, Last: at, Newest: r.UUID(2), Excerpt: r.Blob(3)},
+			versions:     map[string]struct{}{}, texts: map[string]int64{},
+		}
+		g.groups[group] = one
+		g.order = append(g.order, one)
+	}
+	one.Count++
+	one.First = at
+	if len(one.versions) < provider.MaxGroupTexts {
+		one.versions[r.Text(5)] = struct{}{}
+	}
+	if g.req.Group != "" {
+		one.texts[string(r.Blob(3))]++
+	}
+}
+
+// result returns the groups that the request asks for.
+func (g *grouping) result() (groups []provider.FailureGroup) {
+	for _, one := range g.order[:min(len(g.order), cmp.Or(g.req.Max, provider.MaxPage))] {
+		one.Versions = slices.Sorted(maps.Keys(one.versions))
+		texts := slices.SortedFunc(maps.Keys(one.texts), func(a, b string) int {
+			return cmp.Or(cmp.Compare(one.texts[b], one.texts[a]), strings.Compare(a, b))
+		})
+		for _, text := range texts[:min(len(texts), provider.MaxGroupTexts)] {
+			one.Texts = append(one.Texts, provider.FailedText{Excerpt: []byte(text), Count: one.texts[text]})
+		}
+		groups = append(groups, one.FailureGroup)
+	}
+	return groups
+}
