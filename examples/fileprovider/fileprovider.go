@@ -132,5 +132,5 @@ func (p *Provider) enter() error {
 
 // Features implements provider.Featured.
 func (p *Provider) Features() provider.Features {
-	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true}
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true, Retrying: true, FailureGroups: true}
 }

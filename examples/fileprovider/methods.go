@@ -149,6 +149,11 @@ func (p *Provider) ListTasks(ctx context.Context, req provider.ListTasksRequest)
 	return read(ctx, p, "list tasks", req, p.state.ListTasks)
 }
 
+// FailureGroups implements provider.FailureGrouper.
+func (p *Provider) FailureGroups(ctx context.Context, req provider.FailureGroupsRequest) (provider.FailureGroupsResult, error) {
+	return read(ctx, p, "failure groups", req, p.state.FailureGroups)
+}
+
 // Stats implements provider.Meter.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return read(ctx, p, "stats", req, p.state.Stats)

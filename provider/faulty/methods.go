@@ -51,6 +51,11 @@ func (p *Provider) ListTasks(ctx context.Context, req provider.ListTasksRequest)
 	return call(ctx, p, ListTasks, req, p.inner.ListTasks)
 }
 
+// FailureGroups implements provider.FailureGrouper.
+func (p *Provider) FailureGroups(ctx context.Context, req provider.FailureGroupsRequest) (provider.FailureGroupsResult, error) {
+	return call(ctx, p, FailureGroups, req, p.inner.FailureGroups)
+}
+
 // Stats implements provider.Meter.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return call(ctx, p, Stats, req, p.inner.Stats)

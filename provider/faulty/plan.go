@@ -51,6 +51,8 @@ const (
 	SendIn       Op = "send in"
 	CompleteIn   Op = "complete in"
 	Notify       Op = "notify" // one notice; only the wake-up kinds apply to it
+
+	FailureGroups Op = "failure groups"
 )
 
 // Kind is the effect of a rule on a call.

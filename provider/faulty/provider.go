@@ -30,6 +30,8 @@ var (
 	_ provider.Redriver = (*Provider)(nil)
 	_ provider.Keeper   = (*Provider)(nil)
 	_ provider.Notifier = (*Provider)(nil)
+
+	_ provider.FailureGrouper = (*Provider)(nil)
 )
 
 // Wrap decorates p. The result has the optional interfaces of p, as far as provider.As finds them.
@@ -89,7 +91,7 @@ func fly[Res any](ctx context.Context, p *Provider, op Op, req any, blocks bool,
 // reads reports whether the method changes nothing.
 func (o Op) reads() bool {
 	switch o {
-	case Get, ReadHistory, List, Count, Stats, Export, Seals:
+	case Get, ReadHistory, List, Count, FailureGroups, Stats, Export, Seals:
 		return true
 	default:
 		return false

@@ -13,7 +13,8 @@ import (
 func Matches(f *provider.Filter, i *provider.Instance, replaced bool) bool {
 	return (f.Replaced || !replaced) && strings.HasPrefix(i.ID, f.IDPrefix) && (f.Name == "" || f.Name == i.Name) &&
 		anyOf(f.CodeVersions, i.CodeVersion) && anyOf(f.Statuses, i.Status) && (!f.Blocked || i.Blocked != nil) &&
-		(f.ParentKey.IsZero() || f.ParentKey == i.Parent.Key) && anyOf(f.ParentKeys, i.Parent.Key) && inTime(f, i) && hasAttributes(f, i)
+		(f.ParentKey.IsZero() || f.ParentKey == i.Parent.Key) && anyOf(f.ParentKeys, i.Parent.Key) &&
+		(f.FailureGroup == "" || i.Status == provider.StatusFailed && f.FailureGroup == i.FailureGroup) && inTime(f, i) && hasAttributes(f, i)
 }
 
 // matches is Matches for a row, with Retrying.

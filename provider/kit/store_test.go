@@ -25,6 +25,7 @@ type store struct {
 	provider.Keeper
 	*kit.Questions
 	kit.Lister
+	kit.FailureGrouper
 	kit.Meter
 	kit.Inspector
 	kit.Pruner
@@ -68,6 +69,7 @@ func open() *store {
 		return kit.Asked{Instance: res.Instance}, err
 	})
 	s.Lister = kit.Lister{Instances: s.instances, Now: now}
+	s.FailureGrouper = kit.FailureGrouper{Instances: s.instances, Now: now}
 	s.Meter = kit.Meter{Instances: s.instances, Tasks: s.tasks, Letters: s.letters, Now: now}
 	s.Inspector = kit.Inspector{
 		Instances: s.instances, Executions: s.executions, Tasks: s.tasks, Asks: s.Keys, Letters: s.letters, Now: now,

@@ -85,6 +85,7 @@ type mutant struct {
 	listing method[provider.ListTasksRequest, provider.ListTasksResult]
 	stats   method[provider.StatsRequest, provider.StatsResult]
 	remove  method[provider.DeleteRequest, provider.DeleteResult]
+	failed  groupsMethod
 	prune   method[provider.PruneRequest, provider.PruneResult]
 	trim    method[provider.TrimRequest, provider.TrimResult]
 	letters method[provider.DeadLettersRequest, provider.DeadLettersResult]
@@ -118,6 +119,7 @@ func newMutant() *mutant {
 			return struct{}{}, p.Answer(ctx, req)
 		},
 		history: p.ReadHistory, list: p.List, count: p.Count, listing: p.ListTasks, stats: p.Stats, remove: p.Delete, prune: p.Prune, trim: p.Trim,
+		failed:  p.FailureGroups,
 		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close, counted: p.Counters, has: p.Features(),
 		notify: p.Notify, migrations: steps, migrate: func() error { return nil },
 		createIn: func(ctx context.Context, req createInRequest) (provider.CreateResult, error) {

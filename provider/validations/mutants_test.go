@@ -57,6 +57,7 @@ func brokenRules() []brokenRule {
 		brokenFollow(),
 		brokenFilter(),
 		brokenTaskLists(),
+		brokenFailures(),
 		brokenRead(),
 		brokenClean(),
 		brokenShared(),

@@ -71,6 +71,7 @@ func cases() []testCase {
 		{"follow", broad(followCases())},
 		{"filter", broad(filterCases())},
 		{"list-tasks", broad(listTasksCases())},
+		{"failures", broad(failureCases())},
 		{"read", slices.Concat(readCases(), readPageRaces())},
 		{"clean", slices.Concat(cleanCases(), broad(cleanListeners()), broad(trimCases()), broad(cleanReplies()), cleanRaces(), cleanPageRaces())},
 		{"shared", slices.Concat(sharedCases(), sharedPageRaces())},

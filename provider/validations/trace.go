@@ -29,7 +29,7 @@ func newTracer(p *provider.Full) *tracer { return &tracer{Full: p, lacking: make
 
 // full returns the traced provider. It has all calls, even those that the provider lacks.
 func (c *tracer) full() *provider.Full {
-	return &provider.Full{Provider: c, Asker: c, Lister: c, Meter: c, Cleaner: c, Redriver: c, Keeper: c, Opener: c}
+	return &provider.Full{Provider: c, Asker: c, Lister: c, Meter: c, Cleaner: c, Redriver: c, Keeper: c, Opener: c, FailureGrouper: c}
 }
 
 // Unwrap makes the optional features of the provider reachable.
@@ -155,6 +155,11 @@ func (c *tracer) ReadHistory(ctx context.Context, req provider.ReadHistoryReques
 func (c *tracer) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
 	defer c.lap("List", 0)()
 	return need[provider.Lister](c, "List").List(ctx, req)
+}
+
+func (c *tracer) FailureGroups(ctx context.Context, req provider.FailureGroupsRequest) (provider.FailureGroupsResult, error) {
+	defer c.lap("FailureGroups", 0)()
+	return need[provider.FailureGrouper](c, "FailureGroups").FailureGroups(ctx, req)
 }
 
 func (c *tracer) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {

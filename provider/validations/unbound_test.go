@@ -34,6 +34,8 @@ func unbound() map[string][]string {
 			"Backuper",
 			"Prefix is all that an execution opens with: the beginning of a history, and what is pending at its end",
 			"Slots",
+			"FailureGrouper is implemented by providers that group failed instances", "declares [Features].FailureGroups", "FailureGroupsRequest asks for groups",
+			"FailureGroupsResult has the groups", "FailureGroup is a group of failed instances",
 		},
 		"heads a list": {
 			"Fencing", "Time", "Slices", "Payloads", "Errors", "Concurrency", "Context", "Sentinels of the contract", "The outcomes", "The kinds of rows, and their order within a key",
@@ -57,7 +59,7 @@ func unbound() map[string][]string {
 			"Its Cursor then continues after the last row", "After Max it may lead to nothing more", "A provider may return an empty payload as nil", "It may then also stop once it has looked at [MinRows] rows", "An expired lease may move the rank to its expiry", "Concurrent commits need not see each other's tasks",
 			"An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free",
 			"A provider may return some messages only once they are visible", "Without [Features].Ahead it may do so with all of them",
-			"fn may be called again, in another transaction, before the call returns", "It may ignore First, as Create may",
+			"fn may be called again, in another transaction, before the call returns", "It may ignore First, as Create may", "Features.FailureGroups: else it is ignored",
 			"So the node that has the instance in memory answers it, unless that node is slow or dead",
 		},
 		"of a storage that fails: a case cannot make it fail": {

@@ -237,6 +237,9 @@ func (w *world) addEnd(req *provider.CommitTurnRequest) {
 	switch w.n(8) {
 	case 5:
 		req.Status = pick(&w.source, provider.StatusCompleted, provider.StatusFailed, provider.StatusCancelled, provider.StatusTerminated)
+		if req.Status == provider.StatusFailed && w.features.FailureGroups {
+			req.Excerpt, req.FailureGroup = pick(&w.source, nil, []byte{}, []byte("text"), []byte("\x00\xff")), pick(&w.source, "", "g", "h")
+		}
 	case 6:
 		req.Status, req.CloseInbox, req.Result = provider.StatusCompleted, "closed", w.payload("result")
 	case 7:

@@ -3,6 +3,8 @@ package model
 import (
 	"context"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -14,6 +16,13 @@ func (d *driver) look() {
 	d.rows = d.list()
 	for i := range d.rows {
 		lookAt(d, &d.rows[i])
+	}
+	if d.features.FailureGroups {
+		for _, group := range []string{"", "g"} {
+			d.see(func() {
+				read(d, (*provider.Full).FailureGroups, provider.FailureGroupsRequest{Group: group}, tidyGroups)
+			})
+		}
 	}
 	if has[provider.Redriver](d.subject) {
 		d.see(func() { read(d, (*provider.Full).DeadLetters, provider.DeadLettersRequest{}, numberLetters) })
@@ -76,6 +85,16 @@ func lookAt(d *driver, i *provider.Instance) {
 			read(d, (*provider.Full).ReadHistory, req, nil)
 		})
 	}
+}
+
+// tidyGroups removes what depends on which of two instances ended last: on one side both may end at the same instant.
+func tidyGroups(_ *side, res *provider.FailureGroupsResult) {
+	for i := range res.Groups {
+		if g := &res.Groups[i]; g.Count > 1 {
+			g.Name, g.Newest, g.Excerpt = "", provider.UUID{}, nil
+		}
+	}
+	slices.SortFunc(res.Groups, func(a, b provider.FailureGroup) int { return strings.Compare(a.Group, b.Group) })
 }
 
 // inspectAll compares the rows of one kind, as far as the contract defines them.

@@ -31,7 +31,7 @@ func doList(d *driver) {
 		_, err := call(d, "list", (*provider.Full).List, func(s *side) provider.ListRequest {
 			return provider.ListRequest{Filter: filter(s), Max: page, Cursor: cursors[s], Omit: omit}
 		}, func(s *side, res *provider.ListResult) {
-			next[s] = res.Cursor
+			next[s], res.Reached = res.Cursor, 0 // a store need not know
 			if res.Cursor != "" {
 				res.Cursor = "more"
 			}
@@ -79,7 +79,12 @@ func (s *source) match() provider.AttributeMatch {
 
 func (w *world) filter() (f drawnFilter) {
 	f.Replaced = w.odds(2)
-	switch w.n(13) {
+	switch w.n(14) {
+	case 13:
+		if w.features.FailureGroups {
+			f.FailureGroup = pick(&w.source, "g", "h")
+			f.Statuses = some(&w.source, 2, func() provider.Status { return provider.StatusCompleted + provider.Status(w.n(2)) })
+		}
 	case 1:
 		f.IDPrefix = w.id()
 	case 2:
