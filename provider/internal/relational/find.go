@@ -232,11 +232,6 @@ func (f *finder) sets() (list []set) {
 	if len(f.filter.ParentKeys) > 0 {
 		list = append(list, set{table: "instance", add: func(c *Clauses) { c.addParents("x", f.filter.ParentKeys) }})
 	}
-	if group := f.filter.FailureGroup; group != "" {
-		list = append(list, set{
-			table: "outcome", add: func(c *Clauses) { c.Add("x.failure_group = ?", group) }, with: ", x.failed_at AS failed_at", on: onlyFailed,
-		})
-	}
 	for _, m := range matches(f.filter) {
 		list = append(list, set{table: "attribute", add: func(c *Clauses) { c.match("x", &m) }})
 	}
@@ -251,6 +246,11 @@ func (f *finder) sets() (list []set) {
 			c.addTimes("x.ended_at", f.filter.EndedAfter, f.filter.EndedBefore)
 			c.Add("x.ended_at > 0") // as the index says; SQLite begins where the first of these conditions says
 		}})
+	}
+	if group := f.filter.FailureGroup; group != "" {
+		list = append(list, set{
+			table: "outcome", add: func(c *Clauses) { c.Add("x.failure_group = ?", group) }, with: ", x.failed_at AS failed_at", on: onlyFailed,
+		})
 	}
 	return list
 }
