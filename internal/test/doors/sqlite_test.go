@@ -68,7 +68,7 @@ func level(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{fmt.Sprintf("this release has level %d", len(known)), "this release has level N"}
+	return []string{fmt.Sprintf("this release has level %d", known[len(known)-1].Version), "this release has level N"}
 }
 
 // placed is an error without what differs from test to test.

@@ -3,6 +3,7 @@ package relational
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,14 +33,15 @@ func (f *Failure) Describe(in *provider.Instance) {
 	}
 }
 
-// A grouped instance failed at its end: what an older release did to it since is no part of its group.
-const sqlGroups = `SELECT o.failure_group, o.failed_at, o.key, o.excerpt, k.name, k.code_version, ` + sqlNow + `
-	FROM perdure.outcome o JOIN perdure.instance i ON i.key = {ANY(ARRAY[o.key])|o.key} JOIN perdure.kind k ON k.id = i.kind
-	WHERE o.failure_group IS NOT NULL AND o.failed_at >= $1 AND i.ended_at = o.failed_at AND i.status = 4`
-
 const (
-	sqlNewestFailed = ` ORDER BY o.failed_at DESC, o.key DESC LIMIT $2`
-	sqlOneGroup     = ` AND o.failure_group = $3`
+	// A plan that sorts would read all that failed.
+	sqlByOrder = `SELECT {set_config('enable_bitmapscan', 'off', true)|1}`
+	// The newest rows, and whether each belongs to the end of its instance: an older release may have let that fail again.
+	sqlNewestFailed = `SELECT o.failure_group, o.failed_at, o.key, o.excerpt, k.name, k.code_version, i.ended_at = o.failed_at AND i.status = 4
+	FROM (SELECT failure_group, failed_at, key, excerpt FROM perdure.outcome WHERE failure_group IS NOT NULL AND failed_at >= $1`
+	sqlOneGroup = ` AND failure_group = $2`
+	sqlOfThem   = ` ORDER BY failed_at DESC, key DESC LIMIT %d) o JOIN perdure.instance i ON i.key = {ANY(ARRAY[o.key])|o.key}
+	JOIN perdure.kind k ON k.id = i.kind ORDER BY o.failed_at DESC, o.key DESC`
 )
 
 // FailureGroups implements [provider.FailureGrouper].
@@ -47,22 +49,24 @@ func (qs Queries) FailureGroups(ctx context.Context, req provider.FailureGroupsR
 	if err := req.Validate(); err != nil {
 		return provider.FailureGroupsResult{}, err
 	}
-	sql, args := sqlGroups, []any{int64(req.EndedAfter), provider.MaxGrouped + 1}
+	sql, args := sqlNewestFailed, []any{int64(req.EndedAfter)}
 	if req.Group != "" {
 		sql, args = sql+sqlOneGroup, append(args, req.Group)
 	}
-	sql += sqlNewestFailed
+	sql += fmt.Sprintf(sqlOfThem, provider.MaxGrouped+1)
 	how := Reading{Op: "failure groups", Snapshot: true, Long: true}
 	res, err := read(ctx, qs.storage, how, func(q Queryer, res *provider.FailureGroupsResult) error {
 		g := grouping{req: &req, groups: map[string]*grouped{}}
 		n := 0
-		err := q.Query(Query{SQL: sql, Args: args, Each: func(r Row) error {
-			res.Now = timeIn(r, 6)
+		skip := func(Row) error { return nil }
+		err := q.Query(Query{SQL: sqlByOrder, Each: skip}, Query{SQL: sql, Args: args, Each: func(r Row) error {
 			if n++; n > provider.MaxGrouped {
 				res.AtLeast = true
 				return ErrStop
 			}
-			g.add(r)
+			if r.Bool(6) {
+				g.add(r)
+			}
 			return nil
 		}})
 		if err != nil {
@@ -75,7 +79,7 @@ func (qs Queries) FailureGroups(ctx context.Context, req provider.FailureGroupsR
 	return res, err
 }
 
-// grouping gathers groups from rows of sqlGroups, of which the newest comes first.
+// grouping gathers groups from rows of sqlNewestFailed, of which the newest comes first.
 type grouping struct {
 	req    *provider.FailureGroupsRequest
 	order  []*grouped
