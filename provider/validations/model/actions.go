@@ -35,6 +35,7 @@ func actions(subject *side) (list []action) {
 		{1, doGet, nil},
 		{1, doReadHistory, nil},
 		{1, doStats, has[provider.Meter]},
+		{1, doListTasks, has[provider.TaskLister]},
 	}
 	for round := range 9 {
 		for _, a := range kinds {

@@ -18,6 +18,7 @@ func doStats(d *driver) {
 // doList lists and counts the matches of a filter, page by page.
 func doList(d *driver) {
 	f := d.filter()
+	f.Retrying = d.odds(4) && provider.FeaturesOf(d.subject.Provider).Retrying
 	filter := func(s *side) provider.Filter {
 		r := f.Filter
 		r.CreatedAfter, r.CreatedBefore = s.created[f.after], s.created[f.before]
@@ -35,6 +36,7 @@ func doList(d *driver) {
 			if res.Cursor != "" {
 				res.Cursor = "more"
 			}
+			res.Reached = 0 // a provider need not know it
 		})
 		cursors = next
 		more = err == nil && next[d.model] != ""
@@ -43,6 +45,26 @@ func doList(d *driver) {
 	_, _ = call(d, "count", (*provider.Full).Count, func(s *side) provider.CountRequest {
 		return provider.CountRequest{Filter: filter(s), Max: most}
 	}, nil)
+}
+
+// doListTasks lists pending tasks of all instances, a page at a time.
+func doListTasks(d *driver) {
+	req := provider.ListTasksRequest{Max: pick(&d.source, 0, 1, 2), Retrying: d.odds(2)}
+	cursors := map[*side]string{}
+	for more := true; more && d.differs == ""; {
+		next := map[*side]string{}
+		_, err := call(d, "list tasks", (*provider.Full).ListTasks, func(s *side) provider.ListTasksRequest {
+			one := req
+			one.Cursor = cursors[s]
+			return one
+		}, func(s *side, res *provider.ListTasksResult) {
+			if next[s] = res.Cursor; res.Cursor != "" {
+				res.Cursor = "more"
+			}
+		})
+		cursors = next
+		more = err == nil && next[d.model] != ""
+	}
 }
 
 // A drawnFilter names instances by whose creation to filter: each side has its own times.
