@@ -48,7 +48,8 @@ func Start(cfg core.Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	working, stopWorking := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working = bubble.With(working, cfg.Bubble)
-	cfg.Off |= undeclared(provider.FeaturesOf(cfg.Provider))
+	features := provider.FeaturesOf(cfg.Provider)
+	cfg.Off, cfg.Faces = cfg.Off|undeclared(features), features.FailureGroups
 	cfg.Env.MayNote = func() bool { return cfg.Level.Allowed() >= replay.LevelOfHandlers }
 	n := core.New(working, cfg)
 	d := &Dispatcher{

@@ -14,6 +14,7 @@ type Policy struct {
 	Level    int64            // the highest engine level that the store allows
 	Settings history.Settings // of executions that this one starts
 	Outcomes *Outcomes        // of the instance's updates; nil: not known
+	Faces    bool             // the store keeps an excerpt and a group of what failed
 }
 
 // Decision is what a turn wants to have stored, and what its node has to do about that.
@@ -235,6 +236,10 @@ func (d *decider) end() {
 		d.Request.Status = provider.StatusCancelled
 	case end.Failure != nil:
 		d.Request.Status = provider.StatusFailed
+		if d.policy.Faces {
+			face, group := failure.FaceOf(end.Failure, info.Name, d.view.FailedActivity())
+			d.Request.Excerpt, d.Request.FailureGroup = face.Encode(), group
+		}
 	}
 	d.Request.Result = history.EncodeOutcome(history.Outcome{Output: end.Output, Failure: end.Failure})
 	if info.Parent.Key != ([16]byte{}) {

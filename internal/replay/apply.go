@@ -276,6 +276,9 @@ func (x *Execution) complete(id int64, output []byte, f *history.Failure, messag
 		x.sched.fail(fmt.Errorf("event %d is the outcome of event %d, which is not pending: %w", x.events.length, id, history.ErrCorrupt))
 		return
 	}
+	if future.activity != "" {
+		x.noteFailure(future.activity, f)
+	}
 	future.complete(output, f, message)
 	future.ended(f)
 }

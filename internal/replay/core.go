@@ -91,6 +91,7 @@ type core struct {
 	log      codeLog
 	state    *state     // nil: code has set nothing
 	waits    *waitTexts // nil: no wait has had a text
+	failures *failures  // nil: no activity has failed
 	notes    []Note     // since the last confirmed commit
 	figures  figures
 	retained int // bytes of the start event and of results that code has not read

@@ -56,7 +56,7 @@ func (v View) Length() int64 { return v.x.events.length }
 // not count variables of the code.
 func (v View) Size() int {
 	return v.x.retained + v.x.events.headers.bytes + v.x.state.size() + v.x.boxes.size() + v.x.requests.size() + v.x.handlers.size() +
-		v.x.job.size() + v.x.updates.size() + v.x.waits.size() + namedBytes*len(v.x.events.patches) +
+		v.x.job.size() + v.x.updates.size() + v.x.failures.size() + v.x.waits.size() + namedBytes*len(v.x.events.patches) +
 		coroutineBytes*(len(v.x.sched.coroutines)+1) + pendingBytes*(len(v.x.pending.futures)+len(v.x.locals.open))
 }
 

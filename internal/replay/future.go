@@ -24,9 +24,11 @@ type Future struct {
 	read       bool     // code has had the result
 	stays      bool     // the operation stays pending when code has given it up: a child that continues
 	outlives   bool     // a child that the end of the execution leaves alone
+	counts     bool     // among operations.activities, until it is settled
 	asked      bool     // a child that tells of its start
 	then       func()   // runs when it is settled
 	child      [16]byte // the key of a child instance, else zero
+	activity   string   // its name; "": it is no activity of a queue
 	reply      *awaited // that settles it; nil: none does
 	begun      *Future  // of the start of a child; nil: code has not asked for it
 }
@@ -101,6 +103,9 @@ func (f *Future) settle() {
 	f.settled, f.at = true, f.x.events.message
 	f.close()
 	f.waiting.wakeAll()
+	if f.counts {
+		f.x.pending.activities--
+	}
 	if f.then != nil {
 		f.then()
 	}
@@ -148,7 +153,7 @@ func (f *Future) cancelling(id, how int64) {
 		request()
 		delete(f.x.pending.futures, id)
 		if how == history.CancelAbandon {
-			f.then = nil // see operations.activities
+			f.counts = false // see operations.activities
 		}
 	}
 }

@@ -104,6 +104,7 @@ func (x *Execution) settleLocal(b history.Body, number int64, name string) *Loca
 
 func (x *Execution) endLocal(b *history.LocalEnded) {
 	if local := x.settleLocal(b, b.Call, b.Name); local != nil {
+		x.noteFailure(b.Name, b.Failure)
 		local.future.complete(b.Output, b.Failure, b)
 	}
 }
@@ -121,7 +122,7 @@ func (x *Execution) queueLocal(b *history.LocalQueued) {
 		return
 	}
 	f := local.future
-	x.pending.addActivity(id, f)
+	x.pending.addActivity(id, f, call.Name)
 	f.askToEnd, f.abandon = nil, nil
 	f.cancelling(id, x.events.recorded(&call).(*history.ActivityScheduled).Cancellation)
 }

@@ -21,7 +21,7 @@ func (s *Scope) Activity(call *history.ActivityScheduled) *Future {
 	}
 	id := x.events.emit(call)
 	f := s.newFuture()
-	x.pending.addActivity(id, f)
+	x.pending.addActivity(id, f, call.Name)
 	f.cancelling(id, x.events.recorded(call).(*history.ActivityScheduled).Cancellation)
 	return f
 }

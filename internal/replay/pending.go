@@ -9,9 +9,9 @@ type operations struct {
 	activities int             // an abandoned one counts until the execution ends, as its task may exist that long
 }
 
-func (o *operations) addActivity(id int64, f *Future) {
+func (o *operations) addActivity(id int64, f *Future, name string) {
 	o.activities++
-	f.then = func() { o.activities-- }
+	f.counts, f.activity = true, name
 	o.futures[id] = f
 }
 

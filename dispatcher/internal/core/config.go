@@ -42,6 +42,7 @@ type Config struct {
 	Faults         *sealing.Faults     // of the codec, and of payloads that cannot be opened; nil: nobody asks for them
 	Off            fastpath.Set        // fast paths that are switched off
 	Propagators    []header.Propagator // of headers into activities
+	Faces          bool                // the store keeps excerpts and groups of failures; dispatcher.Start sets it
 	Bubble         *bubble.Settings    // of a test; nil: the node is in production
 
 	MaxTurns            int                   // turns at the same time, at least 1

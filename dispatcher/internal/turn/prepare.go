@@ -41,7 +41,7 @@ type preparer struct {
 // prepare decides what a turn stores, and takes leases and slots for what of it this node does itself; rollBack releases them. The caller
 // defers rollBack first.
 func (pr *preparer) prepare(t *prepared, a *actor, r *run, x *replay.Execution) {
-	policy := engine.Policy{Level: pr.Config.Level.Allowed(), Settings: pr.Config.Settings()}
+	policy := engine.Policy{Level: pr.Config.Level.Allowed(), Settings: pr.Config.Settings(), Faces: pr.Config.Faces}
 	if a.outcomesOf == x {
 		policy.Outcomes = a.outcomes
 	}
