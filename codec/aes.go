@@ -82,9 +82,10 @@ type aesKeys interface {
 
 // aesKey is a key that was checked.
 type aesKey struct {
-	id    string
-	gcm   cipher.AEAD
-	check [checkSize]byte
+	id     string
+	gcm    cipher.AEAD
+	check  [checkSize]byte
+	digest []byte // key of digests
 }
 
 func newAESKey(k Key) (*aesKey, error) {
@@ -107,6 +108,9 @@ func newAESKey(k Key) (*aesKey, error) {
 	mac := hmac.New(sha256.New, k.Bytes)
 	mac.Write([]byte("perdure key check"))
 	copy(made.check[:], mac.Sum(nil))
+	mac = hmac.New(sha256.New, k.Bytes)
+	mac.Write([]byte("perdure key of digests"))
+	made.digest = mac.Sum(nil)
 	return made, nil
 }
 
@@ -172,6 +176,17 @@ func (c aesCodec) Seal(ctx context.Context, items []Plain) ([]Sealed, error) {
 		out[i] = key.seal(item)
 	}
 	return out, nil
+}
+
+// Digest implements Digester.
+func (c aesCodec) Digest(ctx context.Context, data []byte) ([]byte, error) {
+	key, err := c.keys.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mac := hmac.New(sha256.New, key.digest)
+	mac.Write(data)
+	return mac.Sum(nil), nil
 }
 
 // Open implements Codec.

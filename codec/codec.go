@@ -36,6 +36,7 @@ const (
 	Blocked   Purpose = "blocked"   // why an instance is blocked
 	Question  Purpose = "question"  // a query with its input
 	Answer    Purpose = "answer"    // an answer to a query
+	Excerpt   Purpose = "excerpt"   // what lists show of the error that an instance has failed with
 )
 
 // Plain is an item to encrypt.
@@ -65,6 +66,14 @@ type Codec interface {
 	Open(ctx context.Context, items []Sealed) ([]Plain, error)
 	// Growth returns the most bytes that Seal adds to an item, without the ID of the key; at most MaxGrowth. It is asked once, at the start.
 	Growth() int
+}
+
+// Digester is implemented by codecs that make digests by which equal bytes are found and nobody without the key learns what they are. The engine
+// stores them as the keys of groups of failures. With a codec that encrypts and is no Digester, failures have no groups. [AES] and [AESFrom] make one.
+type Digester interface {
+	// Digest returns a message authentication code of at least 16 bytes, such as an HMAC. It is the same for the same bytes as long as the key that
+	// encrypts is the same. An error is an outage, like one of Seal. It must not keep or change the bytes.
+	Digest(ctx context.Context, data []byte) ([]byte, error)
 }
 
 // OpenOnly returns a codec that decrypts what c has encrypted and encrypts nothing. It is for the first deploy of a codec or of another kind of

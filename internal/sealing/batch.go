@@ -2,6 +2,7 @@ package sealing
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -42,6 +43,7 @@ func silent(err error) error { return fmt.Errorf("the codec does not answer: %w"
 type sealer struct {
 	items []codec.Plain
 	puts  []func(history.Kept) error
+	keys  []*string // of groups of failures, which become digests
 }
 
 // event adds the values of an event.
@@ -109,12 +111,42 @@ func (st *Store) seal(ctx context.Context, op string, inTx bool, s *sealer) erro
 	for i := 0; err == nil && i < len(sealed); i++ {
 		err = s.puts[i](history.Kept{Key: sealed[i].KeyID, Bytes: sealed[i].Bytes})
 	}
+	for i := 0; err == nil && i < len(s.keys); i++ {
+		*s.keys[i], err = st.digest(ctx, *s.keys[i])
+	}
 	if err != nil {
 		st.faults.failed(silent(err))
 		return outage(op, err)
 	}
 	st.faults.answered()
 	return nil
+}
+
+const minDigest = 16 // bytes
+
+// digest returns what is stored in place of the key of a group, which would tell who can guess a text whether it was right. Without a
+// codec.Digester that is nothing.
+func (st *Store) digest(ctx context.Context, key string) (stored string, err error) {
+	by, ok := st.codec.(codec.Digester)
+	if !ok {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %T", errPanicked, p)
+		}
+	}()
+	sum, err := by.Digest(ctx, []byte(key))
+	if err == nil && len(sum) < minDigest {
+		err = fmt.Errorf("%w: a digest has %d bytes, want %d or more", errPromise, len(sum), minDigest)
+	}
+	if err != nil {
+		return "", err //nolint:wrapcheck // the caller does
+	}
+	rule, _, _ := strings.Cut(key, "-")
+	return rule + "m-" + hex.EncodeToString(sum[:minDigest]), nil
 }
 
 // callSeal calls the codec and checks what it promises.

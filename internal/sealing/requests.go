@@ -50,6 +50,10 @@ func (s *sealer) commit(c *provider.CommitTurnRequest) {
 	}
 	s.whole(codec.Outcome, &c.Result)
 	s.whole(codec.Status, &c.CustomStatus)
+	s.whole(codec.Excerpt, &c.Excerpt)
+	if c.FailureGroup != "" {
+		s.keys = append(s.keys, &c.FailureGroup)
+	}
 	s.values(&c.Values)
 	if len(s.items) > 0 {
 		s.last(level)
@@ -162,6 +166,7 @@ func (s *sealer) report(r *provider.TaskReport) {
 func (o *opener) instance(in *provider.Instance) {
 	o.whole(codec.Outcome, &in.Result)
 	o.whole(codec.Status, &in.CustomStatus)
+	o.whole(codec.Excerpt, &in.Excerpt)
 	if in.Blocked != nil {
 		o.text(codec.Blocked, &in.Blocked.Message)
 	}

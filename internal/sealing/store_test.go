@@ -147,7 +147,8 @@ func TestEveryMethodIsDecorated(t *testing.T) {
 	for _, i := range []reflect.Type{
 		reflect.TypeFor[provider.Provider](), reflect.TypeFor[provider.Asker](), reflect.TypeFor[provider.Lister](), reflect.TypeFor[provider.Meter](),
 		reflect.TypeFor[provider.Cleaner](), reflect.TypeFor[provider.Redriver](), reflect.TypeFor[provider.Keeper](), reflect.TypeFor[provider.Opener](),
-		reflect.TypeFor[provider.TaskSteerer](), reflect.TypeFor[provider.TaskLister](), reflect.TypeFor[provider.Transactor](),
+		reflect.TypeFor[provider.TaskSteerer](), reflect.TypeFor[provider.Transactor](),
+		reflect.TypeFor[provider.TaskLister](), reflect.TypeFor[provider.FailureGrouper](),
 	} {
 		for m := range i.Methods() {
 			if name := m.Name; own[name] == slices.Contains(without, name) {

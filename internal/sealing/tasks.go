@@ -161,18 +161,3 @@ func (st *Store) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (
 	}
 	return st.Full.SteerTask(ctx, *out)
 }
-
-// ListTasks implements provider.TaskLister. What cannot be opened stays sealed.
-func (st *Store) ListTasks(ctx context.Context, req provider.ListTasksRequest) (provider.ListTasksResult, error) {
-	res, err := st.Full.ListTasks(ctx, req)
-	if err != nil {
-		return res, err
-	}
-	o := new(opener)
-	for i := range res.Tasks {
-		o.whole(codec.Heartbeat, &res.Tasks[i].Details)
-		o.whole(codec.Failure, &res.Tasks[i].Failure)
-	}
-	_ = st.open(ctx, callTimeout, o)
-	return res, nil
-}
