@@ -41,6 +41,8 @@ type Description struct {
 	ReadyAt       time.Time       `json:"readyAt,omitzero"`       // when the earliest message is due
 	Result        json.RawMessage `json:"result,omitempty"`       // the output, when Completed
 	Failure       *Failure        `json:"failure,omitempty"`      // when it ended in another way
+	Excerpt       *Excerpt        `json:"excerpt,omitempty"`      // of a Failed one; nil: not known, as of what an older release has closed: Describe has Failure
+	FailureGroup  string          `json:"failureGroup,omitempty"` // as Excerpt: see Client.FailureGroups
 	Unreadable    string          `json:"unreadable,omitempty"`   // why Result and Failure cannot be shown
 	Activities    []Activity      `json:"activities,omitempty"`   // pending ones; Describe only
 	CustomStatus  json.RawMessage `json:"customStatus,omitempty"` // that code has set with SetStatus; see StatusOf
@@ -166,7 +168,7 @@ func describeListed(i *provider.Instance, now provider.Time) Description {
 		Blocked: blocked(i.Blocked), Deleting: i.Deleting, Execution: i.Execution, HistoryLength: i.HistoryLength,
 		HistoryBytes: i.HistoryBytes, EngineLevel: i.EngineLevel, InboxMessages: i.InboxMessages, Deliveries: i.Deliveries,
 		RequestID: i.RequestID, CreatedAt: i.CreatedAt.Std(), UpdatedAt: i.UpdatedAt.Std(), EndedAt: i.EndedAt.Std(),
-		ReadyAt: i.ReadyAt.Std(), AsOf: now.Std(),
+		ReadyAt: i.ReadyAt.Std(), AsOf: now.Std(), Excerpt: describeExcerpt(i.Excerpt), FailureGroup: i.FailureGroup,
 	}
 	d.show(i)
 	if p := &i.Parent; !p.Key.IsZero() {

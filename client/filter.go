@@ -29,7 +29,13 @@ type Filter struct {
 	Attributes    []AttributeFilter
 	// Waiting finds only instances that wait with a text for people: see orchestration.Waiting. Without Statuses it finds none that have ended.
 	Waiting bool
-	System  bool // also the instances of perdure itself, such as schedules; an IDPrefix that begins with "perdure/" finds them, too
+	// Retrying finds only instances with a pending activity that is tried again: see ActivitiesQuery. A store without provider.Features.Retrying
+	// returns errors.ErrUnsupported.
+	Retrying bool
+	// FailureGroup finds only instances that failed with this group: see Client.FailureGroups. A store without provider.Features.FailureGroups
+	// returns errors.ErrUnsupported.
+	FailureGroup string
+	System       bool // also the instances of perdure itself, such as schedules; an IDPrefix that begins with "perdure/" finds them, too
 }
 
 // users reports whether the filter leaves out the instances of perdure itself, some of which it may match.
@@ -48,10 +54,12 @@ func filterOf(f any) (stored provider.Filter, users bool, err error) {
 // stored checks f and returns it in the storage's form.
 func (f *Filter) stored() (provider.Filter, error) {
 	stored := provider.Filter{IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced}
+	stored.Retrying, stored.FailureGroup = f.Retrying, f.FailureGroup
 	stored.CodeVersions = slices.Compact(slices.Sorted(slices.Values(f.CodeVersions)))
 	for _, err := range []error{
 		access.Invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
 		access.Invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
+		access.Invalid(check.OptionalName("filter FailureGroup", f.FailureGroup)),
 		access.TimeBound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
 		access.TimeBound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore),
 		access.TimeBound(&stored.EndedAfter, "EndedAfter", f.EndedAfter),

@@ -80,6 +80,10 @@ func (o *Operator) bulkFilter(f *client.Filter) (provider.Filter, error) {
 		return provider.Filter{}, fmt.Errorf("%w: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs",
 			client.ErrInvalid)
 	}
+	if f.Retrying || f.FailureGroup != "" {
+		return provider.Filter{}, fmt.Errorf("%w: a bulk job cannot choose by Retrying or FailureGroup: a node of an older release would act on all instances: "+
+			"choose by other fields", client.ErrInvalid)
+	}
 	stored, _, err := o.caller.Filter(f)
 	return stored, err
 }
