@@ -31,6 +31,8 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.filter.IDPrefix, "prefix", "", "only instances whose ID begins with this text")
 	flags.BoolVar(&f.filter.Blocked, "blocked", false, "only blocked instances, whose turns fail")
 	flags.BoolVar(&f.filter.Waiting, "waiting", false, "only instances that wait with a text for people")
+	flags.BoolVar(&f.filter.Retrying, "retrying", false, "only instances with a pending activity that is tried again")
+	flags.StringVar(&f.filter.FailureGroup, "failure-group", "", "only instances that failed with this group of errors: see perdure failures")
 	flags.StringVar(&f.parent, "parent", "", "only children of the instance with this ID")
 	flags.StringVar(&f.parentKey, "parent-key", "", "only children of the instance with this key")
 	flags.StringArrayVar(&f.attributes, "attribute", nil, "only instances with this attribute, such as region=eu or count:int=7; repeatable")
@@ -47,7 +49,7 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 // check parses the flags that need no store.
 func (f *filterFlags) check(cmd *cobra.Command) (err error) {
 	for flag, length := range map[string]int{
-		"status": len(f.statuses), "name": len(f.filter.Orchestration), "prefix": len(f.filter.IDPrefix), "parent": len(f.parent), "parent-key": len(f.parentKey),
+		"status": len(f.statuses), "name": len(f.filter.Orchestration), "prefix": len(f.filter.IDPrefix), "parent": len(f.parent), "parent-key": len(f.parentKey), "failure-group": len(f.filter.FailureGroup),
 	} {
 		if err := notEmpty(cmd, flag, length); err != nil {
 			return err

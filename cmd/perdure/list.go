@@ -81,10 +81,26 @@ func listTable(w *grid, instances []client.Description) {
 		waitingTable(w, instances)
 		return
 	}
+	if slices.ContainsFunc(instances, func(d client.Description) bool { return d.Excerpt != nil }) {
+		failedTable(w, instances)
+		return
+	}
 	row(w, "ID", "ORCHESTRATION", "STATUS", "EXECUTION", "EVENTS", "CREATED", "ENDED")
 	for i := range instances {
 		d := &instances[i]
 		row(w, d.ID, d.Orchestration, statusText(d), d.Execution, d.HistoryLength, instant(d.CreatedAt), instant(d.EndedAt))
+	}
+}
+
+// failedTable shows why instances have failed.
+func failedTable(w *grid, instances []client.Description) {
+	row(w, "ID", "ORCHESTRATION", "STATUS", "EXECUTION", "EVENTS", "CREATED", "ENDED", "ERROR")
+	for i := range instances {
+		d, text := &instances[i], ""
+		if d.Status == client.StatusFailed {
+			text = excerptText(d.Excerpt)
+		}
+		row(w, d.ID, d.Orchestration, statusText(d), d.Execution, d.HistoryLength, instant(d.CreatedAt), instant(d.EndedAt), text)
 	}
 }
 
