@@ -132,7 +132,7 @@ func jobActs() []act {
 }
 
 func startJob(ctx context.Context, c *call, in input) (outcome, error) {
-	f, err := parseFilter(in["filter"])
+	f, err := c.parseFilter(in["filter"])
 	if err != nil {
 		return outcome{}, err
 	}

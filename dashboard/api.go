@@ -51,7 +51,7 @@ func (c *call) answer(v any) error {
 	return nil
 }
 
-func (c *call) wire() *wire { return &wire{payload: c.reveal, text: c.text} }
+func (c *call) wire() *wire { return &wire{payload: c.reveal, text: c.text, faces: c.seesFaces()} }
 
 // waitingField is the Field of a Payload with the text of a wait. Like an attribute it is shown to whoever may see payloads.
 const waitingField = "waiting"
@@ -85,8 +85,15 @@ func (c *call) redact(p Payload) (shown json.RawMessage, err error) {
 
 // text returns a text of an error, which may quote payloads.
 func (c *call) text(s string) string {
-	if s != "" && !c.texts {
+	switch {
+	case s == "":
+		return s
+	case !c.texts:
 		return "hidden: the dashboard has no access control"
+	case c.s.o.HidePayloads:
+		return hiddenError
+	case c.s.o.Redact != nil:
+		return c.redactText(s)
 	}
 	return s
 }
@@ -150,7 +157,14 @@ func statusNames() []string {
 const maxSize = 1000
 
 // filter returns the filter that the query describes. Pages and API share it, so that a page's address can be turned into a call.
-func (c *call) filter() (client.Filter, error) { return filterOf(c.r.URL.Query(), c.isAPI()) }
+func (c *call) filter() (client.Filter, error) {
+	q := c.r.URL.Query()
+	f, err := filterOf(q, c.isAPI())
+	if err == nil {
+		err = c.checkFilter(&f, q["attribute"])
+	}
+	return f, err
+}
 
 // filterParams are the parameters that filter instances.
 func filterParams() []field {
@@ -161,6 +175,8 @@ func filterParams() []field {
 		{name: "version", help: "Version of the code. Any of them, if given several times. Empty: code without one."},
 		{name: "blocked", kind: aBool},
 		{name: "waiting", kind: aBool, help: "Only instances that wait with a text for people."},
+		{name: "retrying", kind: aBool, help: "Only instances with a pending activity that is tried again."},
+		{name: "failureGroup", help: "Only instances that failed with this group of errors. Refused where payloads are hidden."},
 		{name: "parent", help: "Key of the instance that started them as children."},
 		{name: "createdAfter", kind: aTime, help: "Inclusive."},
 		{name: "createdBefore", kind: aTime, help: "Exclusive."},
@@ -174,7 +190,7 @@ func filterParams() []field {
 
 // parseFilter returns the filter that the text of a query describes. A parameter that is none is refused: what is acted on must not be more than
 // somebody meant.
-func parseFilter(text string) (client.Filter, error) {
+func (c *call) parseFilter(text string) (client.Filter, error) {
 	q, err := url.ParseQuery(text)
 	if err != nil {
 		return client.Filter{}, badInput("filter is %q: give the query of a list, such as status=Running&orchestration=Order", text)
@@ -185,7 +201,11 @@ func parseFilter(text string) (client.Filter, error) {
 			return client.Filter{}, badInput("filter has %q, which is no filter: give the query of a list, such as status=Running&orchestration=Order", name)
 		}
 	}
-	return filterOf(q, false)
+	f, err := filterOf(q, false)
+	if err == nil {
+		err = c.checkFilter(&f, q["attribute"])
+	}
+	return f, err
 }
 
 // filterOf returns the filter of a query. emptyVersion says that an empty version means code without one.
@@ -193,6 +213,7 @@ func filterOf(q url.Values, emptyVersion bool) (f client.Filter, err error) {
 	f = client.Filter{
 		IDPrefix: q.Get("prefix"), Orchestration: q.Get("orchestration"), Blocked: isTrue(q.Get("blocked")), Replaced: isTrue(q.Get("replaced")),
 		System: isTrue(q.Get("system")), Waiting: isTrue(q.Get("waiting")),
+		Retrying: isTrue(q.Get("retrying")), FailureGroup: q.Get("failureGroup"),
 	}
 	for _, s := range q["status"] {
 		if s != "" {

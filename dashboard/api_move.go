@@ -118,7 +118,7 @@ func (c *call) apiExportAll() error {
 	}
 	o := operate.ExportOptions{IDs: in.list("ids"), Seal: in.bool("seal"), Again: in.bool("again")}
 	if in["filter"] != "" {
-		f, err := parseFilter(in["filter"])
+		f, err := c.parseFilter(in["filter"])
 		if err != nil {
 			return err
 		}

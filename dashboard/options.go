@@ -33,10 +33,11 @@ type Options struct {
 	TrustedOrigins []string
 	// ReadOnly refuses every request that could change the store, whoever sends it.
 	ReadOnly bool
-	// HidePayloads never shows payloads: inputs, outputs, values, heartbeats, details of errors. Without it they are shown to
-	// principals that ask for them.
+	// HidePayloads never shows payloads: inputs, outputs, values, heartbeats, details and texts of errors. Without it they are shown to
+	// principals that ask for them, and texts of errors to all. What is hidden cannot be filtered or grouped by, either.
 	HidePayloads bool
-	// Redact replaces payloads before they are shown; default none. An error hides the payload. It must be safe for concurrent use.
+	// Redact replaces payloads before they are shown, and texts of errors as a JSON string with the Field "error"; default none. With it, excerpts and
+	// groups of errors are not shown. An error hides the payload. It must be safe for concurrent use.
 	Redact func(context.Context, client.Principal, Payload) (json.RawMessage, error)
 	// Logger receives requests that failed for a reason of the server; default slog.Default().
 	Logger *slog.Logger

@@ -116,7 +116,7 @@ func (c *call) posted(name string) string {
 
 // preview shows what a bulk job would act on. The job stops at this count, and leaves out what is created later.
 func (d *actData) preview(c *call) error {
-	f, err := parseFilter(c.param("filter"))
+	f, err := c.parseFilter(c.param("filter"))
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,7 @@ func listCommand(q url.Values) string {
 		{"endedAfter", "--ended-after"},
 		{"endedBefore", "--ended-before"},
 		{"attribute", "--attribute"},
+		{"failureGroup", "--failure-group"},
 	} {
 		for _, value := range q[f.param] {
 			if value != "" {
@@ -92,7 +93,7 @@ func listCommand(q url.Values) string {
 			}
 		}
 	}
-	for _, flag := range []string{"blocked", "waiting", "replaced", "system"} {
+	for _, flag := range []string{"blocked", "waiting", "retrying", "replaced", "system"} {
 		if isTrue(q.Get(flag)) {
 			words = append(words, "--"+flag)
 		}

@@ -43,6 +43,8 @@ type overviewData struct {
 	Blocked  []client.Description
 	Failed   []client.Description // ended so within a day
 	Recent   []client.Description
+	Retrying client.Counted // instances with an activity that is tried again; 0: none, or the store cannot tell
+	Groups   int64          // of failures within a day; 0: none, or not known
 	Letters  []operate.DeadLetter
 	More     bool // there are more dead letters
 	Nodes    []operate.NodeInfo
@@ -50,6 +52,9 @@ type overviewData struct {
 	Problems []string // parts that could not be read
 	Empty    bool     // there are no instances
 }
+
+// retryingLimit is how far the overview counts what is tried again.
+const retryingLimit = 1_000
 
 // onOverview is how many rows each part of the overview has.
 const onOverview = 8
@@ -92,6 +97,15 @@ func (c *call) readOverview(ctx context.Context) (overviewData, error) {
 		{"blocked instances", func() error { return first(&data.Blocked, client.Filter{Blocked: true}) }},
 		{"failed instances", func() error {
 			return first(&data.Failed, client.Filter{Statuses: []client.Status{client.StatusFailed}, EndedAfter: day})
+		}},
+		{"retrying activities", func() (err error) {
+			data.Retrying, err = all.CountUpTo(ctx, client.Filter{Retrying: true}, retryingLimit)
+			return err
+		}},
+		{"groups of failures", func() error {
+			groups, err := all.FailureGroups(ctx, client.FailureGroupsQuery{EndedAfter: day, Max: maxSize})
+			data.Groups = int64(len(groups.Items))
+			return err
 		}},
 		{"dead letters", func() error {
 			p, err := operate.New(all).DeadLetterPage(ctx, operate.DeadLetterFilter{}, client.Page{Size: onOverview})

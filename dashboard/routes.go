@@ -51,6 +51,8 @@ func routes() []route {
 		{method: http.MethodGet, pattern: "/queues", right: client.ActView, serve: (*call).queues},
 		{method: http.MethodGet, pattern: "/nodes", right: client.ActView, serve: (*call).nodes},
 		{method: http.MethodGet, pattern: "/dead-letters", right: client.ActView, serve: (*call).deadLetters},
+		{method: http.MethodGet, pattern: "/failures", right: client.ActView, serve: (*call).failures},
+		{method: http.MethodGet, pattern: "/retrying", right: client.ActView, serve: (*call).retrying},
 		{method: http.MethodGet, pattern: "/retention", right: client.ActView, serve: (*call).retention},
 		{method: http.MethodGet, pattern: "/audit", right: client.ActView, serve: (*call).audit},
 	}...)

@@ -20,6 +20,7 @@ type wire struct {
 	buf     bytes.Buffer
 	payload func(Payload) json.RawMessage // returns nil for one that is not shown
 	text    func(string) string           // returns a text of an error as it is shown
+	faces   bool                          // excerpts and groups of errors are shown
 }
 
 // fieldOf is a field of a struct as JSON has it.
@@ -145,6 +146,9 @@ func (w *wire) fields(v reflect.Value, written int) int {
 		if f.omitEmpty && isEmpty(field) || f.omitZero && field.IsZero() {
 			continue
 		}
+		if !w.faces && isFace(t, field.Type(), f.name) {
+			continue
+		}
 		if field.Type() == rawType {
 			shown := w.payload(Payload{Field: f.name, Name: nameOf(v), Data: field.Bytes()})
 			if shown == nil {
@@ -172,6 +176,11 @@ func (w *wire) fields(v reflect.Value, written int) int {
 		}
 	}
 	return written
+}
+
+// isFace reports whether a field has an excerpt or the group of an error, or which filter finds it.
+func isFace(of, field reflect.Type, name string) bool {
+	return field == reflect.TypeFor[*client.Excerpt]() || of == reflect.TypeFor[client.Description]() && name == "failureGroup"
 }
 
 // waitingPayload returns the text of a wait as a payload.
