@@ -98,6 +98,17 @@ func (c *call) text(s string) string {
 	return s
 }
 
+// redactText returns the text of an error as Options.Redact leaves it.
+func (c *call) redactText(s string) string {
+	data, _ := json.Marshal(s) //nolint:errchkjson // a string
+	shown, err := c.redact(Payload{Field: errorField, Data: data})
+	var text string
+	if err != nil || json.Unmarshal(shown, &text) != nil {
+		return hiddenError
+	}
+	return text
+}
+
 // flag reports whether a parameter of the query is true.
 func (c *call) flag(name string) bool { return isTrue(c.r.URL.Query().Get(name)) }
 
