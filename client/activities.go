@@ -59,7 +59,7 @@ func (c *Client) Activities(ctx context.Context, q ActivitiesQuery, page Page) (
 	if len(page.Omit) > 0 {
 		return Activities{}, fmt.Errorf("%s: %w: Page.Omit is for lists of instances: leave it empty", op, ErrInvalid)
 	}
-	if err := c.store.Judges(&provider.Filter{Retrying: q.Retrying}); err != nil {
+	if err := c.store.Filters(&provider.Filter{Retrying: q.Retrying}); err != nil {
 		return Activities{}, access.Explain(op, 0, err)
 	}
 	res, err := access.Read(ctx, c.store.Store, op, c.store.ListTasks, provider.ListTasksRequest{

@@ -57,7 +57,7 @@ func (c *Client) CountUpTo(ctx context.Context, f Filter, most int64) (Counted, 
 
 // count counts up to most, 0 for all. It counts the instances of perdure itself, which are few, apart.
 func (c *Client) count(ctx context.Context, op string, f *Filter, filter provider.Filter, most int64) (Counted, error) {
-	if err := c.store.Judges(&filter); err != nil {
+	if err := c.store.Filters(&filter); err != nil {
 		return Counted{}, access.Explain(op, 0, err)
 	}
 	own := provider.CountResult{Exact: true}

@@ -91,7 +91,7 @@ func (c *Client) FailureGroups(ctx context.Context, q FailureGroupsQuery) (Failu
 	if q.Max < 0 || q.Max > provider.MaxPage {
 		return FailureGroups{}, fmt.Errorf("%s: %w: Max is %d: give 1 to %d, or 0 for %d", op, ErrInvalid, q.Max, provider.MaxPage, access.DefaultPage)
 	}
-	if err := c.store.Judges(&provider.Filter{FailureGroup: "any"}); err != nil {
+	if err := c.store.Filters(&provider.Filter{FailureGroup: "any"}); err != nil {
 		return FailureGroups{}, access.Explain(op, 0, err)
 	}
 	res, err := access.Read(ctx, c.store.Store, op, c.store.FailureGroups, req)

@@ -3,6 +3,7 @@ package client
 import (
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
 // serve gives package operate what only this package can do.
@@ -11,6 +12,7 @@ func (c *Client) serve(caller *access.Caller) {
 	caller.StartSystem = c.startSystem
 	caller.Message = readMessage
 	caller.BulkActs = c.bulkActs
+	caller.FailureText = failureText
 	caller.Limits = func() access.LimitKeeper { return &limitKeeper{c: c} }
 }
 
@@ -30,3 +32,6 @@ func readMessage(stored []byte) (access.Message, error) {
 	}
 	return m, nil
 }
+
+// failureText is access.Caller.FailureText.
+func failureText(i *provider.Instance) string { return string(i.Excerpt) }

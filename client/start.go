@@ -96,7 +96,7 @@ func (c *Client) startSystem(ctx context.Context, s access.SystemStart) (access.
 		return access.Target{}, fmt.Errorf("starting %q: %w: it is no act and not within one", s.Name, ErrInvalid)
 	}
 	o := startOptions{
-		id: s.ID, version: "1", versioned: true, system: true, policy: s.Policy, attributes: s.Attributes,
+		id: s.ID, version: cmp.Or(s.Version, "1"), versioned: true, system: true, policy: s.Policy, attributes: s.Attributes,
 		kind: Act(s.Act), detail: s.Detail, withinAct: s.WithinAct,
 	}
 	return c.start(ctx, s.Name, o, s.Input, nil)

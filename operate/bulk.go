@@ -50,7 +50,7 @@ func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPrevie
 	const op = "previewing a bulk job"
 	err := o.usable(ctx)
 	if err == nil {
-		_, err = o.bulkFilter(&f)
+		err = o.bulkChosen(&f)
 	}
 	if err != nil {
 		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
@@ -88,6 +88,15 @@ func (o *Operator) bulkFilter(f *client.Filter) (provider.Filter, error) {
 	return stored, err
 }
 
+// bulkChosen checks a filter as a job with it would be checked.
+func (o *Operator) bulkChosen(f *client.Filter) error {
+	stored, err := o.bulkFilter(f)
+	if err != nil {
+		return err
+	}
+	return o.bulkServed(&bulk.Job{Filter: stored})
+}
+
 // BulkJob is what a bulk job does. The arguments are for the acts named behind them.
 type BulkJob struct {
 	ID     string     // "" for a random one; a start that is repeated under the same ID returns client.ErrExists
@@ -98,6 +107,9 @@ type BulkJob struct {
 	// Max is the most instances to act on: BulkPreview.Count. It is required.
 	Max  int64
 	Rate float64 // instances a second, at most MaxBulkRate; 0: as fast as they go
+
+	// Text leaves out instances whose error has another text: FailedText.Text of a preview. It needs Filter.FailureGroup, which may have several texts.
+	Text string
 
 	Reason    string // cancel, terminate, restart, reset, fork
 	Event     string // raise
@@ -141,7 +153,7 @@ type BulkInfo struct {
 	Failed    int64         `json:"failed"`  // see Bulk.Failures
 	Rate      float64       `json:"rate,omitempty"`
 	Principal string        `json:"principal,omitempty"`
-	Problem   string        `json:"problem,omitempty"`
+	Problem   string        `json:"problem,omitempty"` // why it ended early, or what holds it up
 	CreatedAt time.Time     `json:"createdAt"`
 	LookedAt  time.Time     `json:"lookedAt,omitzero"` // at the end of the last step
 	EndedAt   time.Time     `json:"endedAt,omitzero"`
@@ -187,7 +199,7 @@ func (o *Operator) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
 		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role}
 	}
 	t, err := o.caller.StartSystem(ctx, access.SystemStart{
-		Name: reserved.Bulk, ID: bulkPrefix + j.ID, Policy: provider.IDReject, Input: bulk.State{Job: job},
+		Name: reserved.Bulk, ID: bulkPrefix + j.ID, Version: job.Form(), Policy: provider.IDReject, Input: bulk.State{Job: job},
 		Attributes: []provider.Attribute{ // those of a job that no node has taken
 			{Name: bulkActName, Kind: provider.AttributeText, Text: string(j.Act)}, {Name: bulkMaxName, Kind: provider.AttributeInt, Number: j.Max},
 		},
@@ -198,7 +210,7 @@ func (o *Operator) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
 
 // stored checks a job and returns it in the form of its orchestration.
 func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
-	job := bulk.Job{ID: j.ID, Act: string(j.Act), Max: j.Max, Rate: j.Rate}
+	job := bulk.Job{ID: j.ID, Act: string(j.Act), Max: j.Max, Rate: j.Rate, Text: j.Text}
 	a, err := o.bulkActOf(j.Act)
 	if err != nil {
 		return job, err
@@ -228,6 +240,9 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 		}
 	}
 	if job.Filter, err = o.bulkFilter(&j.Filter); err != nil {
+		return job, err
+	}
+	if err := o.bulkServed(&job); err != nil {
 		return job, err
 	}
 	if err := j.bound(ctx, o, &job); err != nil {
@@ -329,7 +344,7 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 		return BulkInfo{}, err
 	}
 	op := fmt.Sprintf("describing bulk job %q", b.ID())
-	res, err := access.Read(ctx, b.c.Store, op, b.c.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.ValueKey})
+	res, err := access.Read(ctx, b.c.Store, op, b.c.Store.Get, provider.GetRequest{Key: b.t.Key, Value: bulk.ValueKey, WithTasks: true})
 	if err != nil {
 		return BulkInfo{}, access.Explain(op, 0, err)
 	}
@@ -359,6 +374,9 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 	}
 	if i.Status.Ended() && i.Status != provider.StatusCompleted {
 		info.Phase, info.Problem = BulkFailed, i.Status.String()
+	}
+	if info.Problem == "" && !i.Status.Ended() && info.Phase != BulkStopped {
+		info.Problem = b.problem(ctx, op, i, res.Tasks)
 	}
 	return info, nil
 }

@@ -1,11 +1,13 @@
 package operate
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
 )
 
@@ -28,4 +30,15 @@ func (o *Operator) bulkActOf(a client.Act) (access.BulkAct, error) {
 		return found, fmt.Errorf("%w: a bulk job cannot do %s: give %s", client.ErrInvalid, check.Quote(string(a)), strings.Join(names, ", "))
 	}
 	return found, nil
+}
+
+// bulkServed refuses a job whose filter the store would not apply, or the check before each act would not judge: it would act on others, too.
+func (o *Operator) bulkServed(j *bulk.Job) error {
+	if err := bulk.Judges(&j.Filter); err != nil {
+		return fmt.Errorf("%w: %w: act on a wider filter, or on chosen instances", errors.ErrUnsupported, err)
+	}
+	if j.Text != "" && j.Filter.FailureGroup == "" {
+		return fmt.Errorf("%w: the text of an error needs the group of it: give FailureGroup in the filter", client.ErrInvalid)
+	}
+	return o.caller.Store.Filters(&j.Filter)
 }

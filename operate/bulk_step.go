@@ -132,10 +132,13 @@ func (s *bulkStep) follow(ctx context.Context) error {
 	return nil
 }
 
-// allowed finds the act and checks the right of the job's principal to it.
+// allowed finds the act, and checks that it can be done here and the right of the job's principal to it.
 func (s *bulkStep) allowed() (err error) {
 	job := &s.req.Job
-	if s.act, err = s.o.bulkActOf(client.Act(job.Act)); err != nil || job.Principal == nil {
+	if s.act, err = s.o.bulkActOf(client.Act(job.Act)); err != nil {
+		return err
+	}
+	if err := s.o.bulkServed(job); err != nil || job.Principal == nil {
 		return err
 	}
 	p := client.Principal{Name: job.Principal.Name}
@@ -165,7 +168,10 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 		Kind: job.Act, Op: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), On: access.Target{Key: p.Key},
 		RequestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
 	}
-	res, err := s.o.caller.Store.Instance(ctx, a.On, a.Op, false)
+	res, err := access.Read(ctx, s.o.caller.Store, a.Op, s.o.caller.Store.Get, provider.GetRequest{Key: p.Key, WithTasks: job.Filter.Retrying})
+	if err != nil {
+		err = access.Explain(a.Op, 0, err)
+	}
 	if errors.Is(err, client.ErrNotFound) {
 		return s.skip(ctx, &a, p, nil, false)
 	}
@@ -173,7 +179,8 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 		return err
 	}
 	i := &res.Instance
-	if a.Op, a.On.ID = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID; !bulk.Matches(&job.Filter, i) {
+	a.Op, a.On.ID = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID
+	if !bulk.Matches(&job.Filter, i, res.Tasks) || job.Text != "" && job.Text != s.o.caller.FailureText(i) {
 		return s.skip(ctx, &a, p, i, false)
 	}
 	err = s.act.Do(ctx, &a, i, &job.Args)

@@ -19,7 +19,9 @@ type Operator struct {
 // client.ErrInvalid.
 func New(c *client.Client) *Operator {
 	o := &Operator{client: c, caller: access.CallerOf(c)}
-	o.ownSteps = access.StepsOf(access.OwnSteps{Bulk: access.StepOf(o.stepBulk), Retention: access.StepOf(o.stepRetention)})
+	o.ownSteps = access.StepsOf(access.OwnSteps{
+		Bulk: access.StepOf(o.stepBulk), SecondBulk: access.StrictStepOf(o.stepBulk), Retention: access.StepOf(o.stepRetention),
+	})
 	return o
 }
 

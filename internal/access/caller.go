@@ -25,6 +25,8 @@ type Caller struct {
 	StartSystem func(ctx context.Context, s SystemStart) (Target, error)
 	// Message reads a stored message.
 	Message func(stored []byte) (Message, error)
+	// FailureText returns the text of the error of a failed instance, as lists show it; "": it has none, or it is not known.
+	FailureText func(i *provider.Instance) string
 	// Limits returns what enforces the time limits of instances.
 	Limits func() LimitKeeper
 	// BulkActs returns what a bulk job does on an instance, by client.Act.
@@ -48,6 +50,7 @@ type Message struct {
 // A SystemStart is the start of an orchestration of perdure itself.
 type SystemStart struct {
 	Name, ID   string
+	Version    string // "": 1
 	Policy     provider.IDPolicy
 	Input      any
 	Attributes []provider.Attribute

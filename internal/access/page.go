@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,8 +19,8 @@ const pageTime = 20 * time.Millisecond
 // Page reads until the page is full, the list ends or pageTime has passed. A store may end a page early, because it has looked at many
 // rows. users leaves out the instances of perdure itself.
 func (s *Store) Page(ctx context.Context, op string, req provider.ListRequest, users bool) (res provider.ListResult, err error) {
-	if err := s.Judges(&req.Filter); err != nil {
-		return res, err
+	if err := s.Filters(&req.Filter); err != nil {
+		return res, fmt.Errorf("%s: %w", op, err)
 	}
 	most, until := req.Max, time.Now().Add(pageTime)
 	for {
@@ -37,16 +38,4 @@ func (s *Store) Page(ctx context.Context, op string, req provider.ListRequest, u
 		}
 		req.Cursor = res.Cursor
 	}
-}
-
-// Judges returns an error that wraps errors.ErrUnsupported if the filter has a field that the store would ignore, so that it would match all.
-func (s *Store) Judges(f *provider.Filter) error {
-	has := provider.FeaturesOf(s.Provider)
-	switch {
-	case f.Retrying && !has.Retrying:
-		return provider.Lacking("filter by what is retrying", "Features.Retrying")
-	case f.FailureGroup != "" && !has.FailureGroups:
-		return provider.Lacking("filter by a group of failures", "Features.FailureGroups")
-	}
-	return nil
 }

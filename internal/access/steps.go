@@ -7,7 +7,11 @@ import "context"
 type Step func(ctx context.Context, request, from []byte, heartbeat func(done []byte, store bool) error) ([]byte, error)
 
 // OwnSteps are the steps of perdure's own orchestrations.
-type OwnSteps struct{ Bulk, Retention Step }
+type OwnSteps struct {
+	Bulk       Step // of the first form
+	SecondBulk Step
+	Retention  Step
+}
 
 // Steps is embedded in operate.Operator, so that perdure's own activities reach its steps and nobody else does.
 type Steps struct{ own OwnSteps }

@@ -60,6 +60,10 @@ type Job struct {
 	Max       int64           `json:"max"`            // instances
 	Rate      float64         `json:"rate,omitempty"` // instances a second; 0: as fast as they go
 	Principal *Principal      `json:"principal,omitempty"`
+	// Text leaves out instances whose error is another text. It is for a filter of a failure group, which may have several.
+	Text string `json:"text,omitempty"`
+
+	read json.RawMessage // that the job was read from; nil: it was made here
 }
 
 // Counts say what became of the instances that were looked at.

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Matches reports whether a stored instance, with its attributes, matches a filter. It does not know whether another instance has
-// replaced it.
-func Matches(f *provider.Filter, i *provider.Instance) bool {
+// Matches reports whether a stored instance, with its attributes and its pending tasks, matches a filter. It does not know whether another
+// instance has replaced it. Judges says whether it knows all that the filter asks for.
+func Matches(f *provider.Filter, i *provider.Instance, tasks []provider.TaskInfo) bool {
 	switch {
 	case !strings.HasPrefix(i.ID, f.IDPrefix),
 		f.Name != "" && f.Name != i.Name,
@@ -21,7 +21,9 @@ func Matches(f *provider.Filter, i *provider.Instance) bool {
 		i.CreatedAt < f.CreatedAfter,
 		f.CreatedBefore != 0 && i.CreatedAt >= f.CreatedBefore,
 		f.EndedAfter != 0 && (i.EndedAt == 0 || i.EndedAt < f.EndedAfter),
-		f.EndedBefore != 0 && (i.EndedAt == 0 || i.EndedAt >= f.EndedBefore):
+		f.EndedBefore != 0 && (i.EndedAt == 0 || i.EndedAt >= f.EndedBefore),
+		f.FailureGroup != "" && (i.Status != provider.StatusFailed || f.FailureGroup != i.FailureGroup),
+		f.Retrying && !slices.ContainsFunc(tasks, Retrying):
 		return false
 	}
 	for n := range f.Attributes {
@@ -57,3 +59,6 @@ func meets(a *provider.Attribute, m *provider.AttributeMatch) bool {
 	return (len(m.Any) == 0 || slices.Contains(m.Any, v)) && strings.HasPrefix(v.Text, m.Prefix) &&
 		(m.From == nil || order(m.From) >= 0) && (m.To == nil || order(m.To) < 0)
 }
+
+// Retrying reports whether a pending task is one that is tried again: its attempt is not the first one, or an earlier delivery was lost.
+func Retrying(t provider.TaskInfo) bool { return t.Attempt > 1 || t.Deliveries > 1 }

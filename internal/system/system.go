@@ -36,8 +36,9 @@ func New(c *client.Client) (*Code, error) {
 	heartbeat := heartbeatOf(c)
 	own := access.OwnStepsOf(operate.New(c))
 	act(code, bulkform.Step, step(own.Bulk, heartbeat))
+	act(code, bulkform.SecondStep, step(own.SecondBulk, heartbeat))
 	act(code, retentionform.Step, step(own.Retention, heartbeat))
-	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, retention.V1())); err != nil {
+	if err := errors.Join(orchestrate(code, bulk.V1()), orchestrate(code, bulk.V2()), orchestrate(code, retention.V1())); err != nil {
 		return nil, err
 	}
 	s := schedule.Activities{Client: c, Newest: "1"}

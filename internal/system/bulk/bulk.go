@@ -10,9 +10,8 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
+// The commands of both versions must not change: later code is a version of its own.
 const (
-	// version is that of the code below. Its commands must not change: later code is a version of its own.
-	version = "1"
 	// maxSteps bounds an execution, so that a job moves on to newer code.
 	maxSteps = 50
 	// forgotten is how long a job stays stopped before it ends.
@@ -21,22 +20,33 @@ const (
 	stepLimit = 10 * time.Minute
 )
 
-// V1 returns version 1 of the orchestration.
+// V1 returns version 1 of the orchestration, for jobs of the first form.
 func V1() func(*orchestration.Context, form.State) (form.View, error) {
+	return versionOf(form.First, form.Step)
+}
+
+// V2 returns version 2, for jobs of the second form. It differs from version 1 in the name of its step.
+func V2() func(*orchestration.Context, form.State) (form.View, error) {
+	return versionOf(form.Second, form.SecondStep)
+}
+
+func versionOf(version, step string) func(*orchestration.Context, form.State) (form.View, error) {
+	run := func(ctx *orchestration.Context, st form.State) (form.View, error) { return run(ctx, st, step) }
 	return orchestration.Define(reserved.Bulk, run, orchestration.Version(version))
 }
 
 // A job is one execution.
 type job struct {
 	st      *form.State
+	name    string // of the step, without the reserved prefix
 	control orchestration.Mailbox[string]
 }
 
-func run(ctx *orchestration.Context, st form.State) (form.View, error) {
+func run(ctx *orchestration.Context, st form.State, step string) (form.View, error) {
 	if st.Started.IsZero() {
 		st.Started = ctx.Now()
 	}
-	j := &job{st: &st, control: orchestration.Events[string](ctx, form.Control)}
+	j := &job{st: &st, name: step, control: orchestration.Events[string](ctx, form.Control)}
 	for range maxSteps {
 		if over, view, err := j.obeyControl(ctx); over || err != nil {
 			return view, err
@@ -73,7 +83,7 @@ func (j *job) step(ctx *orchestration.Context) (form.Stepped, error) {
 	if err := req.Key.UnmarshalText([]byte(ctx.Info().Key)); err != nil {
 		return form.Stepped{}, fmt.Errorf("key of the job: %w", err)
 	}
-	return orchestration.CallActivityNamed[form.Stepped](ctx, reserved.NamePrefix+form.Step, req, orchestration.WithQueue(reserved.Queue),
+	return orchestration.CallActivityNamed[form.Stepped](ctx, reserved.NamePrefix+j.name, req, orchestration.WithQueue(reserved.Queue),
 		orchestration.WithStartToCloseTimeout(stepLimit), orchestration.WithRetry(orchestration.RetryPolicy{MaxInterval: time.Minute}))
 }
 

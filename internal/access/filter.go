@@ -1,0 +1,20 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Filters refuses a filter that the store would not apply: it would find all others, too.
+func (s *Store) Filters(f *provider.Filter) error {
+	has := s.Features()
+	switch {
+	case f.Retrying && !has.Retrying:
+		return fmt.Errorf("%w: the store does not find what retries: leave Retrying out of the filter", errors.ErrUnsupported)
+	case f.FailureGroup != "" && !has.FailureGroups:
+		return fmt.Errorf("%w: the store has no groups of failures: leave FailureGroup out of the filter", errors.ErrUnsupported)
+	}
+	return nil
+}
