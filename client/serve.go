@@ -1,9 +1,10 @@
 package client
 
 import (
+	"encoding/json"
+
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/provider"
 )
 
 // serve gives package operate what only this package can do.
@@ -34,4 +35,12 @@ func readMessage(stored []byte) (access.Message, error) {
 }
 
 // failureText is access.Caller.FailureText.
-func failureText(i *provider.Instance) string { return string(i.Excerpt) }
+func failureText(excerpt []byte) string {
+	var shown struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(excerpt, &shown) != nil {
+		return ""
+	}
+	return shown.Text
+}

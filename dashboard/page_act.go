@@ -124,6 +124,7 @@ func (d *actData) preview(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.showTexts(p.Texts)
 	d.Preview = &p
 	for i := range d.Fields {
 		if d.Fields[i].Name == "before" {

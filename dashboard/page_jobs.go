@@ -62,7 +62,17 @@ func (c *call) apiPreview() error {
 	if err != nil {
 		return err
 	}
+	c.showTexts(p.Texts)
 	return c.answer(p)
+}
+
+// showTexts hides the texts of errors like payloads: what code puts into them may be of customers.
+func (c *call) showTexts(texts []operate.BulkText) {
+	for i := range texts {
+		if !c.texts || c.s.o.HidePayloads || c.s.o.Redact != nil {
+			texts[i].Text = "hidden, as payloads are: choose any text"
+		}
+	}
 }
 
 func (c *call) apiFailures() error {

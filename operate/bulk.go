@@ -30,49 +30,9 @@ const (
 	bulkActName = "act"
 	bulkMaxName = "max"
 	maxBulkJob  = 32 << 10
-	// previewCount is how far a preview counts, and previewSample how many instances it shows.
-	previewCount  = 1_000_000
-	previewSample = 10
 	// MaxBulkRate is the highest rate of a bulk job, in instances a second.
 	MaxBulkRate = 10_000
 )
-
-// BulkPreview says what a bulk job with a filter would act on.
-type BulkPreview struct {
-	client.Counted
-
-	Sample []client.Description `json:"sample"` // the newest
-	At     time.Time            `json:"at"`     // by the storage's clock: the job leaves out what is created later
-}
-
-// PreviewBulk counts the instances that match, up to a million, and shows some of them. The instances of perdure itself are left out.
-func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPreview, error) {
-	const op = "previewing a bulk job"
-	err := o.usable(ctx)
-	if err == nil {
-		err = o.bulkChosen(&f)
-	}
-	if err != nil {
-		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
-	}
-	now, err := o.client.Now(ctx) // before the list, so that the job leaves out what the preview cannot have counted
-	if err != nil {
-		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
-	}
-	list, err := o.client.List(ctx, f, client.Page{Size: previewSample})
-	if err != nil {
-		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
-	}
-	p := BulkPreview{At: now.Add(time.Microsecond), Sample: list.Items}
-	if p.Counted = (client.Counted{Count: int64(len(list.Items)), Exact: true}); list.Cursor == "" {
-		return p, nil
-	}
-	if p.Counted, err = o.client.CountUpTo(ctx, f, previewCount); err != nil {
-		return p, fmt.Errorf("%s: %w", op, err)
-	}
-	p.Count = max(p.Count, int64(len(list.Items)))
-	return p, nil
-}
 
 // bulkFilter checks a filter of a job. An empty one would match the whole store, which a job has to say.
 func (o *Operator) bulkFilter(f *client.Filter) (provider.Filter, error) {
@@ -80,21 +40,8 @@ func (o *Operator) bulkFilter(f *client.Filter) (provider.Filter, error) {
 		return provider.Filter{}, fmt.Errorf("%w: a bulk job leaves the instances of perdure itself alone: use the calls for schedules and bulk jobs",
 			client.ErrInvalid)
 	}
-	if f.Retrying || f.FailureGroup != "" {
-		return provider.Filter{}, fmt.Errorf("%w: a bulk job cannot choose by Retrying or FailureGroup: a node of an older release would act on all instances: "+
-			"choose by other fields", client.ErrInvalid)
-	}
 	stored, _, err := o.caller.Filter(f)
 	return stored, err
-}
-
-// bulkChosen checks a filter as a job with it would be checked.
-func (o *Operator) bulkChosen(f *client.Filter) error {
-	stored, err := o.bulkFilter(f)
-	if err != nil {
-		return err
-	}
-	return o.bulkServed(&bulk.Job{Filter: stored})
 }
 
 // BulkJob is what a bulk job does. The arguments are for the acts named behind them.
@@ -108,8 +55,10 @@ type BulkJob struct {
 	Max  int64
 	Rate float64 // instances a second, at most MaxBulkRate; 0: as fast as they go
 
-	// Text leaves out instances whose error has another text: FailedText.Text of a preview. It needs Filter.FailureGroup, which may have several texts.
-	Text string
+	// Text and AllTexts are for a Filter with FailureGroup, whose instances may have failed with different texts. Text leaves out those with another
+	// one: see BulkPreview.Texts. AllTexts takes all. A job on a group needs one of them.
+	Text     string
+	AllTexts bool
 
 	Reason    string // cancel, terminate, restart, reset, fork
 	Event     string // raise
@@ -244,6 +193,9 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 	}
 	if err := o.bulkServed(&job); err != nil {
 		return job, err
+	}
+	if job.Filter.FailureGroup != "" && (job.Text != "") == j.AllTexts {
+		return job, fmt.Errorf("%w: a group may have several texts: give either Text, one that a preview has shown, or AllTexts", client.ErrInvalid)
 	}
 	if err := j.bound(ctx, o, &job); err != nil {
 		return job, err

@@ -180,7 +180,7 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	}
 	i := &res.Instance
 	a.Op, a.On.ID = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID
-	if !bulk.Matches(&job.Filter, i, res.Tasks) || job.Text != "" && job.Text != s.o.caller.FailureText(i) {
+	if !bulk.Matches(&job.Filter, i, res.Tasks) || job.Text != "" && job.Text != s.o.caller.FailureText(i.Excerpt) {
 		return s.skip(ctx, &a, p, i, false)
 	}
 	err = s.act.Do(ctx, &a, i, &job.Args)

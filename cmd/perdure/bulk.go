@@ -46,6 +46,12 @@ func newBulkPreview(a *app) *cobra.Command {
 				return a.show(cmd, p, func(w *grid) {
 					fmt.Fprintln(w, matching(p.Counted))
 					listTable(w, p.Sample)
+					for _, t := range p.Texts {
+						fmt.Fprintf(w, "%d of the newest: %s\n", t.Count, plain(t.Text))
+					}
+					if p.OtherTexts {
+						fmt.Fprintln(w, "there may be other texts")
+					}
 				})
 			})
 		},
@@ -84,6 +90,8 @@ func newBulkStart(a *app) *cobra.Command {
 	flags.StringVar(&job.ID, "job", "", "ID of the job; default a random one")
 	flags.Int64Var(&job.Max, "max", 0, "most instances to act on; default: as many as match now")
 	flags.Float64Var(&job.Rate, "rate", 0, "instances a second; 0 is no limit")
+	flags.StringVar(&job.Text, "text", "", "with --failure-group: only instances whose error has this text, as bulk preview shows it")
+	flags.BoolVar(&job.AllTexts, "all-texts", false, "with --failure-group: instances with any text of the group")
 	flags.StringVar(&job.Reason, "reason", "", "cancel, terminate, restart, reset, fork: reason for people to read")
 	flags.StringVar(&job.Event, "event", "", "raise: name of the event")
 	flags.StringVar(&payload, "payload", "null", "raise: payload as JSON, @file, or - for standard input")
@@ -97,6 +105,9 @@ func newBulkStart(a *app) *cobra.Command {
 		job.Act = client.Act(args[0])
 		if err := filter.check(cmd); err != nil {
 			return err
+		}
+		if filter.filter.FailureGroup != "" && (job.Text != "") == job.AllTexts {
+			return badUsage("flag --failure-group: a group may have several texts, which bulk preview shows: give --text or --all-texts")
 		}
 		value, err := readJSON(cmd, "payload", payload)
 		if err != nil {

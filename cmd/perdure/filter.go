@@ -49,7 +49,8 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 // check parses the flags that need no store.
 func (f *filterFlags) check(cmd *cobra.Command) (err error) {
 	for flag, length := range map[string]int{
-		"status": len(f.statuses), "name": len(f.filter.Orchestration), "prefix": len(f.filter.IDPrefix), "parent": len(f.parent), "parent-key": len(f.parentKey), "failure-group": len(f.filter.FailureGroup),
+		"status": len(f.statuses), "name": len(f.filter.Orchestration), "prefix": len(f.filter.IDPrefix), "parent": len(f.parent), "parent-key": len(f.parentKey),
+		"failure-group": len(f.filter.FailureGroup),
 	} {
 		if err := notEmpty(cmd, flag, length); err != nil {
 			return err

@@ -25,8 +25,8 @@ type Caller struct {
 	StartSystem func(ctx context.Context, s SystemStart) (Target, error)
 	// Message reads a stored message.
 	Message func(stored []byte) (Message, error)
-	// FailureText returns the text of the error of a failed instance, as lists show it; "": it has none, or it is not known.
-	FailureText func(i *provider.Instance) string
+	// FailureText returns the text in an excerpt of an error; "": it has none, or it cannot be read.
+	FailureText func(excerpt []byte) string
 	// Limits returns what enforces the time limits of instances.
 	Limits func() LimitKeeper
 	// BulkActs returns what a bulk job does on an instance, by client.Act.

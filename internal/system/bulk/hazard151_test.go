@@ -188,7 +188,7 @@ func TestHazard151_RetryingIsReadAtTheAct(t *testing.T) {
 	w := &world{Engine: e, Client: e.Client(client.Options{})}
 	keys := w.callers(3, 0)
 	job := form.Job{
-		ID: "again", Act: string(client.ActSuspend), Max: 3, Filter: provider.Filter{IDPrefix: "c-", Retrying: true},
+		ID: "again", Act: string(client.ActDelete), Args: form.Args{Force: true}, Max: 3, Filter: provider.Filter{IDPrefix: "c-", Retrying: true},
 	}
 	ended := false
 	step, err := w.step(form.StepRequest{Job: job, Key: enginetest.NewID(), Max: 3}, func(form.Stepped) {
