@@ -66,6 +66,18 @@ func WithReason(reason string) OpenOption {
 	})
 }
 
+// InExecution names the execution whose history was looked at. If another one is current by now, as after a continue-as-new or another reset,
+// the call returns ErrSuperseded and nothing happens. Without it the point is one of the execution that is current when the call arrives. A repeat
+// of a call that succeeded, under the same request ID, succeeds.
+func InExecution(execution int64) OpenOption {
+	return openFunc(func(o *history.Opening) error {
+		if o.Execution = execution; execution < 1 {
+			return fmt.Errorf("%w: execution %d: executions begin with 1", ErrInvalid, execution)
+		}
+		return nil
+	})
+}
+
 // WithInput gives the new execution another input. That is possible at event 1 only: everything later depends on the old one. The
 // input is encoded as JSON, at most 2 MiB.
 func WithInput(in any) OpenOption {
@@ -182,7 +194,9 @@ func (c *Client) openNow(ctx context.Context, of *access.Act, o history.Opening)
 	if err != nil {
 		return none, err
 	}
-	o.Execution = res.Instance.Execution
+	if o.Execution == 0 {
+		o.Execution = res.Instance.Execution
+	}
 	t.Key = res.Instance.Key
 	a, err := c.ask(ctx, t, op, history.Question{Open: &o})
 	if err != nil {

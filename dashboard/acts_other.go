@@ -2,8 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"reflect"
 
 	"github.com/perdure/perdure/client"
@@ -40,22 +38,12 @@ func openingActs() []act {
 	}
 }
 
-// current refuses an act on an execution that is not the current one any more.
-func current(ctx context.Context, h client.Handle[json.RawMessage], in input) error {
-	if in["execution"] == "" {
-		return nil
-	}
-	d, err := h.Describe(ctx)
-	if err == nil && d.Execution != in.int("execution") {
-		return fmt.Errorf("execution %d was shown, and execution %d is the current one: %w: look at it first",
-			in.int("execution"), d.Execution, client.ErrSuperseded)
-	}
-	return err
-}
-
 // openOptions returns the options that both acts have.
 func openOptions(in input) []client.OpenOption {
 	var opts []client.OpenOption
+	if in["execution"] != "" { // the node compares it, so that nothing comes between
+		opts = append(opts, client.InExecution(in.int("execution")))
+	}
 	if in["reason"] != "" {
 		opts = append(opts, client.WithReason(in["reason"]))
 	}
@@ -67,9 +55,6 @@ func openOptions(in input) []client.OpenOption {
 
 func reset(ctx context.Context, c *call, in input) (outcome, error) {
 	h, err := c.handle()
-	if err == nil {
-		err = current(ctx, h, in)
-	}
 	if err != nil {
 		return outcome{}, err
 	}
@@ -86,9 +71,6 @@ func reset(ctx context.Context, c *call, in input) (outcome, error) {
 
 func fork(ctx context.Context, c *call, in input) (outcome, error) {
 	h, err := c.handle()
-	if err == nil {
-		err = current(ctx, h, in)
-	}
 	if err != nil {
 		return outcome{}, err
 	}

@@ -27,17 +27,19 @@ type reopened struct {
 
 // openFlags are the flags that reset and fork share.
 type openFlags struct {
-	at      int64
-	reason  string
-	input   string
-	timeout time.Duration
-	request string
+	execution int64
+	at        int64
+	reason    string
+	input     string
+	timeout   time.Duration
+	request   string
 }
 
 func (f *openFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (required)")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for people")
 	cmd.Flags().StringVar(&f.input, "input", "", "with --at 1: another input as JSON, @file, or - for standard input")
+	cmd.Flags().Int64Var(&f.execution, "execution", 0, "the execution whose history was looked at; if another one is current, nothing happens (default: the current one)")
 	cmd.Flags().StringVar(&f.request, "request-id", "", "a repeat of the command with this ID happens once (default: a random one)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for a node")
 }
@@ -54,6 +56,9 @@ func (f *openFlags) options(cmd *cobra.Command) (opts []client.OpenOption, err e
 		f.request = uuid.NewString()
 	}
 	opts = append(opts, client.Repeatable(f.request))
+	if cmd.Flags().Changed("execution") {
+		opts = append(opts, client.InExecution(f.execution))
+	}
 	if f.reason != "" {
 		opts = append(opts, client.WithReason(f.reason))
 	}
