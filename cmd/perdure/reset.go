@@ -39,7 +39,8 @@ func (f *openFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (required)")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for people")
 	cmd.Flags().StringVar(&f.input, "input", "", "with --at 1: another input as JSON, @file, or - for standard input")
-	cmd.Flags().Int64Var(&f.execution, "execution", 0, "the execution whose history was looked at; if another one is current, nothing happens (default: the current one)")
+	cmd.Flags().Int64Var(&f.execution, "execution", 0,
+		"the execution whose history was looked at; if another one is current, nothing happens (default: the current one)")
 	cmd.Flags().StringVar(&f.request, "request-id", "", "a repeat of the command with this ID happens once (default: a random one)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for a node")
 }

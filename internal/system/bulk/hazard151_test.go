@@ -55,7 +55,8 @@ func (w *world) callers(flaky, healthy int) (keys []provider.UUID) {
 		keys = append(keys, h.Key())
 		w.Until("it waits", func() bool {
 			res, err := w.Store.Get(w.T.Context(), provider.GetRequest{Key: h.Key(), WithTasks: true})
-			return err == nil && res.Instance.HistoryLength > 0 && (n >= flaky || len(res.Tasks) == 1 && form.Retrying(res.Tasks[0]) && res.Tasks[0].Owner == "")
+			return err == nil && res.Instance.HistoryLength > 0 &&
+				(n >= flaky || len(res.Tasks) == 1 && form.Retrying(res.Tasks[0]) && res.Tasks[0].Owner == "")
 		})
 	}
 	return keys
