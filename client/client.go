@@ -73,6 +73,8 @@ type Client struct {
 	level   *upgrade.Level // that the store allows
 	clock   *storageClock
 
+	searchBudget time.Duration // of tests; 0: the constant
+
 	propagators []header.Propagator
 	versions    *versionCache
 	watch       *observing.Hub  // nil: nobody observes

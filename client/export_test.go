@@ -1,6 +1,10 @@
 package client
 
-import "github.com/perdure/perdure/internal/upgrade"
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/upgrade"
+)
 
 // Filled returns the options of a client with the defaults filled in.
 func (c *Client) Filled() Options {
@@ -13,3 +17,6 @@ func (c *Client) Filled() Options {
 
 // OfLevel makes c a client of a release that runs executions up to a level.
 func OfLevel(c *Client, level int64) { c.level = upgrade.New(c.store.Full, level) }
+
+// SetSearchBudget sets how long the branches of a search read together.
+func (c *Client) SetSearchBudget(d time.Duration) { c.searchBudget = d }

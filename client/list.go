@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/check"
@@ -33,6 +34,8 @@ const (
 type Instances struct {
 	Items  []Description `json:"items"`
 	Cursor string        `json:"cursor,omitempty"`
+	// Reached is set with a Cursor if the store says it: all that matches and was created later is on this page or an earlier one.
+	Reached time.Time `json:"reached,omitzero"`
 }
 
 // List returns a page of the instances that match, newest first. Instances that are created or end between two pages neither repeat nor
@@ -65,6 +68,9 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 		return Instances{}, access.Explain(op, 0, err)
 	}
 	list := Instances{Items: make([]Description, 0, len(res.Instances)), Cursor: res.Cursor}
+	if res.Cursor != "" {
+		list.Reached = res.Reached.Std()
+	}
 	for i := range res.Instances {
 		list.Items = append(list.Items, describeListed(&res.Instances[i], res.Now))
 	}
