@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -170,12 +171,9 @@ func (f Filter) Search() (Search, error) {
 	if _, err := f.stored(); err != nil {
 		return Search{}, err
 	}
-	if err := f.timesHold(); err != nil {
-		return Search{}, err
-	}
 	s := Search{branches: []Filter{f.whole()}}
 	s.terms = f.terms()
-	return s, s.bounded()
+	return s, cmp.Or(f.timesHold(), s.bounded())
 }
 
 // whole returns the filter with the microseconds that stores have.

@@ -93,15 +93,21 @@ func (f *filterFlags) moments() map[string]*time.Time {
 
 // of returns the filter, after check. What is so long ago is so by the clock of the store, as the times that it is compared with.
 func (f *filterFlags) of(ctx context.Context, c *client.Client) (client.Filter, error) {
-	if len(f.ago) > 0 {
-		now, err := c.Now(ctx)
-		if err != nil {
-			return f.filter, err
-		}
-		moments := f.moments()
-		for flag, ago := range f.ago {
-			*moments[flag] = now.Add(-ago)
-		}
+	if len(f.ago) == 0 {
+		return f.at(ctx, c, time.Time{})
+	}
+	now, err := c.Now(ctx)
+	if err != nil {
+		return f.filter, err
+	}
+	return f.at(ctx, c, now)
+}
+
+// at is of with the time of the store.
+func (f *filterFlags) at(ctx context.Context, c *client.Client, now time.Time) (client.Filter, error) {
+	moments := f.moments()
+	for flag, ago := range f.ago {
+		*moments[flag] = now.Add(-ago)
 	}
 	if f.parent == "" {
 		return f.filter, nil

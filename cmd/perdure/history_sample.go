@@ -27,7 +27,7 @@ type sampled struct {
 
 // exportSample writes histories of different instances to one file. It leaves out an instance that is deleted meanwhile.
 func (a *app) exportSample(ctx context.Context, cmd *cobra.Command, c *client.Client, f *historyFlags) error {
-	list, err := listUpTo(ctx, c, client.Filter{Orchestration: f.name}, "", looked, func(int) {})
+	list, err := listUpTo(ctx, c, &selection{filter: client.Filter{Orchestration: f.name}}, "", looked, func(int) {})
 	if err != nil {
 		return err
 	}

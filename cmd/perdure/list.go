@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,31 +17,34 @@ type listed struct {
 	Instances []client.Description `json:"instances"`
 	More      bool                 `json:"more"`             // the limit cut the list
 	Cursor    string               `json:"cursor,omitempty"` // for --cursor, if there is more
+	Search    string               `json:"search,omitempty"` // in its canonical form, with absolute times
 }
 
 func newList(a *app) *cobra.Command {
 	var filter filterFlags
 	limit, cursor := 0, ""
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use:   "list [SEARCH]",
 		Short: "List instances, newest first",
+		Long:  "List lists instances, newest first.\n" + searchHelp,
 		Example: "  perdure list --status running --status suspended --db orders.db\n  perdure list --blocked -o json --db orders.db\n" +
-			"  perdure list --attribute region=eu --attribute total:int=7 --db orders.db\n  perdure list --status failed --ended-after 24h --db orders.db",
+			"  perdure list --attribute region=eu --attribute total:int=7 --db orders.db\n  perdure list --status failed --ended-after 24h --db orders.db\n" +
+			"  perdure list 'status:failed @region:eu started:<1h' --db orders.db\n  perdure list 'is:blocked OR status:suspended name:Order' --db orders.db",
 		Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
 				return badUsage("flag --limit is %d: it must be 1 or more", limit)
 			}
-			if err := filter.check(cmd); err != nil {
+			if err := cmp.Or(filter.check(cmd), checkSearch(args)); err != nil {
 				return err
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				f, err := filter.of(ctx, c)
+				s, err := filter.selects(ctx, cmd, a, c, args, cursor)
 				if err != nil {
 					return err
 				}
 				p := a.newProgress(cmd, "instance")
-				out, err := listUpTo(ctx, c, f, cursor, limit, func(n int) { p.set(int64(n), int64(limit)) })
+				out, err := listUpTo(ctx, c, &s, cursor, limit, func(n int) { p.set(int64(n), int64(limit)) })
 				p.end()
 				if err != nil {
 					return err
@@ -60,11 +64,11 @@ func newList(a *app) *cobra.Command {
 }
 
 // listUpTo reads pages until it has so many instances.
-func listUpTo(ctx context.Context, c *client.Client, f client.Filter, cursor string, limit int, progress func(n int)) (listed, error) {
+func listUpTo(ctx context.Context, c *client.Client, s *selection, cursor string, limit int, progress func(n int)) (listed, error) {
 	const page = 1_000
-	out := listed{Instances: []client.Description{}, Cursor: cursor}
+	out := listed{Instances: []client.Description{}, Cursor: cursor, Search: s.text()}
 	for {
-		list, err := c.List(ctx, f, client.Page{Size: min(limit-len(out.Instances), page), Cursor: out.Cursor})
+		list, err := s.list(ctx, c, client.Page{Size: min(limit-len(out.Instances), page), Cursor: out.Cursor})
 		if err != nil {
 			return listed{}, err
 		}
