@@ -167,19 +167,10 @@ func statusNames() []string {
 // maxSize bounds the parameter size.
 const maxSize = 1000
 
-// filter returns the filter that the query describes. Pages and API share it, so that a page's address can be turned into a call.
-func (c *call) filter() (client.Filter, error) {
-	q := c.r.URL.Query()
-	f, err := filterOf(q, c.isAPI())
-	if err == nil {
-		err = c.checkFilter(&f, q["attribute"])
-	}
-	return f, err
-}
-
 // filterParams are the parameters that filter instances.
 func filterParams() []field {
 	return []field{
+		searchParam,
 		{name: "prefix", help: "Beginning of the ID."},
 		{name: "orchestration", help: "Stored name."},
 		{name: "status", kind: aValue, choices: statusNames(), help: "Any of them, if given several times."},
@@ -212,11 +203,11 @@ func (c *call) parseFilter(text string) (client.Filter, error) {
 			return client.Filter{}, badInput("filter has %q, which is no filter: give the query of a list, such as status=Running&orchestration=Order", name)
 		}
 	}
-	f, err := filterOf(q, false)
-	if err == nil {
-		err = c.checkFilter(&f, q["attribute"])
+	s, err := c.selectsOf(q, false)
+	if err != nil {
+		return s.filter, err
 	}
-	return f, err
+	return s.bulk()
 }
 
 // filterOf returns the filter of a query. emptyVersion says that an empty version means code without one.

@@ -137,7 +137,7 @@ func auditParams() []field {
 }
 
 func (c *call) apiList() error {
-	f, err := c.filter()
+	s, err := c.selects()
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (c *call) apiList() error {
 	if err != nil {
 		return err
 	}
-	l, err := c.client.List(c.r.Context(), f, page)
+	l, err := s.list(c, page)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *call) apiList() error {
 }
 
 func (c *call) apiCount() error {
-	f, err := c.filter()
+	s, err := c.selects()
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c *call) apiCount() error {
 	if most < 1 || most > countLimit {
 		return badInput("parameter max is %d: give 1 to %d", most, countLimit)
 	}
-	n, err := c.client.CountUpTo(c.r.Context(), f, most)
+	n, err := s.count(c, most)
 	if err != nil {
 		return err
 	}

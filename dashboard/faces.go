@@ -2,8 +2,6 @@ package dashboard
 
 import (
 	"net/http"
-
-	"github.com/perdure/perdure/client"
 )
 
 // errorField is the Field of a Payload with the text of an error.
@@ -23,19 +21,4 @@ func (c *call) checkFaces() error {
 	}
 	return refuse(http.StatusForbidden, "forbidden",
 		"groups of failures quote payloads, which this dashboard does not show: use perdure failures, or a dashboard with Authorize and without HidePayloads and Redact")
-}
-
-// checkFilter refuses conditions on what is not shown to the principal.
-func (c *call) checkFilter(f *client.Filter, attributes []string) error {
-	if f.FailureGroup != "" {
-		if err := c.checkFaces(); err != nil {
-			return err
-		}
-	}
-	for _, text := range attributes {
-		if text != "" && (!c.texts || c.s.o.HidePayloads) {
-			return refuse(http.StatusForbidden, "forbidden", "attributes are payloads, which this dashboard does not show: filter by something else")
-		}
-	}
-	return nil
 }

@@ -24,6 +24,7 @@ type server struct {
 	titles    map[string]string // of acts, by name
 	counts    *cache[[]statusCount]
 	seen      *cache[overviewData]
+	searches  *searches
 }
 
 // Handler returns a handler of the dashboard and of its API. It touches the store only for requests. The client must have all rights: the
@@ -47,6 +48,7 @@ func Handler(c *client.Client, o Options) (http.Handler, error) {
 		s.authorize = o.Sessions.authorize
 	}
 	s.counts, s.seen = newCache[[]statusCount](), newCache[overviewData]()
+	s.searches = newSearches()
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}

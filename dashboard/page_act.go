@@ -127,11 +127,27 @@ func (d *actData) preview(c *call) error {
 	c.showTexts(p.Texts)
 	d.Preview = &p
 	for i := range d.Fields {
-		if d.Fields[i].Name == "before" {
+		switch d.Fields[i].Name {
+		case "before":
 			d.Fields[i].Value = p.At.UTC().Format(time.RFC3339Nano)
+		case "filter": // the job begins with the times of the preview
+			d.Fields[i].Value = absolute(d.Fields[i].Value, f)
 		}
 	}
 	return nil
+}
+
+// absolute returns the query of a filter, in which a search has the times that it was read with.
+func absolute(text string, f client.Filter) string {
+	q, err := url.ParseQuery(text)
+	if err != nil || q.Get(searchParam.name) == "" {
+		return text
+	}
+	s, err := f.Search()
+	if err != nil {
+		return text
+	}
+	return url.Values{searchParam.name: {s.String()}}.Encode()
 }
 
 // perform does an act for a form.

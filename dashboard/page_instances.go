@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -24,21 +25,30 @@ type instancesData struct {
 	Next     string       // address of the next page; "": this is the last one
 	Command  string       // that lists the same
 	Query    template.URL // the filters, for an address
-	Filter   string       // the same, for the field of a form
+	Filter   string       // the same, for the field of a form; "": no bulk job takes it
+	Search   string       // what is in the box
+	Absolute string       // the search in its canonical form, if that differs
+	Mistake  string       // what is wrong with the search
+	Form     filterForm
+	Either   bool // the search has several branches
 }
 
 // instances lists the instances that the query selects.
 func (c *call) instances() error {
-	f, err := c.filter()
-	if err != nil {
-		return err
-	}
 	page, err := c.page(pageSize)
 	if err != nil {
 		return err
 	}
-	data := instancesData{Statuses: statusNames()}
-	if data.List, err = c.client.List(c.r.Context(), f, page); err != nil {
+	data := instancesData{Statuses: statusNames(), Search: c.param(searchParam.name), Filtered: true}
+	sel, err := c.selects()
+	if bad, ok := errors.AsType[*refusal](err); ok && data.Search != "" && strings.HasPrefix(bad.text, "search") {
+		data.Mistake = bad.text
+		return c.show(bad.status, "instances", view{Title: "Instances", Nav: "instances", Data: &data, c: c})
+	}
+	if err != nil {
+		return err
+	}
+	if data.List, err = sel.list(c, page); err != nil {
 		return err
 	}
 	if data.Counts, err = c.statusCounts(c.r.Context()); err != nil {
@@ -59,6 +69,25 @@ func (c *call) instances() error {
 	data.Query = template.URL(data.Filter) //nolint:gosec // Encode has escaped it
 	data.Filtered = strings.Trim(data.Filter, "=&abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || slices.ContainsFunc(mapValues(q), notEmpty)
 	data.Command = listCommand(q)
+	data.Form = formOf(&sel)
+	if text := sel.search.String(); sel.asked {
+		_, single := sel.search.Filter()
+		data.Either = !single
+		if len(q) > 1 || q.Get(searchParam.name) == "" { // the form adds to the search
+			data.Search = text
+		}
+		if text != data.Search {
+			data.Absolute = text
+		}
+		data.Command = "perdure list " + shellWord(text)
+		data.Filter = url.Values{searchParam.name: {text}}.Encode()
+		data.Query = template.URL(data.Filter) //nolint:gosec // Encode has escaped it
+		if _, err := sel.bulk(); err != nil {
+			data.Filter = ""
+		}
+	} else {
+		data.Search = text
+	}
 	return c.show(http.StatusOK, "instances", v)
 }
 

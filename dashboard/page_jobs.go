@@ -54,7 +54,11 @@ func (c *call) apiJobs() error {
 }
 
 func (c *call) apiPreview() error {
-	f, err := c.filter()
+	s, err := c.selects()
+	if err != nil {
+		return err
+	}
+	f, err := s.bulk()
 	if err != nil {
 		return err
 	}
