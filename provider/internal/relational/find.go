@@ -180,7 +180,7 @@ func (f *finder) choose() error {
 		} else if best == nil && f.large == "" {
 			f.large, f.inLarge = rows(f.more+1), c.Args
 		}
-		if least <= fewRows {
+		if least <= fewRows || f.more == 0 && time.Since(f.began) > scanTime { // a count depends on the rows alone
 			break
 		}
 	}
