@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"errors"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -282,4 +284,33 @@ func FuzzSearch(f *testing.F) {
 			t.Fatalf("%q is %q, which is read as %q: %v", text, s, again, err)
 		}
 	})
+}
+
+// The page of searches has all words, and each of its examples is a search.
+func TestPageTellsTheWords(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../docs/reference/search.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	_, known, _ := strings.Cut(func() string { _, err := client.ParseSearch("zzzzzz:x", searchNow); return err.Error() }(), "one of ")
+	words := strings.Split(strings.TrimSuffix(known, ", or @zzzzzz: for an attribute"), ", ")
+	if len(words) < 10 {
+		t.Fatalf("the words are %q", words)
+	}
+	for _, word := range words {
+		if !strings.Contains(page, "\n| `"+word+":` | ") || !strings.Contains(page, `"`+word+`"`) {
+			t.Errorf("the page does not tell %s:", word)
+		}
+	}
+	examples := regexp.MustCompile("(?m)^\\| (?:`[^`]*` \\| )?`([^`]*:[^`]+)` \\|").FindAllStringSubmatch(page, -1)
+	if len(examples) < 20 {
+		t.Errorf("the page has only %d examples", len(examples))
+	}
+	for _, e := range examples {
+		if _, err := client.ParseSearch(e[1], searchNow); err != nil {
+			t.Errorf("%s: %v", e[1], err)
+		}
+	}
 }
