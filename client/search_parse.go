@@ -31,11 +31,6 @@ type searchParser struct {
 	seen   map[string]bool // words of the branch that may stand in it once
 }
 
-// fail returns an error at a byte of the text.
-func (p *searchParser) fail(at int, mend, why string, args ...any) error {
-	return &SearchError{Column: utf8.RuneCountInString(p.text[:at]) + 1, Why: fmt.Sprintf(why, args...), Mend: mend}
-}
-
 func (p *searchParser) parse() error {
 	if len(p.text) > maxSearchBytes {
 		return &SearchError{Why: fmt.Sprintf("it has %d bytes", len(p.text)), Mend: fmt.Sprintf("give at most %d", maxSearchBytes)}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -188,26 +187,6 @@ func filterParams() []field {
 		{name: "replaced", kind: aBool, help: "Also instances whose ID now names a newer one."},
 		{name: "system", kind: aBool, help: "Also instances of perdure itself."},
 	}
-}
-
-// parseFilter returns the filter that the text of a query describes. A parameter that is none is refused: what is acted on must not be more than
-// somebody meant.
-func (c *call) parseFilter(text string) (client.Filter, error) {
-	q, err := url.ParseQuery(text)
-	if err != nil {
-		return client.Filter{}, badInput("filter is %q: give the query of a list, such as status=Running&orchestration=Order", text)
-	}
-	known := filterParams()
-	for name := range q {
-		if !slices.ContainsFunc(known, func(f field) bool { return f.name == name }) {
-			return client.Filter{}, badInput("filter has %q, which is no filter: give the query of a list, such as status=Running&orchestration=Order", name)
-		}
-	}
-	s, err := c.selectsOf(q, false)
-	if err != nil {
-		return s.filter, err
-	}
-	return s.bulk()
 }
 
 // filterOf returns the filter of a query. emptyVersion says that an empty version means code without one.

@@ -58,6 +58,26 @@ func (c *call) selectsOf(q url.Values, emptyVersion bool) (s selection, err erro
 	return s, c.maySearch(&s.search)
 }
 
+// parseFilter returns the filter that the text of a query describes. A parameter that is none is refused: what is acted on must not be more than
+// somebody meant.
+func (c *call) parseFilter(text string) (client.Filter, error) {
+	q, err := url.ParseQuery(text)
+	if err != nil {
+		return client.Filter{}, badInput("filter is %q: give the query of a list, such as status=Running&orchestration=Order", text)
+	}
+	known := filterParams()
+	for name := range q {
+		if !slices.ContainsFunc(known, func(f field) bool { return f.name == name }) {
+			return client.Filter{}, badInput("filter has %q, which is no filter: give the query of a list, such as status=Running&orchestration=Order", name)
+		}
+	}
+	s, err := c.selectsOf(q, false)
+	if err != nil {
+		return s.filter, err
+	}
+	return s.bulk()
+}
+
 // badSearch makes an error of the request's input of one of a search. It quotes nothing but the request.
 func badSearch(err error) error {
 	if bad, ok := errors.AsType[*client.SearchError](err); ok {
