@@ -37,7 +37,7 @@ type demoRun struct {
 	order     order.Order
 	id        string // of its instance
 	lease     time.Duration
-	timeline  *timeline
+	timeline  *journal
 	handle    client.Handle[order.Receipt]
 	progress  chan notice // about this order
 }
@@ -52,7 +52,7 @@ func newDemoRun(a *app, cmd *cobra.Command, db database, ledgerPath string, o or
 		id:     o.ID + "-" + uuid.NewString()[:8], // so that an order can run twice on a database
 		binary: binary, worker: workerOptions{DB: db.name(), Workload: workloadDemo, Ledger: ledgerPath, Lease: lease, LogLevel: a.logLevel},
 		// A worker sends some 30 notices about an order.
-		timeline: newTimeline(cmd.OutOrStdout()), progress: make(chan notice, 1_000),
+		timeline: newJournal(cmd.OutOrStdout()), progress: make(chan notice, 1_000),
 	}, nil
 }
 

@@ -77,7 +77,7 @@ func TestPlainTextCannotSteerTheTerminal(t *testing.T) {
 // Late lines are printed in order of time, and an outcome after its activity's notices.
 func TestTimelineOrder(t *testing.T) {
 	var out bytes.Buffer
-	line := newTimeline(&out)
+	line := newJournal(&out)
 	at := func(ms int) time.Time { return line.begun.Add(time.Duration(ms) * time.Millisecond) }
 	line.addf(at(30), fromProcess, "third")
 	line.addf(at(10), fromProcess, "first")

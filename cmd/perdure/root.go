@@ -118,7 +118,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.decode, "decode", "", "command of the shell that decrypts values; implies --read-only")
 	root.AddCommand(
 		newDemo(a), newDev(a), newDashboard(a),
-		newStart(a), newList(a), newCount(a), newFailures(a), newRetrying(a), newShow(a), newHistory(a), newTree(a), newResult(a),
+		newStart(a), newList(a), newCount(a), newFailures(a), newRetrying(a), newShow(a), newHistory(a), newTimelineOf(a), newTree(a), newResult(a),
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
 		newSuspend(a), newResume(a), newRestart(a), newActivity(a), newQueue(a), newNode(a), newAudit(a),
 		newMove(a), newPatches(a), newVersions(a),

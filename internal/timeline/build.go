@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -159,6 +160,18 @@ func (b *builder) text(s string) string {
 		return s
 	}
 	return b.opts.Text(s)
+}
+
+// failure returns the first line of an error.
+func (b *builder) failure(f *client.Failure) string {
+	if f == nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(f.Message, "\n")
+	if len(line) > maxFailure {
+		line = strings.ToValidUTF8(line[:maxFailure], "") + "..."
+	}
+	return b.text(line)
 }
 
 // offset returns a time from the begin of the axis on.

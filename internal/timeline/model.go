@@ -75,9 +75,10 @@ type Row struct {
 	Next     time.Time     `json:"next,omitzero"`     // when an activity is tried next, or a timer is due
 	Instance string        `json:"instance,omitempty"`
 	Key      provider.UUID `json:"instanceKey,omitzero"`
-	Detail   string        `json:"detail,omitempty"` // more, in words
-	Point    bool          `json:"point,omitempty"`  // it has no length
-	Spans    []Span        `json:"spans,omitempty"`  // in order
+	Detail   string        `json:"detail,omitempty"`  // more, in words
+	Failure  string        `json:"failure,omitempty"` // the first line of why it failed, or its last attempt did
+	Point    bool          `json:"point,omitempty"`   // it has no length
+	Spans    []Span        `json:"spans,omitempty"`   // in order
 	// Count is how many steps the row stands for, from 1. A group has the states of its steps, and some of them as Members: open and
 	// failed ones first.
 	Count   int           `json:"count"`
@@ -148,6 +149,8 @@ const (
 	maxMembers, groupMembers = 100, 10
 	// foldFrom is how many steps of one name, one after the other, become a group.
 	foldFrom = 5
+	// maxFailure is how much of an error's first line a row has.
+	maxFailure = 200
 	// maxParts is how many spans a group has.
 	maxParts = 60
 )

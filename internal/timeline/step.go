@@ -30,7 +30,7 @@ func (b *builder) stepRow(s *client.HistoryStep) (Row, bool) {
 	case kind == KindMark:
 		b.mark(&r, s)
 	case s.Kind == "EventReceived" || s.Kind == "LocalEnded":
-		r.Point, r.Attempt = true, s.Attempt
+		r.Point, r.Attempt, r.Failure = true, s.Attempt, b.failure(s.Failure)
 		if s.Failure != nil {
 			r.State = Failed
 		}
@@ -80,7 +80,7 @@ func (b *builder) mark(r *Row, s *client.HistoryStep) {
 	case "ExecutionCompleted":
 		r.Name = "completed"
 	case "ExecutionFailed":
-		r.Name, r.State = "failed", Failed
+		r.Name, r.State, r.Failure = "failed", Failed, b.failure(s.Failure)
 	case "ExecutionCancelled":
 		r.Name, r.State = "cancelled", GivenUp
 	case "ExecutionTerminated":
@@ -93,6 +93,7 @@ func (b *builder) mark(r *Row, s *client.HistoryStep) {
 // end fills in how a step ended.
 func (b *builder) end(r *Row, e *client.HistoryEvent) {
 	given, asked := b.givenUp[r.Event]
+	r.Failure = b.failure(e.Failure)
 	switch {
 	case e.Kind == "TimerCancelled", asked && e.Failure != nil && e.Failure.Code == "cancelled":
 		r.State = GivenUp
@@ -171,7 +172,7 @@ func (b *builder) unended(r *Row) {
 
 // pendingActivity fills in an activity that has not ended.
 func (b *builder) pendingActivity(r *Row, a *client.Activity) {
-	r.State, r.Attempt = Open, a.Attempt
+	r.State, r.Attempt, r.Failure = Open, a.Attempt, b.failure(a.Failure)
 	if r.Began.IsZero() {
 		r.Began = a.ScheduledAt
 	}

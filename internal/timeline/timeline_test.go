@@ -80,6 +80,9 @@ func dump(t *Timeline) string {
 		if !r.Next.IsZero() {
 			fmt.Fprintf(&b, " next %s", at(r.Next))
 		}
+		if r.Failure != "" {
+			fmt.Fprintf(&b, " failure %q", r.Failure)
+		}
 		b.WriteByte('\n')
 		for i := range r.Spans {
 			fmt.Fprintf(&b, "%s  %s to %s: %s\n", indent, at(r.Spans[i].Began), at(r.Spans[i].Ended), r.Spans[i].Words())

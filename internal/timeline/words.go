@@ -13,6 +13,8 @@ func Length(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "–"
+	case d == 0:
+		return "0 s"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())
 	case d < time.Second:

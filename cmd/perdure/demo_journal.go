@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// The sources of lines of a timeline.
+// The sources of lines of a journal.
 const (
 	fromProcess  = "process"
 	fromActivity = "activity"
@@ -24,40 +24,40 @@ const (
 // send notices at once.
 const settleTime = 250 * time.Millisecond
 
-// timelineLimit is the length to which a line cuts a payload.
-const timelineLimit = 60
+// journalLimit is the length to which a line cuts a payload.
+const journalLimit = 60
 
-// timeline prints the events of several processes in order of time.
-type timeline struct {
+// journal prints the events of several processes in order of time.
+type journal struct {
 	mu      sync.Mutex
 	out     io.Writer
 	begun   time.Time
-	lines   []timelineLine      // not yet printed
+	lines   []journalLine       // not yet printed
 	noticed map[int64]time.Time // time of the last notice from the activity of an event
 	last    time.Time           // latest line of the history
 	say     *eventDescriber
 }
 
-type timelineLine struct {
+type journalLine struct {
 	at   time.Time
 	from string
 	text string
 }
 
-func newTimeline(out io.Writer) *timeline {
-	return &timeline{out: out, begun: time.Now(), noticed: make(map[int64]time.Time), say: newEventDescriber(timelineLimit)}
+func newJournal(out io.Writer) *journal {
+	return &journal{out: out, begun: time.Now(), noticed: make(map[int64]time.Time), say: newEventDescriber(journalLimit)}
 }
 
 // addf adds a line.
-func (t *timeline) addf(at time.Time, from, format string, args ...any) {
+func (t *journal) addf(at time.Time, from, format string, args ...any) {
 	t.mu.Lock()
 	text := strings.TrimRight(plain(fmt.Sprintf(format, args...)), " ")
-	t.lines = append(t.lines, timelineLine{at, from, text})
+	t.lines = append(t.lines, journalLine{at, from, text})
 	t.mu.Unlock()
 }
 
 // activity adds a line from the activity that an event scheduled.
-func (t *timeline) activity(at time.Time, event int64, text string) {
+func (t *journal) activity(at time.Time, event int64, text string) {
 	t.mu.Lock()
 	t.noticed[event] = at
 	t.mu.Unlock()
@@ -66,7 +66,7 @@ func (t *timeline) activity(at time.Time, event int64, text string) {
 
 // event adds an event of the history. The storage reads its clock when a transaction begins, so an outcome can be a
 // millisecond older than the activity's last notice. It is printed after that notice.
-func (t *timeline) event(e *client.HistoryEvent) {
+func (t *journal) event(e *client.HistoryEvent) {
 	t.mu.Lock()
 	at := e.Time
 	for _, other := range []time.Time{t.last, t.noticed[e.Ref]} {
@@ -80,10 +80,10 @@ func (t *timeline) event(e *client.HistoryEvent) {
 }
 
 // print writes the lines before the given time.
-func (t *timeline) print(before time.Time) {
+func (t *journal) print(before time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	slices.SortStableFunc(t.lines, func(a, b timelineLine) int {
+	slices.SortStableFunc(t.lines, func(a, b journalLine) int {
 		return cmp.Compare(a.at.UnixMicro(), b.at.UnixMicro())
 	})
 	n := 0
@@ -96,7 +96,7 @@ func (t *timeline) print(before time.Time) {
 }
 
 // settled prints the lines that no later line can precede.
-func (t *timeline) settled() { t.print(time.Now().Add(-settleTime)) }
+func (t *journal) settled() { t.print(time.Now().Add(-settleTime)) }
 
 // finish prints all remaining lines.
-func (t *timeline) finish() { t.print(time.Now().Add(time.Hour)) }
+func (t *journal) finish() { t.print(time.Now().Add(time.Hour)) }
