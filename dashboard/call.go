@@ -16,8 +16,9 @@ type call struct {
 	route    *route // nil: the request was refused before a route was found
 	client   *client.Client
 	who      client.Principal
-	payloads bool // they are shown
-	texts    bool // texts of errors are shown
+	payloads bool            // they are shown
+	texts    bool            // texts of errors are shown
+	stacks   map[string]bool // that the page has shown already
 }
 
 func (s *server) newCall(w http.ResponseWriter, r *http.Request) *call {

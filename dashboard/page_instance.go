@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/timeline"
 	"github.com/perdure/perdure/operate"
 )
 
@@ -19,9 +21,12 @@ type instanceData struct {
 	Acts     []act
 	First    []client.HistoryStep
 	Last     []client.HistoryStep
-	Left     int64 // events between First and Last
-	Timeline timeline
+	Left     int64     // events between First and Last
+	Timeline *drawn    // nil: there are no events yet
+	Start    time.Time // of the execution; zero: not known
+	Points   *points
 	Tree     *client.TreeNode // nil: neither children nor a parent
+	Counts   []timeline.Count // of its children
 	Letters  []operate.DeadLetter
 	Values   []namedValue
 	Command  string // that shows the same
@@ -59,8 +64,12 @@ func (c *call) instance() error {
 	data.readEvents(ctx, c, h)
 	data.part(c, "children", func() error {
 		tree, err := h.Tree(ctx, client.TreeLimits{Depth: 3, Size: 50})
-		if err == nil && (len(tree.Children) > 0 || data.D.Parent != nil) {
-			data.Tree = tree
+		if err == nil && (len(tree.Children) > 0 || tree.More || data.D.Parent != nil) {
+			timeline.SortTree(tree)
+			data.Tree, data.Counts = tree, timeline.CountTree(tree)
+		}
+		if err == nil && tree.More {
+			data.Counts, err = timeline.CountChildren(ctx, c.client, data.D.Key, countedChildren)
 		}
 		return err
 	})
@@ -113,7 +122,14 @@ func (d *instanceData) readEvents(ctx context.Context, c *call, h client.Handle[
 		if err != nil {
 			return err
 		}
-		d.Timeline = newTimeline(all, &d.D)
+		src := timeline.Source{
+			Of: d.D, Execution: first.Execution, Status: first.Status, Length: max(first.Length, int64(len(events))), Head: first.Events, Tail: last.Events,
+		}
+		if len(events) > 0 {
+			d.Timeline = draw(timeline.New(&src, c.timelineOptions(instanceRows, &d.D)))
+			d.Timeline.Hint = src.Length > int64(len(events))
+			d.Start, d.Points = first.Events[0].Time, c.pointsOf(&d.D, first.Execution)
+		}
 		if d.Left = max(0, last.Length-int64(len(events))); d.Left == 0 {
 			d.First = all
 			return nil
@@ -147,10 +163,32 @@ type historyData struct {
 	D       client.Description
 	Page    client.HistoryPage
 	Steps   []client.HistoryStep
+	Start   time.Time // of the execution; zero: not known
+	Points  *points
 	Kinds   []string
 	Full    bool
 	Next    string
 	Command string
+}
+
+// Filtered reports whether the page shows a part of the history, so that its filters are open.
+func (d *historyData) Filtered(v *view) bool {
+	return slices.ContainsFunc([]string{"execution", "from", "to", "kind", "failed", "newest", "form"}, func(name string) bool { return v.Param(name) != "" })
+}
+
+// readStart finds when the execution began. Without it no offset is shown.
+func (d *historyData) readStart(ctx context.Context, h client.Handle[rawJSON]) {
+	events := d.Page.Events
+	if len(events) == 0 || events[0].ID != 1 {
+		first, err := h.HistoryPage(ctx, client.HistoryRange{Execution: d.Page.Execution, To: 1, Max: 1})
+		if err != nil {
+			return
+		}
+		events = first.Events
+	}
+	if len(events) > 0 {
+		d.Start = events[0].Time
+	}
 }
 
 // history shows a page of a history with filters.
@@ -171,6 +209,8 @@ func (c *call) history() error {
 	if data.Page, err = h.HistoryPage(ctx, r); err != nil {
 		return err
 	}
+	data.readStart(ctx, h)
+	data.Points = c.pointsOf(&data.D, data.Page.Execution)
 	if data.Full || r.Newest {
 		data.Full = true
 		for i := range data.Page.Events {

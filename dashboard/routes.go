@@ -46,6 +46,8 @@ func routes() []route {
 		{method: http.MethodGet, pattern: "/lookup", right: client.ActView, serve: (*call).lookup},
 		{method: http.MethodGet, pattern: "/instances/{key}", right: client.ActView, serve: (*call).instance},
 		{method: http.MethodGet, pattern: "/instances/{key}/history", right: client.ActView, serve: (*call).history},
+		{method: http.MethodGet, pattern: "/instances/{key}/timeline", right: client.ActView, serve: (*call).timeline},
+		{method: http.MethodGet, pattern: "/instances/{key}/children", right: client.ActView, serve: (*call).children},
 		{method: http.MethodGet, pattern: "/schedules", right: client.ActView, serve: (*call).schedules},
 		{method: http.MethodGet, pattern: "/jobs", right: client.ActView, serve: (*call).jobs},
 		{method: http.MethodGet, pattern: "/queues", right: client.ActView, serve: (*call).queues},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/internal/timeline"
 )
 
 // templates are the pages by name.
@@ -44,7 +45,7 @@ func loadTemplates() (templates, error) {
 
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"when": when, "span": spanText, "lower": strings.ToLower, "clip": clip, "line": firstLine,
+		"when": when, "clock": clock, "offset": offset, "span": spanText, "lower": strings.ToLower, "clip": clip, "line": firstLine,
 		"attribute": func(v any) string { return attributeOf(v).Value },
 		"dict":      dict,
 		"join":      strings.Join,
@@ -52,6 +53,7 @@ func functions() template.FuncMap {
 		"amount":    amountText,
 		"bytes":     sizeText,
 		"bytes64":   func(n int) string { return sizeText(int64(n)) },
+		"number":    func(n int) string { return group(int64(n)) },
 		"step":      stepText,
 		"stay":      stayText,
 	}
@@ -80,23 +82,24 @@ func when(t time.Time) template.HTML {
 }
 
 // spanText shows a duration with two units at most.
-func spanText(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "–"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%d µs", d.Microseconds())
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	default:
-		return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+func spanText(d time.Duration) string { return timeline.Length(d) }
+
+// clock shows the time of day of something near other times. The page's script makes it local.
+func clock(t time.Time) template.HTML {
+	if t.IsZero() {
+		return `<span class="none">time not known</span>`
 	}
+	t = t.UTC()
+	//nolint:gosec // both are times
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" data-clock>%s</time>`, t.Format("2006-01-02T15:04:05.000Z"), t.Format("2006-01-02 15:04:05.000Z")))
+}
+
+// offset shows how long after a start a time is; "" if one of them is not known.
+func offset(start, at time.Time) string {
+	if start.IsZero() || at.IsZero() || at.Before(start) {
+		return ""
+	}
+	return "+" + timeline.Length(at.Sub(start))
 }
 
 // amountText shows a number with its noun, which is given as it stands behind 1.

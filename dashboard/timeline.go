@@ -3,142 +3,138 @@ package dashboard
 import (
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/timeline"
 )
 
 const (
-	// maxBars is how many bars a timeline has.
-	maxBars = 60
-	// halfAxis is how many characters fit on half of the axis where it is narrowest, on a screen of 320 pixels.
-	halfAxis = 21
+	// instanceRows is how many rows the timeline on the page of an instance has, and pageRows that of a page of its own.
+	instanceRows, pageRows = 40, 200
+	// timelineEvents is how many events the page of a timeline reads, and liveEvents up to how many it reads them again and again.
+	timelineEvents, liveEvents = 6_000, 1_000
+	// leastWidth is that of a part of a bar, in percent, so that it is seen.
+	leastWidth = 0.5
 )
 
-// timeline shows when the activities, timers, children and updates of an execution began and ended.
-type timeline struct {
-	Bars  []bar
-	Ticks []tick
-	Left  int // bars that were left out
+// drawn is a timeline as a page draws it.
+type drawn struct {
+	*timeline.Timeline
+
+	Bars []*bar
+	Hint bool // some of it was not read: the page of the timeline has more
 }
 
-// bar is one line of the timeline. X and Width are in percent of the whole.
+// bar is a row. Its parts are in percent of the axis.
 type bar struct {
-	Label string
-	Kind  string // activity, timer, child, update or event
-	State string // done, failed or open
-	Text  string // in words, for those who do not see the bar
-	X     string
-	Width string
-	Point bool // it has no length
+	*timeline.Row
+
+	Offset  string // of its begin; "": not known
+	Parts   []part
+	Inner   []*bar // members of a group
+	Outside int    // members of a group that are not shown
 }
 
-// tick is a mark on the axis.
-type tick struct {
-	X    string
-	Text string
-	End  bool // the last one, which is aligned to the right
+// part is a part of a bar.
+type part struct {
+	X, Width string
+	Class    string
+	Text     string // in words, for those who do not see it
 }
 
-// newTimeline draws the steps of a history between its first event and now, or its last event if the instance has ended.
-func newTimeline(steps []client.HistoryStep, d *client.Description) timeline {
-	var t timeline
-	begin, end, last := d.CreatedAt, d.UpdatedAt, ""
-	if !d.Status.Ended() {
-		end, last = d.AsOf, ", now"
+// timelineOptions are those of a timeline as the principal may see it.
+func (c *call) timelineOptions(rows int, d *client.Description) timeline.Options {
+	v := view{c: c}
+	return timeline.Options{
+		MaxRows: rows, Text: c.text, Wait: c.waitText,
+		Waiting: func(w *client.WaitingFor) (string, bool) {
+			text := v.WaitingText(d.Orchestration, w)
+			return clip(200, firstLine(text)), text != ""
+		},
 	}
-	if len(steps) > 0 && !steps[0].Time.IsZero() {
-		begin = steps[0].Time
+}
+
+// draw places a timeline on a page.
+func draw(t *timeline.Timeline) *drawn {
+	d := &drawn{Timeline: t}
+	for i := range t.Rows {
+		d.Bars = append(d.Bars, barOf(t, &t.Rows[i]))
 	}
-	for i := range steps {
-		for _, at := range []time.Time{steps[i].Time, endOf(&steps[i])} {
-			if at.After(end) {
-				end = at
-			}
-		}
+	return d
+}
+
+func barOf(t *timeline.Timeline, r *timeline.Row) *bar {
+	b := &bar{Row: r}
+	if !r.Began.IsZero() && !t.Begin.IsZero() {
+		b.Offset = "+" + timeline.Length(r.Began.Sub(t.Begin))
 	}
-	whole := end.Sub(begin)
-	if whole <= 0 {
-		return t
-	}
-	percent := func(at time.Time) float64 { return 100 * min(1, max(0, float64(at.Sub(begin))/float64(whole))) }
-	for i := range steps {
-		b, shown := barOf(&steps[i])
-		if !shown {
+	for i := range r.Spans {
+		s := &r.Spans[i]
+		if s.Began.IsZero() {
 			continue
 		}
-		if len(t.Bars) == maxBars {
-			t.Left++
-			continue
+		from, to := 100*t.Place(s.Began), 100.0
+		if !s.Ended.IsZero() {
+			to = 100 * t.Place(s.Ended)
 		}
-		from, to := percent(steps[i].Time), 100.0
-		if at := endOf(&steps[i]); !at.IsZero() {
-			to = percent(at)
-		} else if b.Point {
-			to = from
+		b.Parts = append(b.Parts, partOf(from, to, classOf(s), s.Words()))
+	}
+	if r.Point && len(r.Spans) == 0 && !r.Began.IsZero() {
+		at := 100 * t.Place(r.Began)
+		class := "moment"
+		if r.State == timeline.Failed {
+			class += " failed"
 		}
-		width := max(to-from, 0.6)
-		b.X, b.Width = fmt.Sprintf("%.3f%%", min(from, 100-width)), fmt.Sprintf("%.3f%%", width)
-		t.Bars = append(t.Bars, b)
+		b.Parts = append(b.Parts, partOf(at, at, class, "at "+b.Offset))
 	}
-	t.Ticks = ticksOf(whole, last)
-	return t
+	for i := range r.Members {
+		b.Inner = append(b.Inner, barOf(t, &r.Members[i]))
+	}
+	if len(r.Members) > 0 {
+		b.Outside = r.Count - len(r.Members)
+	}
+	return b
 }
 
-// ticksOf returns the marks of an axis. More than three would touch each other on a narrow screen. So would that in the middle if those beside
-// it are long.
-func ticksOf(whole time.Duration, last string) []tick {
-	begin, middle, end := "+"+spanText(0), "+"+spanText(whole/2), "+"+spanText(whole)+last
-	ticks := []tick{{"0%", begin, false}}
-	length := utf8.RuneCountInString
-	if 1+(length(middle)+1)/2+max(length(begin), length(end)) <= halfAxis {
-		ticks = append(ticks, tick{"50%", middle, false})
-	}
-	return append(ticks, tick{"100%", end, true})
+func partOf(from, to float64, class, text string) part {
+	width := max(to-from, leastWidth)
+	return part{X: fmt.Sprintf("%.3f%%", min(from, 100-width)), Width: fmt.Sprintf("%.3f%%", width), Class: class, Text: text}
 }
 
-// endOf returns when a step ended; zero if it has not.
-func endOf(s *client.HistoryStep) time.Time {
-	if s.End != nil {
-		return s.End.Time
-	}
-	return time.Time{}
-}
-
-// barOf returns the bar of a step, and whether it has one.
-func barOf(s *client.HistoryStep) (b bar, shown bool) {
-	b.Label = s.Name
-	switch s.Kind {
-	case "ActivityScheduled":
-		b.Kind = "activity"
-	case "TimerCreated":
-		b.Kind, b.Label = "timer", spanText(s.Duration)
-	case "ChildStarted":
-		b.Kind = "child"
-	case "UpdateReceived":
-		b.Kind = "update"
-	case "EventReceived":
-		b.Kind, b.Point = "event", true
-	case "LocalEnded":
-		b.Kind, b.Point = "local activity", true
-	default:
-		return b, false
-	}
-	b.State = "open"
+// classOf returns the class of a part in the style sheet.
+func classOf(s *timeline.Span) string {
+	class := map[string]string{
+		timeline.SpanWhole: "whole", timeline.SpanQueued: "queued", timeline.SpanAttempt: "whole", timeline.SpanBackoff: "backoff",
+		timeline.SpanRunning: "going", timeline.SpanPaused: "held", timeline.SpanParked: "held", timeline.SpanWaiting: "waiting", timeline.SpanBlocked: "stuck",
+	}[s.Kind]
 	switch {
-	case s.Failure != nil || s.End != nil && s.End.Failure != nil:
-		b.State = "failed"
-	case s.End != nil || b.Point:
-		b.State = "done"
+	case class == "":
+		return "unknown"
+	case s.Failed:
+		return class + " failed"
 	}
-	b.Text = b.Kind + " " + b.Label
-	switch {
-	case s.End != nil:
-		b.Text += fmt.Sprintf(", %s after %s", b.State, spanText(s.Took))
-	case s.EndUnknown:
-		b.Text += ", end not looked for"
-	case !b.Point:
-		b.Text += ", not ended"
-	}
-	return b, true
+	return class
 }
+
+// Label returns what the bar says to those who do not see it: the row and its parts, the last ones if there are many.
+func (b *bar) Label() string {
+	text := b.Kind + " " + clip(80, b.Title())
+	if words := b.Words(); words != "" {
+		text += ", " + words
+	}
+	const most = 12
+	for _, p := range b.Parts[max(0, len(b.Parts)-most):] {
+		text += "; " + clip(120, p.Text)
+	}
+	return text
+}
+
+// Link reports whether the row leads to an event on the same page.
+func (b *bar) Link() bool { return b.Event > 0 && b.Kind != timeline.KindMore }
+
+// Middle returns the time in the middle of the axis, and Half the offset there.
+func (d *drawn) Middle() time.Time { return d.Begin.Add(d.Whole() / 2) }
+func (d *drawn) Half() string      { return "+" + timeline.Length(d.Whole()/2) }
+
+// Length returns the offset of the end.
+func (d *drawn) Length() string { return "+" + timeline.Length(d.Whole()) }

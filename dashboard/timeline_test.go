@@ -4,65 +4,84 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/timeline"
 )
 
-// The axis of an instance that runs ends now, and that of an ended one with its last event. A step without an end is open until then.
-func TestTimelineEndsNow(t *testing.T) {
+// A bar is where its row is, is seen however short it is, and says in words what it shows.
+func TestBarsArePlaced(t *testing.T) {
+	t.Parallel()
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	call := client.HistoryStep{HistoryEvent: client.HistoryEvent{ID: 2, Time: begin, Kind: "ActivityScheduled", Name: "Charge"}}
-	ended := call
-	ended.End, ended.Took = &client.HistoryEvent{ID: 3, Time: begin.Add(time.Second)}, time.Second
-	unknown := call
-	unknown.EndUnknown = true
-	d := client.Description{Status: client.StatusRunning, CreatedAt: begin, UpdatedAt: begin.Add(time.Second), AsOf: begin.Add(100 * time.Second)}
-	running := newTimeline([]client.HistoryStep{ended, call, unknown}, &d)
-	if last := running.Ticks[len(running.Ticks)-1]; last.Text != "+1 min 40 s, now" {
-		t.Errorf("the axis of a running instance ends with %q", last.Text)
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	line := draw(&timeline.Timeline{Begin: begin, End: at(100), Open: true, Rows: []timeline.Row{
+		{Kind: timeline.KindActivity, Name: "Charge", Event: 2, State: timeline.Failed, Began: at(10), Ended: at(40), Count: 1, Attempt: 12, NotKept: 10, Spans: []timeline.Span{
+			{Kind: timeline.SpanNotKept, Began: at(10), Ended: at(20)},
+			{Kind: timeline.SpanAttempt, Began: at(20), Ended: at(20), Attempt: 11, Failed: true, Failure: "503"},
+			{Kind: timeline.SpanBackoff, Began: at(20), Ended: at(40)},
+			{Kind: timeline.SpanAttempt, Began: at(100), Ended: at(100), Attempt: 12, Failed: true},
+		}},
+		{Kind: timeline.KindTimer, Name: "1 h 0 min", State: timeline.Open, Count: 1, Began: at(50), Spans: []timeline.Span{{Kind: timeline.SpanWaiting, Began: at(50)}}},
+		{Kind: timeline.KindWait, Name: "an event", State: timeline.Open, Count: 1, Detail: "since when is not stored"},
+	}})
+	got := ""
+	for i := range line.Bars {
+		for _, p := range line.Bars[i].Parts {
+			got += p.X + "+" + p.Width + " " + p.Class + "\n"
+		}
 	}
-	if b := running.Bars; b[0].Width != "1.000%" || b[1].Width != "100.000%" || !strings.Contains(b[1].Text, "not ended") || !strings.Contains(b[2].Text, "end not looked for") {
-		t.Errorf("%+v", b)
+	const want = "10.000%+10.000% unknown\n20.000%+0.500% whole failed\n20.000%+20.000% backoff\n99.500%+0.500% whole failed\n50.000%+50.000% waiting\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	d.Status = client.StatusCompleted
-	over := newTimeline([]client.HistoryStep{ended}, &d)
-	if last := over.Ticks[len(over.Ticks)-1]; last.Text != "+1.0 s" || over.Bars[0].Width != "100.000%" {
-		t.Errorf("the axis of an ended instance ends with %q: %+v", last.Text, over.Bars)
+	label := line.Bars[0].Label()
+	for _, part := range []string{"activity Charge", "failed after 30.0 s", "10 attempts not kept", "attempt 11, 0 s: 503"} {
+		if !strings.Contains(label, part) {
+			t.Errorf("the label lacks %q: %s", part, label)
+		}
+	}
+	if b := line.Bars[2]; len(b.Parts) != 0 || b.Offset != "" {
+		t.Errorf("what began at an unknown time is drawn at %+v, %q", b.Parts, b.Offset)
 	}
 }
 
-// No label of the axis touches another one where the axis is narrowest, however long the instance has run. The middle has a label where it
-// has room.
-func TestLabelsOfTheAxisDoNotOverlap(t *testing.T) {
+// Points of reset are what client.Reset accepts: messages, and the end of a history that goes on.
+func TestPointsAreMessages(t *testing.T) {
 	t.Parallel()
-	const (
-		axis      = 320 - 2*2*0.9*16 // pixels: the screen without the margins of the page and of the axis, see style.css
-		character = 6.0              // of 12 pixels
-		gap       = 4.0
-	)
-	middles := map[bool]int{}
-	for _, last := range []string{"", ", now"} {
-		for whole := time.Nanosecond; whole < 40*365*24*time.Hour; whole += 1 + whole/7 {
-			right := -gap
-			for _, tick := range ticksOf(whole, last) {
-				width, from := character*float64(utf8.RuneCountInString(tick.Text)), 0.0
-				switch {
-				case tick.End:
-					from = axis - width
-				case tick.X == "50%":
-					from = axis/2 - width/2
-					middles[true]++
-				}
-				if from < right+gap {
-					t.Errorf("%v%s: the label %q begins at %.0f, and the one before it ends at %.0f", whole, last, tick.Text, from, right)
-				}
-				right = from + width
+	p := &points{root: "/x", execution: 2, length: 9, reset: true}
+	event := func(id int64, kind string) client.HistoryEvent {
+		return client.HistoryEvent{ID: id, Kind: kind, Execution: 2}
+	}
+	end := event(5, "ActivityCompleted")
+	for _, c := range []struct {
+		step client.HistoryStep
+		want string
+	}{
+		{client.HistoryStep{HistoryEvent: event(1, "ExecutionStarted")}, "1"},
+		{client.HistoryStep{HistoryEvent: event(4, "ActivityScheduled")}, ""},
+		{client.HistoryStep{HistoryEvent: event(4, "ActivityScheduled"), End: &end}, "5"},
+		{client.HistoryStep{HistoryEvent: event(4, "EventReceived"), End: &end}, "4 5"},
+		{client.HistoryStep{HistoryEvent: event(4, "MainReturned")}, ""},
+		{client.HistoryStep{HistoryEvent: client.HistoryEvent{ID: 4, Kind: "EventReceived", Execution: 1}}, ""},
+		{client.HistoryStep{HistoryEvent: event(9, "ExecutionCompleted")}, ""},
+		{client.HistoryStep{HistoryEvent: event(9, "ExecutionTerminated")}, "9"},
+		{client.HistoryStep{HistoryEvent: event(9, "NoSuchKind")}, ""},
+	} {
+		var got []string
+		for _, at := range p.Of(c.step) {
+			got = append(got, fmtInt(at.Event))
+			if at.Reset != "/x/reset?event="+fmtInt(at.Event)+"&execution=2" || at.Fork != "" {
+				t.Errorf("the links of %s are %+v", c.step.Kind, at)
 			}
-			middles[false]++
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s has the points %v, want %q", c.step.Kind, got, c.want)
 		}
 	}
-	if middles[true] < middles[false]/2 {
-		t.Errorf("%d of %d axes have a label in the middle", middles[true], middles[false])
+	if end := p.End(); end == nil || end.Event != 10 {
+		t.Errorf("the end is %+v", end)
+	}
+	if p.ended = true; p.End() != nil {
+		t.Error("an instance that has ended is offered the point behind its end")
 	}
 }

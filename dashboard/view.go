@@ -62,6 +62,7 @@ func (c *call) show(status int, name string, v view) error {
 		c.send(status, "text/html; charset=utf-8", bytes.NewBuffer(plain(main.Bytes())))
 		return nil
 	}
+	c.stacks = nil // the page is made anew
 	var all bytes.Buffer
 	if err := page.ExecuteTemplate(&all, "layout.html", &v); err != nil {
 		return fmt.Errorf("showing the page %s: %w", name, err)
@@ -168,6 +169,7 @@ type shownPayload struct {
 	Cut    bool
 	Hidden bool
 	Size   int
+	Whole  string // the address at which the API returns all of it; "": there is none
 }
 
 // Payload returns a payload as the page shows it; nil if there is none.
@@ -181,6 +183,15 @@ func (v *view) Payload(name, of string, data json.RawMessage) *shownPayload {
 	}
 	text, cut := payload.Pretty(shown, maxShown)
 	return &shownPayload{Text: string(text), Cut: cut, Size: len(data)}
+}
+
+// PayloadAt is Payload for one that the API returns in whole at a path.
+func (v *view) PayloadAt(path, name, of string, data json.RawMessage) *shownPayload {
+	shown := v.Payload(name, of, data)
+	if shown != nil && shown.Cut {
+		shown.Whole = v.Root() + apiPath + path
+	}
+	return shown
 }
 
 // Label returns an attribute, or "" if it is not shown.

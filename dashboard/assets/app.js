@@ -24,15 +24,53 @@ function relative(at, now) {
   return words.format(Math.trunc(seconds / size), unit);
 }
 
+/* People read times in their own zone. UTC is a choice that this browser keeps. */
+const zoneKey = "perdure-utc";
+const local = {day: new Intl.DateTimeFormat(undefined, {month: "short", day: "numeric"}), time: new Intl.DateTimeFormat(undefined, {hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23"})};
+let utc = false;
+try {
+  utc = localStorage.getItem(zoneKey) === "1";
+} catch { /* storage is switched off */ }
+
+const inUTC = (e) => e.dateTime.replace("T", " ").replace(/\.\d+Z$/, " UTC");
+
+// clock returns the time of day, with the day if that is not today.
+function clock(e, at, now) {
+  if (utc) return e.dateTime.slice(0, 10) === new Date(now).toISOString().slice(0, 10) ? e.dateTime.slice(11) : e.dateTime.replace("T", " ");
+  const today = new Date(now);
+  return at.toDateString() === today.toDateString() ? local.time.format(at) : `${local.day.format(at)}${at.getFullYear() === today.getFullYear() ? "" : ` ${at.getFullYear()}`}, ${local.time.format(at)}`;
+}
+
 function showTimes(root = document) {
   const now = Date.now();
   for (const e of root.querySelectorAll("time[datetime]")) {
     const at = new Date(e.dateTime);
-    const text = relative(at, now);
+    const text = "clock" in e.dataset ? clock(e, at, now) : utc ? inUTC(e) : relative(at, now);
     if (e.textContent !== text) e.textContent = text;
-    if (!e.title) e.title = `${full.format(at)} (${e.dateTime.replace("T", " ").replace(/\.\d+Z$/, " UTC")})`;
+    const title = `${full.format(at)} (${inUTC(e)})`;
+    if (e.title !== title) e.title = title;
   }
 }
+
+const zone = document.getElementById("zone");
+
+function showZone() {
+  if (!zone) return;
+  zone.hidden = false;
+  zone.setAttribute("aria-pressed", String(utc));
+}
+
+function changeZone() {
+  utc = !utc;
+  try {
+    localStorage.setItem(zoneKey, utc ? "1" : "");
+  } catch { /* storage is switched off */ }
+  showZone();
+  showTimes();
+  say(utc ? "Times are in UTC." : "Times are local.");
+}
+
+zone?.addEventListener("click", changeZone);
 
 /* Copy: navigator.clipboard is missing where the page came over plain HTTP. */
 async function copy(text) {
@@ -59,9 +97,10 @@ document.addEventListener("click", async (event) => {
   } catch {
     done = false;
   }
+  if (!button.dataset.label) button.dataset.label = button.innerHTML;
   button.textContent = done ? "Copied" : "Not copied";
   say(button.textContent);
-  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  setTimeout(() => { button.innerHTML = button.dataset.label; }, 1500);
 });
 
 function showCopies(root = document) {
@@ -267,7 +306,31 @@ function startLive() {
   timer = setTimeout(tick, wait);
 }
 
+/* Keys, of which ? tells. None works while somebody types. */
+const keys = document.getElementById("keys");
+const toggleKeys = () => { if (keys.open) keys.close(); else keys.showModal(); };
+const bound = {
+  "?": toggleKeys,
+  "/": () => document.getElementById("find")?.focus(),
+  "u": changeZone,
+  "p": () => button?.click(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target instanceof Element && event.target.closest("input:not([type=checkbox]), select, textarea, [contenteditable]");
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing || !Object.hasOwn(bound, event.key)) return;
+  if (keys?.open && event.key !== "?") return;
+  event.preventDefault();
+  bound[event.key]();
+});
+
+for (const open of document.querySelectorAll("button.keyboard")) {
+  open.hidden = false;
+  open.addEventListener("click", toggleKeys);
+}
+
 takeBack();
+showZone();
 showTimes();
 showCopies();
 showChosen();
