@@ -50,7 +50,9 @@ func (c *call) answer(v any) error {
 	return nil
 }
 
-func (c *call) wire() *wire { return &wire{payload: c.reveal, text: c.text, faces: c.seesFaces()} }
+func (c *call) wire() *wire {
+	return &wire{payload: c.reveal, text: c.text, wait: c.waitText, faces: c.seesFaces()}
+}
 
 // waitingField is the Field of a Payload with the text of a wait. Like an attribute it is shown to whoever may see payloads.
 const waitingField = "waiting"
@@ -103,6 +105,7 @@ func (c *call) redactText(s string) string {
 	shown, err := c.redact(Payload{Field: errorField, Data: data})
 	var text string
 	if err != nil || json.Unmarshal(shown, &text) != nil {
+		c.s.logger.WarnContext(c.r.Context(), "text of an error is hidden: Options.Redact failed", "error", err)
 		return hiddenError
 	}
 	return text

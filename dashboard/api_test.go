@@ -236,7 +236,7 @@ func TestHazard161_WaitingTextsArePayloads(t *testing.T) {
 		return v.Data, nil
 	}
 	key := w.key("order-1006")
-	for _, path := range []string{"/instances?waiting=true", "/instances/" + key, "/api/v1/instances?waiting=true", "/api/v1/instances/" + key} {
+	for _, path := range []string{"/instances?waiting=true", "/instances/" + key, "/instances/" + key + "/timeline", "/api/v1/instances?waiting=true", "/api/v1/instances/" + key} {
 		for _, c := range []struct {
 			name           string
 			o              Options

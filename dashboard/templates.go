@@ -45,7 +45,7 @@ func loadTemplates() (templates, error) {
 
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"when": when, "clock": clock, "offset": offset, "span": spanText, "lower": strings.ToLower, "clip": clip, "line": firstLine,
+		"when": when, "clock": clock, "offset": offset, "span": spanText, "lower": strings.ToLower, "clip": clip, "clipid": clipID, "line": firstLine,
 		"attribute": func(v any) string { return attributeOf(v).Value },
 		"dict":      dict,
 		"join":      strings.Join,
@@ -156,6 +156,15 @@ func clip(limit int, s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// clipID cuts an ID in its middle: those of children often begin alike.
+func clipID(limit int, s string) string {
+	if len(s) <= limit {
+		return s
+	}
+	end := limit / 3
+	return strings.ToValidUTF8(s[:limit-end], "") + "…" + strings.ToValidUTF8(s[len(s)-end:], "")
 }
 
 // firstLine returns the first line of a text.

@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -38,6 +40,7 @@ type bar struct {
 // part is a part of a bar.
 type part struct {
 	X, Width string
+	Y, High  int // what goes on between attempts is flat
 	Class    string
 	Text     string // in words, for those who do not see it
 }
@@ -46,7 +49,7 @@ type part struct {
 func (c *call) timelineOptions(rows int, d *client.Description) timeline.Options {
 	v := view{c: c}
 	return timeline.Options{
-		MaxRows: rows, Text: c.text, Wait: c.waitText,
+		MaxRows: rows, Text: c.errorText, Wait: c.waitText,
 		Waiting: func(w *client.WaitingFor) (string, bool) {
 			text := v.WaitingText(d.Orchestration, w)
 			return clip(200, firstLine(text)), text != ""
@@ -87,6 +90,7 @@ func barOf(t *timeline.Timeline, r *timeline.Row) *bar {
 		}
 		b.Parts = append(b.Parts, partOf(at, at, class, "at "+b.Offset))
 	}
+	slices.SortStableFunc(b.Parts, func(x, y part) int { return cmp.Compare(x.High, y.High) }) // short attempts lie over long pauses
 	for i := range r.Members {
 		b.Inner = append(b.Inner, barOf(t, &r.Members[i]))
 	}
@@ -98,7 +102,11 @@ func barOf(t *timeline.Timeline, r *timeline.Row) *bar {
 
 func partOf(from, to float64, class, text string) part {
 	width := max(to-from, leastWidth)
-	return part{X: fmt.Sprintf("%.3f%%", min(from, 100-width)), Width: fmt.Sprintf("%.3f%%", width), Class: class, Text: text}
+	p := part{X: fmt.Sprintf("%.3f%%", min(from, 100-width)), Width: fmt.Sprintf("%.3f%%", width), Y: 2, High: 10, Class: class, Text: text}
+	if class == "backoff" || class == "queued" {
+		p.Y, p.High = 4, 6
+	}
+	return p
 }
 
 // classOf returns the class of a part in the style sheet.
@@ -118,15 +126,28 @@ func classOf(s *timeline.Span) string {
 
 // Label returns what the bar says to those who do not see it: the row and its parts, the last ones if there are many.
 func (b *bar) Label() string {
-	text := b.Kind + " " + clip(80, b.Title())
+	text := b.Is() + " " + clip(80, b.Title())
 	if words := b.Words(); words != "" {
 		text += ", " + words
 	}
 	const most = 12
-	for _, p := range b.Parts[max(0, len(b.Parts)-most):] {
-		text += "; " + clip(120, p.Text)
+	for i := max(0, len(b.Spans)-most); i < len(b.Spans); i++ {
+		text += "; " + clip(120, b.Spans[i].Words())
 	}
 	return text
+}
+
+// Is returns what the row is, in words.
+func (b *bar) Is() string {
+	switch b.Kind {
+	case timeline.KindWait:
+		return "waits for"
+	case timeline.KindGap:
+		return "not read"
+	case timeline.KindMore:
+		return ""
+	}
+	return b.Kind
 }
 
 // Link reports whether the row leads to an event on the same page.

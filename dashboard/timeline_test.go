@@ -30,7 +30,7 @@ func TestBarsArePlaced(t *testing.T) {
 			got += p.X + "+" + p.Width + " " + p.Class + "\n"
 		}
 	}
-	const want = "10.000%+10.000% unknown\n20.000%+0.500% whole failed\n20.000%+20.000% backoff\n99.500%+0.500% whole failed\n50.000%+50.000% waiting\n"
+	const want = "20.000%+20.000% backoff\n10.000%+10.000% unknown\n20.000%+0.500% whole failed\n99.500%+0.500% whole failed\n50.000%+50.000% waiting\n"
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

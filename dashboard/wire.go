@@ -21,6 +21,7 @@ type wire struct {
 	payload func(Payload) json.RawMessage // returns nil for one that is not shown
 	text    func(string) string           // returns a text of an error as it is shown
 	faces   bool                          // excerpts and groups of errors are shown
+	wait    func(*client.Wait) string     // returns a wait in words, which may quote an error
 }
 
 // fieldOf is a field of a struct as JSON has it.
@@ -59,6 +60,7 @@ var (
 	blockedType = reflect.TypeFor[client.Blocked]()
 	attemptType = reflect.TypeFor[client.Attempt]()
 	waitingType = reflect.TypeFor[client.WaitingFor]()
+	waitType    = reflect.TypeFor[client.Wait]()
 )
 
 // errorText reports whether a field holds texts of user code's errors.
@@ -169,9 +171,13 @@ func (w *wire) fields(v reflect.Value, written int) int {
 		}
 		w.key(written, f.name)
 		written++
-		if errorText(t, f.name) {
+		switch {
+		case errorText(t, f.name):
 			w.string(w.text(field.String()))
-		} else {
+		case t == waitType && f.name == "text":
+			of := v.Interface().(client.Wait) //nolint:forcetypeassert // its type was compared
+			w.string(w.wait(&of))
+		default:
 			w.value(field)
 		}
 	}

@@ -30,7 +30,7 @@ func (v *view) Wait(w client.Wait) string { return v.c.waitText(&w) }
 
 // waitText returns what an instance waits for, without texts of errors if those are not shown.
 func (c *call) waitText(w *client.Wait) string {
-	if c.texts {
+	if c.plainErrors() {
 		return w.Text
 	}
 	switch w.Kind {

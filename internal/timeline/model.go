@@ -54,8 +54,8 @@ const (
 	KindUpdate   = "update"
 	KindEvent    = "event"
 	KindLocal    = "local activity"
-	KindMark     = "mark" // a moment of the execution itself: started, reset, continued as new
-	KindWait     = "wait" // what it waits for now
+	KindMark     = "execution" // a moment of the execution itself: started, reset, continued as new
+	KindWait     = "wait"      // what it waits for now
 	KindBlocked  = "blocked"
 	KindGap      = "gap"  // events that were not read
 	KindMore     = "more" // rows that were left out

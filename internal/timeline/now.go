@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -32,8 +33,8 @@ func (b *builder) nowRows(shown []Row) (rows []Row) {
 			}
 			kind := map[client.WaitKind]string{client.WaitTimer: KindTimer, client.WaitChild: KindChild}[w.Kind]
 			rows = append(rows, Row{
-				Kind: kind, Name: w.Name, Event: w.EventID, State: Open, Next: w.Until, Instance: w.Instance, Key: w.Key, Count: 1,
-				Detail: "began in the part that was not read",
+				Kind: kind, Name: cmp.Or(w.Name, "begun before"), Event: w.EventID, State: Open, Next: w.Until, Instance: w.Instance, Key: w.Key, Count: 1,
+				Detail: "its beginning was not read",
 			})
 		case client.WaitUpdate: // its row has the history
 			if !b.hasOpen(shown, KindUpdate, w.Name) {

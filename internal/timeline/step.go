@@ -36,7 +36,7 @@ func (b *builder) stepRow(s *client.HistoryStep) (Row, bool) {
 		}
 	case s.Ref != 0: // an end whose beginning was not read
 		r.Event, r.EndEvent, r.Began, r.Ended = s.Ref, s.ID, time.Time{}, s.Time
-		r.Detail = "began in the part that was not read"
+		r.Name, r.Detail = "begun before", "its beginning was not read"
 		b.end(&r, &s.HistoryEvent)
 	case s.End != nil:
 		r.EndEvent, r.Ended = s.End.ID, s.End.Time

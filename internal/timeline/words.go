@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func Length(d time.Duration) string {
 
 // Title returns what the row is, such as "Reserve × 2,000" for a group.
 func (r *Row) Title() string {
-	title := r.Name
+	title := cmp.Or(r.Name, "(without a name)")
 	if r.Count > 1 {
 		title += " × " + Thousands(int64(r.Count))
 	}
