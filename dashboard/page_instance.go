@@ -15,6 +15,9 @@ import (
 // historyEnds is how many events the page of an instance shows from each end of its history.
 const historyEnds = 100
 
+// urgentChildren is how many children that run or have failed the page shows before a tree that lacks some.
+const urgentChildren = 10
+
 // instanceData is what the page of an instance shows.
 type instanceData struct {
 	D        client.Description
@@ -25,8 +28,9 @@ type instanceData struct {
 	Timeline *drawn    // nil: there are no events yet
 	Start    time.Time // of the execution; zero: not known
 	Points   *points
-	Tree     *client.TreeNode // nil: neither children nor a parent
-	Counts   []timeline.Count // of its children
+	Tree     *client.TreeNode     // nil: neither children nor a parent
+	Counts   []timeline.Count     // of its children
+	Urgent   []client.Description // children that run or have failed, if the tree lacks some
 	Letters  []operate.DeadLetter
 	Values   []namedValue
 	Command  string // that shows the same
@@ -70,6 +74,9 @@ func (c *call) instance() error {
 		}
 		if err == nil && tree.More {
 			data.Counts, err = timeline.CountChildren(ctx, c.client, data.D.Key, countedChildren)
+		}
+		if err == nil && tree.More {
+			data.Urgent, err = timeline.ReadUrgent(ctx, c.client, data.D.Key, urgentChildren)
 		}
 		return err
 	})
@@ -171,7 +178,7 @@ type historyData struct {
 	Command string
 }
 
-// Filtered reports whether the page shows a part of the history, so that its filters are open.
+// Filtered reports whether the page shows what somebody has chosen.
 func (d *historyData) Filtered(v *view) bool {
 	return slices.ContainsFunc([]string{"execution", "from", "to", "kind", "failed", "newest", "form"}, func(name string) bool { return v.Param(name) != "" })
 }

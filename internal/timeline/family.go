@@ -70,6 +70,17 @@ func ReadChildren(ctx context.Context, c Lister, parent provider.UUID, size int,
 	return list, nil
 }
 
+// ReadUrgent returns up to so many children that run, are suspended or have failed, in the order of ReadChildren.
+func ReadUrgent(ctx context.Context, c Lister, parent provider.UUID, most int) ([]client.Description, error) {
+	list, err := ReadChildren(ctx, c, parent, most, "")
+	return slices.DeleteFunc(list.Items, func(d client.Description) bool { return rankOf(d.Status) == len(ranks())-1 }), err
+}
+
+// rankOf returns the place of a status among ranks.
+func rankOf(s client.Status) int {
+	return slices.IndexFunc(ranks(), func(of []client.Status) bool { return slices.Contains(of, s) })
+}
+
 // CountChildren counts children by status, each up to a limit. Statuses that none has are left out.
 func CountChildren(ctx context.Context, c Lister, parent provider.UUID, most int64) ([]Count, error) {
 	counts := []Count{}
@@ -113,10 +124,7 @@ func parseCursor(cursor string) (rank int, rest string, err error) {
 
 // SortTree puts children that run or are suspended first, then failed ones, then the others, on all levels.
 func SortTree(n *client.TreeNode) {
-	rank := func(s client.Status) int {
-		return slices.IndexFunc(ranks(), func(of []client.Status) bool { return slices.Contains(of, s) })
-	}
-	slices.SortStableFunc(n.Children, func(a, b *client.TreeNode) int { return cmp.Compare(rank(a.Status), rank(b.Status)) })
+	slices.SortStableFunc(n.Children, func(a, b *client.TreeNode) int { return cmp.Compare(rankOf(a.Status), rankOf(b.Status)) })
 	for _, child := range n.Children {
 		SortTree(child)
 	}

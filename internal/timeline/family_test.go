@@ -106,6 +106,9 @@ func TestFiveHundredChildrenAreRead(t *testing.T) {
 	if few, err := CountChildren(t.Context(), s, provider.UUID{9}, 100); err != nil || few[3].Counted.Exact || few[3].Counted.String() != "100+" {
 		t.Errorf("up to 100: %+v, %v", few, err)
 	}
+	if urgent, err := ReadUrgent(t.Context(), s, provider.UUID{9}, 10); err != nil || len(urgent) != 4 || urgent[0].ID != "child-3" || urgent[3].ID != "child-499" {
+		t.Errorf("urgent ones are %d: %v", len(urgent), err)
+	}
 	SortTree(tree)
 	if c := tree.Children; c[0].ID != "child-3" || c[1].ID != "child-400" || c[2].ID != "child-250" || c[3].ID != "child-499" || c[4].ID != "child-0" {
 		t.Errorf("the tree begins with %s, %s, %s, %s, %s", c[0].ID, c[1].ID, c[2].ID, c[3].ID, c[4].ID)
