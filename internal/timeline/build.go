@@ -130,17 +130,19 @@ func (b *builder) explainGivenUp(rows []Row) {
 		}
 		batch := rows[from:to]
 		from = to
+		var ends []time.Time
+		for i := range batch {
+			if s := batch[i].State; s == Done || s == Failed {
+				ends = append(ends, batch[i].Ended)
+			}
+		}
+		slices.SortFunc(ends, time.Time.Compare)
 		for i := range batch {
 			given, asked := b.givenUp[batch[i].Event]
 			if batch[i].State != GivenUp || !asked || len(batch) == 1 {
 				continue
 			}
-			before := 0
-			for j := range batch {
-				if s := batch[j].State; (s == Done || s == Failed) && !batch[j].Ended.After(given) {
-					before++
-				}
-			}
+			before, _ := slices.BinarySearchFunc(ends, given.Add(1), time.Time.Compare) // those that ended then, too
 			if before > 0 {
 				batch[i].Detail = join(batch[i].Detail, fmt.Sprintf("after %d of the %d that began with it had ended", before, len(batch)))
 			}
