@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -93,7 +94,7 @@ func newSite(t *testing.T) *site {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { _ = store.Close() })
 	reg := runtime.NewRegistry()
-	if err := sample.Register(reg); err != nil {
+	if err := errors.Join(sample.Register(reg), registerBusy(reg)); err != nil {
 		t.Fatal(err)
 	}
 	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{Logger: quiet, Name: "shop-1"})
