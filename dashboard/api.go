@@ -111,6 +111,21 @@ func (c *call) redactText(s string) string {
 	return text
 }
 
+// waitText returns what an instance waits for, without texts of errors if those are not shown.
+func (c *call) waitText(w *client.Wait) string {
+	if c.plainErrors() {
+		return w.Text
+	}
+	switch w.Kind {
+	case client.WaitRelease:
+		return "to be released: it is suspended, blocked or sealed"
+	case client.WaitActivity:
+		return "activity " + w.Name
+	default:
+		return w.Text
+	}
+}
+
 // flag reports whether a parameter of the query is true.
 func (c *call) flag(name string) bool { return isTrue(c.r.URL.Query().Get(name)) }
 

@@ -28,21 +28,6 @@ func (v *view) Pages() []pageLink {
 // Wait returns what an instance waits for, in words.
 func (v *view) Wait(w client.Wait) string { return v.c.waitText(&w) }
 
-// waitText returns what an instance waits for, without texts of errors if those are not shown.
-func (c *call) waitText(w *client.Wait) string {
-	if c.plainErrors() {
-		return w.Text
-	}
-	switch w.Kind {
-	case client.WaitRelease:
-		return "to be released: it is suspended, blocked or sealed"
-	case client.WaitActivity:
-		return "activity " + w.Name
-	default:
-		return w.Text
-	}
-}
-
 // OnExecution reports whether the act needs the execution that was shown.
 func (a *act) OnExecution() bool { return a.has("execution") }
 
