@@ -133,7 +133,7 @@ func (d *instanceData) readEvents(ctx context.Context, c *call, h client.Handle[
 			Of: d.D, Execution: first.Execution, Status: first.Status, Length: max(first.Length, int64(len(events))), Head: first.Events, Tail: last.Events,
 		}
 		if len(events) > 0 {
-			d.Timeline = draw(timeline.New(&src, c.timelineOptions(instanceRows, &d.D)))
+			d.Timeline = draw(timeline.New(&src, c.timelineOptions(instanceRows, &d.D))) //nolint:contextcheck // as above
 			d.Timeline.Hint = src.Length > int64(len(events))
 			d.Start, d.Points = first.Events[0].Time, c.pointsOf(&d.D, first.Execution)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -126,15 +127,15 @@ func classOf(s *timeline.Span) string {
 
 // Label returns what the bar says to those who do not see it: the row and its parts, the last ones if there are many.
 func (b *bar) Label() string {
-	text := b.Is() + " " + clip(80, b.Title())
+	parts := []string{b.Is() + " " + clip(80, b.Title())}
 	if words := b.Words(); words != "" {
-		text += ", " + words
+		parts[0] += ", " + words
 	}
 	const most = 12
 	for i := max(0, len(b.Spans)-most); i < len(b.Spans); i++ {
-		text += "; " + clip(120, b.Spans[i].Words())
+		parts = append(parts, clip(120, b.Spans[i].Words()))
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // Is returns what the row is, in words.

@@ -32,7 +32,7 @@ func drawnHistory() *timeline.Timeline {
 		of := add(20+float64(i), "ActivityScheduled", client.HistoryEvent{Name: "Reserve"})
 		add(20.5+float64(i), "ActivityCompleted", client.HistoryEvent{Ref: of, Attempt: 1})
 	}
-	for i, name := range []string{"חשבונית-٤٢", "\x1b[2J\u202e", "注文の配送", strings.Repeat("long", 60), "z" + strings.Repeat("\u0301", 400)} {
+	for i, name := range []string{"חשבונית-٤٢", "\x1b[2J\u202e", "\u6ce8\u6587\u306e\u914d\u9001", strings.Repeat("long", 60), "z" + strings.Repeat("\u0301", 400)} {
 		of := add(41+float64(i), "ChildStarted", client.HistoryEvent{Name: name, Instance: name, InstanceKey: provider.UUID{2}})
 		add(44+float64(i), "ChildCompleted", client.HistoryEvent{Ref: of})
 	}

@@ -290,7 +290,7 @@ func cut(s string, columns int) string {
 // wrap breaks a text into lines of at most so many columns, at spaces where it can. What is beyond the last line is cut.
 func wrap(s string, columns, most int) (lines []string) {
 	line := ""
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		switch {
 		case line == "":
 			line = word

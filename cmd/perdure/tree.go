@@ -113,7 +113,7 @@ func (a *app) showChildren(ctx context.Context, cmd *cobra.Command, c *client.Cl
 
 // countRow prints how many children have which status.
 func countRow(w *grid, counts []timeline.Count) {
-	var parts []string
+	parts := make([]string, 0, len(counts))
 	for _, c := range counts {
 		text := c.Counted.String() + " " + strings.ToLower(c.Status)
 		if c.Blocked { // which run

@@ -17,7 +17,6 @@ type builder struct {
 	steps   []client.HistoryStep
 	pending map[int64]*client.Activity // by the event that scheduled them
 	waited  map[int64]bool             // events of timers and children that the instance waits for
-	whole   map[client.WaitKind]bool   // all waits of the kind are listed
 	givenUp map[int64]time.Time        // when the code asked for it no longer, by the event that began it
 }
 

@@ -54,18 +54,8 @@ func (b *builder) nowRows(shown []Row) (rows []Row) {
 	if d.Waiting != nil {
 		rows = append(rows, b.waitingRow(d.Waiting))
 	}
-	if bl := d.Blocked; bl != nil {
-		r := Row{
-			Kind: KindBlocked, Name: bl.Reason, State: Open, Began: bl.Since, Next: bl.RetryAt, Count: 1,
-			Detail: fmt.Sprintf("%d failed turns in a row", bl.Count),
-		}
-		if !bl.Since.IsZero() {
-			r.Spans = []Span{{Kind: SpanBlocked, Began: bl.Since}}
-		}
-		if bl.RetryAt.IsZero() {
-			r.Detail += ", held until somebody unblocks it"
-		}
-		rows = append(rows, r)
+	if d.Blocked != nil {
+		rows = append(rows, blockedRow(d.Blocked))
 	}
 	return rows
 }
@@ -99,5 +89,20 @@ func (b *builder) waitingRow(w *client.WaitingFor) Row {
 		return r
 	}
 	r.Spans = []Span{{Kind: SpanWaiting, Began: w.Since}}
+	return r
+}
+
+// blockedRow returns the row of failed turns.
+func blockedRow(bl *client.Blocked) Row {
+	r := Row{
+		Kind: KindBlocked, Name: bl.Reason, State: Open, Began: bl.Since, Next: bl.RetryAt, Count: 1,
+		Detail: fmt.Sprintf("%d failed turns in a row", bl.Count),
+	}
+	if !bl.Since.IsZero() {
+		r.Spans = []Span{{Kind: SpanBlocked, Began: bl.Since}}
+	}
+	if bl.RetryAt.IsZero() {
+		r.Detail += ", held until somebody unblocks it"
+	}
 	return r
 }
