@@ -113,7 +113,7 @@ func (c *call) redactText(s string) string {
 
 // waitText returns what an instance waits for, without texts of errors if those are not shown.
 func (c *call) waitText(w *client.Wait) string {
-	if c.plainErrors() {
+	if c.seesFaces() {
 		return w.Text
 	}
 	switch w.Kind {

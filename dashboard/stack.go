@@ -20,8 +20,8 @@ type shownError struct {
 // Error returns the text of an error as the principal may see it, with the stack of a panic apart. A page shows each stack once.
 func (v *view) Error(text string) shownError {
 	head, frames := cutStack(text)
-	shown := shownError{Text: v.c.errorText(head)}
-	if len(frames) == 0 || !v.c.plainErrors() { // what Redact makes of a stack has no frames
+	shown := shownError{Text: v.c.text(head)}
+	if len(frames) == 0 || !v.c.seesFaces() { // what Redact makes of a stack has no frames
 		return shown
 	}
 	var user, engine []string

@@ -163,9 +163,6 @@ func (v *view) With(name, value string) string {
 // Text returns a text of an error as the principal may see it.
 func (v *view) Text(s string) string { return v.c.text(s) }
 
-// ErrorText returns the text of an error of user code as the principal may see it.
-func (v *view) ErrorText(s string) string { return v.c.errorText(s) }
-
 // shownPayload is a payload on a page.
 type shownPayload struct {
 	Text   string
