@@ -118,6 +118,9 @@ func (d *Dispatcher) StartWithFirstTurn(ctx context.Context, req provider.Create
 // Level returns the level that the node's store allows.
 func (d *Dispatcher) Level() *upgrade.Level { return d.node.Config.Level }
 
+// StorageTime returns the storage's time, as far as the node can tell; zero before the first call of the store.
+func (d *Dispatcher) StorageTime() provider.Time { return d.node.Clock.Now() }
+
 // Watch returns what reports to the node's Observer; nil: nobody observes.
 func (d *Dispatcher) Watch() *observing.Hub { return d.node.Config.Watch }
 

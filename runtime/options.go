@@ -72,6 +72,9 @@ type Options struct {
 	// Retention is what the store removes by itself, once an hour; default nil: as it was set last, by another node or an operator. A
 	// start sets it where it differs. The zero Retention switches retention off.
 	Retention *operate.Retention
+	// NoFigures switches off that the node counts starts, ends, failures, retries and times of activities in records of the store, which the
+	// dashboard draws: see Client.Figures. A store without provider.Keeper keeps none. Default: it counts.
+	NoFigures bool
 	// OnDrained is called on a goroutine of its own when an operator has drained the node and nothing runs on it any more: each time
 	// that happens. The process may then call Shutdown and end. Default nil: only Health and the list of nodes show it.
 	OnDrained func()

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/fallback"
+	"github.com/perdure/perdure/internal/figures"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/internal/waiting"
@@ -51,7 +52,8 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	if err != nil {
 		return err
 	}
-	if changes := cfg.Bubble.RecordChanges(); changes != nil { // nothing of a test runs by a timer, and its kit says what waits
+	if changes := cfg.Bubble.RecordChanges(); changes != nil {
+		cfg.Figures = nil // nothing of a test runs by a timer, and its kit says what waits
 		cfg.Background = func(working context.Context, node dispatcher.Controls) {
 			var both sync.WaitGroup
 			both.Go(func() { watch.Follow(working, node, m, changes.Next, false) })
@@ -63,6 +65,14 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	}
 	cfg.Background = func(working context.Context, node dispatcher.Controls) {
 		var both sync.WaitGroup
+		if cfg.Figures != nil {
+			w := figures.NewWriter(store, cfg.Figures, owner, cfg.Capabilities(), node.StorageTime, logger)
+			watch.Counts(w.Counted)
+			both.Go(func() { w.Run(working) })
+		}
+		m.OnDead(func(ctx context.Context, n *upgrade.Node) error {
+			return figures.Bury(ctx, store, n.Owner, n.Counts.Since, n.Counts.Until, figures.LostAt(n))
+		})
 		both.Go(func() {
 			if changes := cfg.Bubble.OrderChanges(); changes != nil {
 				watch.Follow(working, node, m, changes.Next, true)
@@ -70,7 +80,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 			}
 			watch.Run(working, node, m)
 		})
-		both.Go(func() { waiting.Watch(working, store, owner, logger) })
+		both.Go(func() { waiting.Watch(working, store, owner, cfg.Figures.Waiting, logger) })
 		if fallbacks != nil {
 			both.Go(func() {
 				fallbacks.Follow(working, fallback.Node{

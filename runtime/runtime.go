@@ -22,6 +22,7 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/figures"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
@@ -203,6 +204,9 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		OnDrained: o.OnDrained, HeartbeatThrottle: o.Heartbeats.DefaultThrottle, MaxHeartbeatThrottle: o.Heartbeats.MaxThrottle,
 		AutoHeartbeat: o.Heartbeats.Auto, AutoHeartbeats: r.autoHeartbeats(), Propagators: slices.Clone(o.Propagators),
 		Watch: observing.New(o.Observer, o.Logger),
+	}
+	if _, keeps := provider.As[provider.Keeper](store); keeps && !o.NoFigures {
+		cfg.Figures = figures.NewCounter()
 	}
 	o.route(&cfg)
 	if err := r.served(o); err != nil {

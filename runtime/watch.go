@@ -66,7 +66,7 @@ func (rt *Runtime) observeStore(cfg *dispatcher.Config, started <-chan struct{})
 	if !ok {
 		return
 	}
-	f := &figures{rt: rt, full: provider.FullOf(rt.store), to: w, token: provider.UUID(uuid.New())}
+	f := &storeReader{rt: rt, full: provider.FullOf(rt.store), to: w, token: provider.UUID(uuid.New())}
 	before := cfg.Background
 	cfg.Background = func(working context.Context, node dispatcher.Controls) {
 		var both sync.WaitGroup
@@ -84,8 +84,8 @@ func (rt *Runtime) observeStore(cfg *dispatcher.Config, started <-chan struct{})
 	}
 }
 
-// figures reads the state of the store for the Observer.
-type figures struct {
+// storeReader reads the state of the store for the Observer.
+type storeReader struct {
 	rt    *Runtime
 	full  *provider.Full
 	to    observe.Watcher
@@ -93,7 +93,7 @@ type figures struct {
 	held  bool
 }
 
-func (f *figures) run(working context.Context) {
+func (f *storeReader) run(working context.Context) {
 	ticker := time.NewTicker(readStore)
 	defer ticker.Stop()
 	for {
@@ -108,7 +108,7 @@ func (f *figures) run(working context.Context) {
 }
 
 // refresh reads the store if this node holds the lease. A store without leases has no other node, as far as it can say.
-func (f *figures) refresh(working context.Context) {
+func (f *storeReader) refresh(working context.Context) {
 	ctx, cancel := context.WithTimeout(working, readStore)
 	defer cancel()
 	_, err := f.full.Lease(ctx, provider.LeaseRequest{
@@ -127,13 +127,13 @@ func (f *figures) refresh(working context.Context) {
 	f.publish(s)
 }
 
-func (f *figures) publish(s *observe.Store) {
+func (f *storeReader) publish(s *observe.Store) {
 	defer func() { _ = recover() }() // an Observer's panic must not end the node
 	f.to.Store(s)
 }
 
 // release lets another node read the store at once.
-func (f *figures) release(working context.Context) {
+func (f *storeReader) release(working context.Context) {
 	f.publish(nil)
 	if !f.held {
 		return

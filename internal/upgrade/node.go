@@ -57,6 +57,14 @@ type Node struct {
 	Load   *Load   `json:"load,omitempty"`
 
 	Fallbacks *Fallbacks `json:"fallbacks,omitempty"` // nil: it has none
+
+	Counts *Counts `json:"counts,omitempty"` // nil: it keeps no figures, or its release does not
+}
+
+// Counts say from when to when all that a node did is in the records of its figures, by the storage's clock.
+type Counts struct {
+	Since provider.Time `json:"since"`
+	Until provider.Time `json:"until"`
 }
 
 // Fallbacks are the names that a node takes although it has not registered them, and those that it would take if they had to wait.
@@ -188,6 +196,8 @@ type Membership struct {
 	node    Node
 	version int64 // of the stored record; 0: there is none
 	left    bool
+
+	bury func(ctx context.Context, n *Node) error // called before the record of a killed node is removed; nil: nothing is
 }
 
 // Join writes the record of a node. runs are its orchestrations, and more sets further fields; nil: none. The node may fetch work once Join
@@ -246,6 +256,10 @@ func (m *Membership) lock(ctx context.Context) error {
 }
 
 func (m *Membership) unlock() { <-m.writing }
+
+// OnDead sets what is done before the record of a node that was killed and had counted is removed. If it returns an error, the record stays for
+// another try. It must be called before Run.
+func (m *Membership) OnDead(bury func(ctx context.Context, n *Node) error) { m.bury = bury }
 
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
 // It reads the level of the store once a minute while that is lower than the level of the node.
@@ -348,6 +362,10 @@ func (m *Membership) prune(ctx context.Context) {
 		return
 	}
 	for _, r := range dead {
+		n := Node{Owner: r.Key, Renewed: r.UpdatedAt}
+		if bury := m.bury; bury != nil && json.Unmarshal(r.Value, &n) == nil && n.Counts != nil && bury(ctx, &n) != nil {
+			continue
+		}
 		_ = remove(ctx, m.level.store, r.Key, r.Version)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/fallback"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/figures"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/internal/replay"
@@ -39,6 +40,7 @@ type Config struct {
 	Paused         map[string]bool     // queues of which the node begins nothing at first
 	OnDrained      func()              // called when a drained node has finished all work; nil: nobody is
 	Watch          *observing.Hub      // nil: nobody observes
+	Figures        *figures.Counter    // nil: the node keeps none
 	Faults         *sealing.Faults     // of the codec, and of payloads that cannot be opened; nil: nobody asks for them
 	Off            fastpath.Set        // fast paths that are switched off
 	Propagators    []header.Propagator // of headers into activities
@@ -84,6 +86,8 @@ type Controls interface {
 	control.Controls
 	// ServeAgain makes the node fetch the names that its fallbacks take by now.
 	ServeAgain()
+	// StorageTime returns the storage's time, zero before the first call of the store.
+	StorageTime() provider.Time
 }
 
 // Settings returns those of executions that are started here.

@@ -30,6 +30,7 @@ type calls struct {
 	promoted map[int64]*Attempt
 
 	observed []*task.Ended // for the Observer, when the turn is stored
+	tallies  []task.Tally  // for figures, when the turn is stored
 
 	wake chan struct{} // capacity 1: an attempt has ended
 	mu   sync.Mutex
@@ -60,6 +61,14 @@ type Current struct{ now atomic.Pointer[calls] }
 func (c *Current) Ended() []*task.Ended {
 	if l := c.now.Load(); l != nil {
 		return l.observed
+	}
+	return nil
+}
+
+// Tallies returns what figures count of the attempts that ended in the turn.
+func (c *Current) Tallies() []task.Tally {
+	if l := c.now.Load(); l != nil {
+		return l.tallies
 	}
 	return nil
 }
@@ -297,8 +306,11 @@ func (l *calls) ended(call *localCall, e ending) {
 	l.settle(call, queued(call, delay))
 }
 
-// note keeps the end of an attempt for the Observer.
+// note keeps the end of an attempt for the Observer and for figures.
 func (l *calls) note(a *Attempt, cause error, outcome observe.Outcome) {
+	if l.w.Config.Figures != nil {
+		l.tallies = append(l.tallies, a.Tally(outcome))
+	}
 	if e := l.w.worker.Ended(a.Attempt, cause, outcome); e != nil {
 		l.observed = append(l.observed, e)
 	}

@@ -45,7 +45,7 @@ type Attempt struct {
 	later     later
 	user      *bind.Attempt // for package activity
 
-	started      time.Time    // for the Observer; zero: there is none
+	started      time.Time    // for the Observer and figures; zero: there are none, or it has not begun here
 	stop         atomic.Int64 // when it was asked to stop, Unix nanoseconds; 0: it was not
 	span         observe.Span
 	previousSpan string // context of the span of the attempt before; "": none, or not known
@@ -61,6 +61,7 @@ type Result struct {
 	Body    history.Body
 	details []byte
 	ended   *Ended // nil: nobody observes
+	tally   Tally
 
 	ArrivedAt time.Time                  // when the execution got it
 	Timeout   atomic.Pointer[time.Timer] // of its wait for the execution

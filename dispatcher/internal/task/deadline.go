@@ -52,19 +52,25 @@ func (d *deadlines) loop(fetching, working context.Context) {
 func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask, token provider.UUID, now provider.Time) {
 	var reports []provider.TaskReport
 	var ended []observe.Event
+	var tallies []Tally
 	for i := range tasks {
 		task := &tasks[i]
 		var e observe.Event
+		var tally Tally
 		report := provider.TaskReport{TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt}
-		if !d.lateReport(&report, &e, task, now) {
+		if !d.lateReport(&report, &e, &tally, task, now) {
 			continue
 		}
 		reports, ended = append(reports, report), append(ended, e)
+		tallies = append(tallies, tally)
 		d.Manage.Cancel(task.TaskRef, activity.ErrLeaseLost) // an attempt that lost its lease may still run here
 	}
-	if len(reports) > 0 && d.Store.Report(working, reports...) && d.Watch.On() {
+	if len(reports) > 0 && d.Store.Report(working, reports...) {
 		for i := range ended {
-			d.Watch.Report(ended[i])
+			tallies[i].Count(d.Config.Figures)
+			if d.Watch.On() {
+				d.Watch.Report(ended[i])
+			}
 		}
 	}
 	for i := range reports {
@@ -73,8 +79,10 @@ func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask
 }
 
 // lateReport fills in the report that ends a call past its time. It returns false if only a newer release can read the task; the lease then
-// expires. ended gets what to tell the Observer.
-func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event, task *provider.LeasedTask, now provider.Time) bool {
+// expires. ended gets what to tell the Observer, and tally what figures count.
+func (d *deadlines) lateReport(
+	report *provider.TaskReport, ended *observe.Event, tally *Tally, task *provider.LeasedTask, now provider.Time,
+) bool {
 	e, err := history.Decode(task.EventID, task.Payload)
 	if err == nil {
 		err = sealedIn(task)
@@ -99,6 +107,7 @@ func (d *deadlines) lateReport(report *provider.TaskReport, ended *observe.Event
 		}
 		a.readRetried(task.Failure)
 		outcome := d.endCall(report, a, passed(task, call, now))
+		*tally = a.Tally(outcome)
 		if d.Watch.On() {
 			*ended = d.judge.ended(a, outcome).event()
 		}

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/figures"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/observing"
 	"github.com/perdure/perdure/observe"
@@ -49,8 +51,43 @@ func (e *Ended) event() observe.Event {
 	return event
 }
 
-// Stored tells the Observer that the result is stored.
-func (r *Result) Stored(to *observing.Hub) {
+// Tally is what the figures of a node count of an attempt that has ended, once its outcome is stored.
+type Tally struct {
+	key      provider.UUID
+	activity string
+	outcome  observe.Outcome
+	took     time.Duration // below 0: not known
+}
+
+// Tally returns what figures count of an attempt that has just ended.
+func (a *Attempt) Tally(outcome observe.Outcome) Tally {
+	t := Tally{key: a.Ref.Key, activity: a.Call.Name, outcome: outcome, took: observe.NoTime}
+	if !a.started.IsZero() {
+		t.took = time.Since(a.started)
+	}
+	return t
+}
+
+// Count counts the attempt. Its outcome is stored.
+func (t *Tally) Count(to *figures.Counter) { to.Attempt(&t.key, t.activity, t.outcome, t.took) }
+
+// result returns the result of an attempt on its way to its execution.
+func (w *Worker) result(a *Attempt, cause error, details []byte, body history.Body, outcome observe.Outcome) *Result {
+	r := &Result{Attempt: a, details: details, Body: body, ended: w.Ended(a, cause, outcome)}
+	if w.Config.Figures != nil {
+		r.tally = a.Tally(outcome)
+	}
+	return r
+}
+
+// Stored counts a result that is stored, and tells the Observer.
+func (r *Result) Stored(n *core.Node) {
+	r.tally.Count(n.Config.Figures)
+	r.report(n.Watch)
+}
+
+// report tells the Observer of the end of the attempt.
+func (r *Result) report(to *observing.Hub) {
 	if r.ended != nil {
 		r.ended.Report(to)
 	}
@@ -62,12 +99,15 @@ func (r *Result) lost(to *observing.Hub) {
 		return
 	}
 	r.ended.outcome, r.ended.total = observe.Lost, observe.NoTime
-	r.Stored(to)
+	r.report(to)
 }
 
 // starts notes when an attempt began, for the Observer, and what its task says of the execution.
 func (w *Worker) starts(a *Attempt) {
 	if !w.Watch.On() {
+		if w.Config.Figures != nil {
+			a.started = time.Now()
+		}
 		return
 	}
 	a.started = time.Now()
@@ -94,8 +134,12 @@ func (w *Worker) Ended(a *Attempt, cause error, outcome observe.Outcome) *Ended 
 	return e
 }
 
-// reportEnd tells the Observer that an attempt has ended.
+// reportEnd counts an attempt that has ended, and tells the Observer.
 func (w *Worker) reportEnd(a *Attempt, cause error, outcome observe.Outcome) {
+	if w.Config.Figures != nil {
+		t := a.Tally(outcome)
+		t.Count(w.Config.Figures)
+	}
 	if e := w.Ended(a, cause, outcome); e != nil {
 		e.Report(w.Watch)
 	}

@@ -45,7 +45,7 @@ func (w *Worker) ToInbox(working context.Context, r *Result) {
 		Message: engine.Message(r.Body, a.Ref.Execution, a.Ref.EventID),
 	})
 	if taken {
-		r.Stored(w.Watch)
+		r.Stored(w.Node)
 	} else {
 		r.lost(w.Watch)
 	}
@@ -122,7 +122,7 @@ func (w *Worker) end(
 		}
 	case err == nil:
 		w.Count.AttemptsCompleted.Add(1)
-		return &Result{Attempt: a, details: report.Details, Body: w.judge.completed(a, output), ended: w.Ended(a, cause, observe.Completed)}
+		return w.result(a, cause, report.Details, w.judge.completed(a, output), observe.Completed)
 	case errors.Is(cause, activity.ErrShutdown):
 		w.Count.AttemptsReleased.Add(1)
 		report.Outcome, report.Begun = provider.TaskRelease, true
@@ -153,7 +153,7 @@ func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, r
 	}
 	if !again {
 		w.judge.countFailed(a, cause)
-		return &Result{Attempt: a, details: report.Details, Body: w.judge.gaveUp(a, f), ended: w.Ended(a, cause, FailedFor(a, cause))}
+		return w.result(a, cause, report.Details, w.judge.gaveUp(a, f), FailedFor(a, cause))
 	}
 	w.Count.AttemptsRetried.Add(1)
 	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, w.judge.encodeRetried(a, f)

@@ -79,6 +79,7 @@ func (re reporter) replayed(x replay.View, began time.Time) {
 
 // stored tells what a confirmed commit has stored.
 func (re reporter) stored(r *run, x replay.View, turn replay.Turn) {
+	re.count(r, x, &turn)
 	if !re.Watch.On() {
 		return
 	}
@@ -91,7 +92,7 @@ func (re reporter) stored(r *run, x replay.View, turn replay.Turn) {
 			re.Watch.End(observe.Event{At: now}, end)
 		}
 	}
-	if info.Execution == 1 && len(turn.Events) > 0 && turn.Events[0].Body.Kind() == history.KindExecutionStarted {
+	if starts(&info, &turn) {
 		re.Watch.Report(re.event(observe.Started, &info, trace, now))
 		re.scheduled(&info, trace, now, turn.Events[0].Body)
 	}
@@ -191,18 +192,53 @@ func updateOutcome(outcome int64) observe.Outcome {
 	}
 }
 
+// starts reports whether a turn is the first of its instance.
+func starts(info *replay.Info, turn *replay.Turn) bool {
+	return info.Execution == 1 && len(turn.Events) > 0 && turn.Events[0].Body.Kind() == history.KindExecutionStarted
+}
+
+// count adds what a confirmed commit has stored to the figures of the node.
+func (re reporter) count(r *run, x replay.View, turn *replay.Turn) {
+	to := re.Config.Figures
+	if to == nil {
+		return
+	}
+	for _, t := range r.locals.Tallies() {
+		t.Count(to)
+	}
+	if turn.End == nil && (len(turn.Events) == 0 || turn.Events[0].Body.Kind() != history.KindExecutionStarted) {
+		return // most turns: what identifies the execution is not copied
+	}
+	info := x.Info()
+	if starts(&info, turn) {
+		to.Started(&info.Key, info.Name)
+	}
+	if turn.End != nil {
+		to.Ended(&info.Key, info.Name, outcomeOf(turn.End))
+	}
+}
+
+// outcomeOf returns how an execution ended.
+func outcomeOf(end *replay.End) observe.Outcome {
+	switch {
+	case end.Next != nil:
+		return observe.Continued
+	case end.Failure != nil && end.Cancelled:
+		return observe.Cancelled
+	case end.Failure != nil:
+		return observe.Failed
+	default:
+		return observe.Completed
+	}
+}
+
 // ended tells that an execution ended.
 func (re reporter) ended(x replay.View, info *replay.Info, trace string, now time.Time, end *replay.End) {
 	e := re.event(observe.Ended, info, trace, now)
-	e.Count, e.Outcome = x.Length(), observe.Completed
+	e.Count, e.Outcome = x.Length(), outcomeOf(end)
 	from := x.Began()
-	switch {
-	case end.Next != nil:
-		e.Outcome, from = observe.Continued, x.StartedAt()
-	case end.Failure != nil && end.Cancelled:
-		e.Outcome = observe.Cancelled
-	case end.Failure != nil:
-		e.Outcome = observe.Failed
+	if end.Next != nil {
+		from = x.StartedAt()
 	}
 	if from != 0 {
 		e.Took = max(0, re.Clock.Now().Sub(provider.Time(from)))

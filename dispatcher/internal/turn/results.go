@@ -108,7 +108,7 @@ func (re *results) confirmed(*prepared) {
 	re.a.fast++
 	for _, done := range re.all {
 		re.ts.Manage.Remove(&done.Attempt.Attempt)
-		done.Stored(re.ts.Watch)
+		done.Stored(re.ts.Node)
 	}
 }
 

@@ -1,0 +1,405 @@
+package figures_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/internal/figures"
+	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/observe"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
+)
+
+// skewed is a storage clock that differs from that of the nodes.
+type skewed struct{ by time.Duration }
+
+func (s skewed) Now() time.Time { return time.Now().Add(s.by) }
+
+func (s skewed) Timer(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
+// fleet has nodes that count, without what they run, in virtual time.
+type fleet struct {
+	t     *testing.T
+	store *provider.Full
+	clock skewed
+	puts  atomic.Int64 // of figures
+}
+
+func newFleet(t *testing.T, skew time.Duration) *fleet {
+	t.Helper()
+	clock := skewed{skew}
+	f := &fleet{t: t, clock: clock, store: provider.FullOf(memory.New(memory.Options{Clock: clock}))}
+	t.Cleanup(func() { _ = f.store.Close() })
+	return f
+}
+
+// node is a node of a fleet.
+type node struct {
+	*figures.Counter
+
+	fleet *fleet
+	dead  atomic.Bool
+	fails atomic.Bool
+	stop  context.CancelFunc
+	over  chan struct{}
+}
+
+// Record implements provider.Keeper.
+func (n *node) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	if n.dead.Load() || n.fails.Load() {
+		return provider.RecordResult{}, errors.New("the store does not answer")
+	}
+	if req.Action == provider.RecordPut && req.Namespace == "perdure/figures" {
+		n.fleet.puts.Add(1)
+	}
+	return n.fleet.store.Record(ctx, req)
+}
+
+// Lease implements provider.Keeper.
+func (n *node) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
+	return n.fleet.store.Lease(ctx, req)
+}
+
+// start starts a node, which writes its entry in the list of nodes every half a minute.
+func (f *fleet) start(owner string, runs ...provider.Capability) *node {
+	f.t.Helper()
+	n := &node{Counter: figures.NewCounter(), fleet: f, over: make(chan struct{})}
+	logger := slog.New(slog.DiscardHandler)
+	w := figures.NewWriter(n, n.Counter, owner, runs, func() provider.Time { return provider.TimeOf(f.clock.Now()) }, logger)
+	store := *f.store
+	store.Keeper = n
+	m, err := upgrade.Join(f.t.Context(), upgrade.New(&store, 1), owner, nil, logger, func(n *upgrade.Node) { n.Every = 60 })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m.OnDead(func(ctx context.Context, dead *upgrade.Node) error {
+		return figures.Bury(ctx, f.store, dead.Owner, dead.Counts.Since, dead.Counts.Until, figures.LostAt(dead))
+	})
+	ctx, stop := context.WithCancel(f.t.Context())
+	n.stop = stop
+	go func() {
+		defer close(n.over)
+		done := make(chan struct{}, 2)
+		go func() { w.Run(ctx); done <- struct{}{} }()
+		go func() { m.Run(ctx); done <- struct{}{} }()
+		tick := time.NewTicker(30 * time.Second)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+				_, _ = m.Report(ctx, func(n *upgrade.Node) {
+					if since, until := w.Counted(); since != 0 {
+						n.Counts = &upgrade.Counts{Since: since, Until: until}
+					}
+				})
+			}
+		}
+		<-done
+		<-done
+	}()
+	f.t.Cleanup(n.shutDown)
+	wait(time.Second)
+	return n
+}
+
+func (n *node) shutDown() {
+	n.stop()
+	<-n.over
+}
+
+// kill ends a node that cannot write any more.
+func (n *node) kill() {
+	n.dead.Store(true)
+	n.shutDown()
+}
+
+// run counts instances that start, run an activity that fails once, and end.
+func (n *node) run(count int, outcome observe.Outcome) {
+	for i := range count {
+		key := provider.NewKey(fmt.Sprint(i))
+		n.Started(&key, "Order")
+		n.Attempt(&key, "charge", observe.Retried, time.Second)
+		n.Attempt(&key, "charge", observe.Completed, 10*time.Millisecond)
+		n.Ended(&key, "Order", outcome)
+	}
+}
+
+func wait(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // virtual time
+	synctest.Wait()
+}
+
+func (f *fleet) read(w figures.Window) *figures.Merged {
+	f.t.Helper()
+	nodes, now, err := upgrade.Nodes(f.t.Context(), f.store)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m, err := figures.Read(f.t.Context(), f.store, w, nodes, now)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return m
+}
+
+// total adds up the points.
+func total(m *figures.Merged) (c figures.Counts) {
+	for i := range m.Points {
+		p := &m.Points[i].Counts
+		c.Started, c.Completed, c.Failed, c.Retried = c.Started+p.Started, c.Completed+p.Completed, c.Failed+p.Failed, c.Retried+p.Retried
+	}
+	return c
+}
+
+// shape draws what is known: "-" nothing, "?" a part, "0" no start, "1" some.
+func shape(m *figures.Merged) string {
+	var b strings.Builder
+	for i := range m.Points {
+		switch p := &m.Points[i]; {
+		case p.Known == figures.None:
+			b.WriteByte('-')
+		case p.Known == figures.Part:
+			b.WriteByte('?')
+		case p.Counts.Started == 0:
+			b.WriteByte('0')
+		default:
+			b.WriteByte('1')
+		}
+	}
+	return b.String()
+}
+
+// A minute in which a node was killed is known in part, one without a node is unknown, and one in which nothing happened is zero. The clocks of
+// nodes are three hours behind that of the storage, which counts.
+func TestHazard157_AKilledNodeLeavesAGap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3*time.Hour) // 2000-01-01 00:00 of a bubble
+		a := f.start("a")
+		b := f.start("b")
+		a.run(3, observe.Completed)
+		b.run(2, observe.Failed)
+		wait(5*time.Minute + 29*time.Second) // both have counted for five minutes, and only in the first one
+		a.run(1, observe.Completed)
+		a.kill()
+		wait(10 * time.Minute)
+		b.run(1, observe.Completed)
+		wait(time.Minute)
+		b.kill()
+		wait(10 * time.Minute)
+		c := f.start("c")
+		wait(5 * time.Minute)
+		m := f.read(figures.Hour)
+		at := m.From.Std()
+		if hour := at.Hour(); hour != 2 {
+			t.Errorf("the figures begin at %v, want in the hour before 03:00 of the storage", at)
+		}
+		begin := provider.TimeOf(time.Date(2000, 1, 1, 3, 0, 0, 0, time.UTC))
+		skip := int(begin.Sub(m.From) / time.Minute)
+		// Node a was killed in the sixth minute, and could have worked into the seventh; b in the seventeenth; c begins in the twenty-seventh.
+		if got, want := shape(m), strings.Repeat("-", skip)+"10000??000000001?---------?0000"; got != want {
+			t.Errorf("what is known:\n%s, want\n%s", got, want)
+		}
+		if sum := total(m); sum.Started != 6 || sum.Completed != 4 || sum.Failed != 2 || sum.Retried != 6 {
+			t.Errorf("all points: %+v, want 6 starts, without the one of the last minute of the killed node", sum)
+		}
+		if last := m.Points[len(m.Points)-1]; last.Known != figures.All || last.Counts != (figures.Counts{}) {
+			t.Errorf("an idle node that runs: %+v, want a known zero", last)
+		}
+		c.shutDown()
+	})
+}
+
+// While nothing happens nothing is written. It is no gap, neither while the node runs nor after it was shut down.
+func TestHazard157_IdleWritesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		a := f.start("a")
+		wait(3 * time.Hour)
+		if n := f.puts.Load(); n != 0 {
+			t.Errorf("an idle node has written %d times", n)
+		}
+		if got := shape(f.read(figures.Hour)); strings.Trim(got, "0") != "" {
+			t.Errorf("an idle hour is %s, want zeros", got)
+		}
+		a.run(1, observe.Completed)
+		wait(time.Hour)
+		if n := f.puts.Load(); n != 3 {
+			t.Errorf("one busy minute made %d writes, want one for each fineness", n)
+		}
+		a.shutDown()
+		for w := range figures.Week + 1 {
+			if m := f.read(w); total(m).Started != 1 || strings.Contains(strings.TrimLeft(shape(m), "-?"), "-") {
+				t.Errorf("window %d after the end: %s with %d starts", w, shape(m), total(m).Started)
+			}
+		}
+	})
+}
+
+// A node that the store did not hear for a while writes what it counted meanwhile. A restarted fleet still shows what others counted.
+func TestHazard157_ARestartKeepsFigures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		a := f.start("a")
+		a.fails.Store(true)
+		for range 5 {
+			a.run(1, observe.Completed)
+			wait(time.Minute)
+		}
+		a.fails.Store(false)
+		wait(2 * time.Minute)
+		a.run(1, observe.Completed) // in its last minute
+		a.shutDown()
+		b := f.start("b")
+		b.run(1, observe.Completed)
+		wait(4 * time.Minute)
+		for w := range figures.Week + 1 {
+			if m := f.read(w); total(m).Started != 7 || m.Activities["charge"].Latency.Count() != 14 {
+				t.Errorf("window %d: %d starts and %+v, want 7", w, total(m).Started, m.Activities["charge"])
+			}
+		}
+		b.shutDown()
+	})
+}
+
+// 300 names of activities and orchestrations become 200 and one for all others, and no count is lost.
+func TestHazard157_NamesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		for _, owner := range []string{"a", "b"} {
+			n := f.start(owner)
+			for i := range 300 {
+				key := provider.NewKey(fmt.Sprint(owner, i))
+				name := fmt.Sprintf("%s-%03d", owner, i)
+				n.Attempt(&key, name, observe.Completed, time.Millisecond)
+				n.Ended(&key, name, observe.Failed)
+				n.Waiting(provider.TimeOf(time.Now()), []provider.WaitingTasks{{Queue: name, Count: 1, Oldest: provider.TimeOf(time.Now())}}, nil)
+			}
+			n.shutDown()
+		}
+		res, err := f.store.Record(t.Context(), provider.RecordRequest{Action: provider.RecordScan, Namespace: "perdure/figures", Max: 10})
+		if err != nil || len(res.Records) != 8 { // three of each node, and its end
+			t.Fatalf("%d records (%v), want 8", len(res.Records), err)
+		}
+		m := f.read(figures.Hour)
+		sum, failed := int64(0), int64(0)
+		for _, a := range m.Activities {
+			sum += a.Completed
+		}
+		for _, n := range m.Failed {
+			failed += n
+		}
+		if len(m.Activities) != 201 || len(m.Failed) != 201 || m.Activities[figures.Other] == nil || sum != 600 || failed != 600 || len(m.Queues) > 201 {
+			t.Errorf("%d activities with %d, %d orchestrations with %d, %d queues; want 201 with 600, and at most 201 queues",
+				len(m.Activities), sum, len(m.Failed), failed, len(m.Queues))
+		}
+	})
+}
+
+// Nodes remove records that are too old, also those of nodes that are gone.
+func TestHazard157_OldRecordsAreRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		a := f.start("a")
+		for range 30 {
+			a.run(1, observe.Completed)
+			wait(7 * time.Minute)
+		}
+		a.kill()
+		b := f.start("b")
+		for range 3 * 24 {
+			b.run(1, observe.Completed)
+			wait(time.Hour)
+		}
+		count := func() map[string]int {
+			counts := map[string]int{}
+			res, err := f.store.Record(t.Context(), provider.RecordRequest{Action: provider.RecordScan, Namespace: "perdure/figures"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range res.Records {
+				counts[r.Key[:1]]++
+			}
+			return counts
+		}
+		if got := count(); got["m"] > 4 || got["t"] > 26 || got["h"] != 5 || got["n"] != 1 {
+			t.Errorf("after three days: %v records", got)
+		}
+		wait(17 * 24 * time.Hour)
+		b.run(1, observe.Completed)
+		wait(2 * time.Minute)
+		if got := count(); got["m"] != 1 || got["t"] != 1 || got["h"] != 1 || got["n"] != 0 {
+			t.Errorf("after twenty days: %v records, want those of now", got)
+		}
+		b.shutDown()
+	})
+}
+
+// A node whose record does not say that it counts makes nothing wholly known.
+func TestHazard157_ANodeThatDoesNotCountIsNamed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		a := f.start("a")
+		_, err := upgrade.Join(t.Context(), upgrade.New(f.store, 1), "old", nil, slog.New(slog.DiscardHandler), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(10 * time.Minute)
+		if m := f.read(figures.Hour); strings.ContainsAny(shape(m), "01") || len(m.Silent) != 1 || m.Silent[0] != "old" {
+			t.Errorf("beside an older release: %s, silent are %q", shape(m), m.Silent)
+		}
+		a.shutDown()
+	})
+}
+
+// A look at the queues that failed is not known, which is no empty queue.
+func TestHazard157_AFailedLookIsNoEmptyQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		a := f.start("a")
+		now := provider.TimeOf(time.Now())
+		a.Waiting(now, []provider.WaitingTasks{{Queue: "q", Name: "x", Count: 7, Oldest: now.Add(-time.Minute)}}, nil)
+		wait(time.Minute)
+		a.Waiting(0, nil, errors.New("no answer"))
+		wait(3 * time.Minute)
+		m := f.read(figures.Hour)
+		points := m.Points[len(m.Points)-4:]
+		if points[0].Backlog != 7 || points[0].Blind || !points[1].Blind || points[2].Blind || m.Queues["q"].Peak != 7 || m.Queues["q"].Longest != time.Minute {
+			t.Errorf("%+v, queue %+v", points, m.Queues["q"])
+		}
+		a.shutDown()
+	})
+}
+
+// A code version is noted once, by the first node that has it.
+func TestVersionsComeOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		f.start("a", provider.Capability{Name: "Order", CodeVersion: "1"}, provider.Capability{Name: "Plain"})
+		wait(10 * 24 * time.Hour)
+		f.start("b", provider.Capability{Name: "Order", CodeVersion: "1"}, provider.Capability{Name: "Order", CodeVersion: "2"})
+		m := f.read(figures.Hour)
+		if len(m.Versions) != 1 || m.Versions[0].Version != "2" {
+			t.Errorf("within the hour came %+v, want version 2", m.Versions)
+		}
+	})
+}

@@ -1,0 +1,324 @@
+package figures
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/provider"
+)
+
+// Window is how far back figures go.
+type Window int
+
+// The windows.
+const (
+	Hour Window = iota // by the minute, 60 to 70 minutes
+	Day                // by ten minutes, 24 to 26 hours
+	Week               // by the hour, 7 to 8 days
+)
+
+// length returns how far a window goes back at least.
+func (w Window) length() time.Duration {
+	return [...]time.Duration{time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}[w]
+}
+
+// Known says how much of a time the figures cover.
+type Known int
+
+// What can be known of a time.
+const (
+	None Known = iota // no node has counted, as far as is known
+	Part              // nodes have counted, but not all of the time, or one was lost and its last figures with it
+	All
+)
+
+// Point is what happened in a slot of time.
+type Point struct {
+	At, Until provider.Time // Until is earlier than the end of the slot in the last point only
+	Known     Known
+	Counts    Counts
+	Backlog   int64
+	Blind     bool // what waited could not be read
+}
+
+// Span is a time in which a node has counted.
+type Span struct {
+	Owner        string
+	Since, Until provider.Time
+	Lost         provider.Time // it was killed, at this time at the latest; 0: it was not
+	Clean        bool          // it was shut down
+	Live         bool          // it is in the list of nodes, and not lost
+}
+
+// Merged are the figures of all nodes.
+type Merged struct {
+	From, Until provider.Time
+	Slot        time.Duration
+	Points      []Point // from the earliest, without a hole
+	Failed      map[string]int64
+	Activities  map[string]*Activity
+	Queues      map[string]*Queue
+	Versions    []Version // that came in the window
+	Spans       []Span    // by owner and time
+	Silent      []string  // owners of nodes that run and keep no figures
+}
+
+const (
+	// longestLag is how long a node that says nothing holds back the end of the figures. It counts as lost after that.
+	longestLag = 4 * time.Minute
+	// lastWords is how long after its last record a node that nobody saw end may have worked.
+	lastWords = 2 * time.Minute
+	// maxRead bounds the records of one call.
+	maxRead = 20_000
+)
+
+// Read merges the figures of a window. nodes is the list of nodes at the time now of the storage.
+func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.Node, now provider.Time) (*Merged, error) {
+	l := &levels[w]
+	m := &Merged{
+		From: floor(now.Add(-w.length()), l.chunk()), Slot: l.slot,
+		Failed: map[string]int64{}, Activities: map[string]*Activity{}, Queues: map[string]*Queue{},
+	}
+	r := reader{m: m, level: l, slots: map[provider.Time]*slot{}, cut: now}
+	for i := range nodes {
+		r.node(&nodes[i], now)
+	}
+	left := maxRead
+	if err := scan(ctx, store, ends, m.From, &left, r.ended); err != nil {
+		return nil, err
+	}
+	err := scan(ctx, store, l.letter, m.From, &left, r.record)
+	if err != nil {
+		return nil, err
+	}
+	if left > 0 {
+		r.cut = now
+	}
+	if m.Versions, err = readVersions(ctx, store, m.From); err != nil {
+		return nil, err
+	}
+	r.join()
+	r.draw(now)
+	bound(m.Failed)
+	boundBy(m.Activities, func(a *Activity) int64 { return a.Completed + a.Failed + a.Cancelled + a.Retried })
+	boundBy(m.Queues, func(q *Queue) int64 { return q.Peak })
+	return m, nil
+}
+
+// scan reads the records of a letter from a time on, as long as some are left to read.
+func scan(ctx context.Context, store provider.Keeper, letter string, from provider.Time, left *int, each func(at provider.Time, owner string, value []byte) error) error {
+	req := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: letter + "/", Key: before(letter, from), Max: 100}
+	for *left > 0 {
+		res, err := store.Record(ctx, req)
+		if err != nil {
+			return fmt.Errorf("reading figures: %w", err)
+		}
+		for i := range res.Records {
+			_, at, owner, ok := parse(res.Records[i].Key)
+			if !ok {
+				continue
+			}
+			if err := each(at, owner, res.Records[i].Value); err != nil {
+				return fmt.Errorf("reading figures: record %q: %w", res.Records[i].Key, err)
+			}
+			req.Key = res.Records[i].Key
+		}
+		if len(res.Records) < req.Max {
+			return nil
+		}
+		*left -= len(res.Records)
+	}
+	return nil
+}
+
+// reader gathers what is read.
+type reader struct {
+	m     *Merged
+	level *level
+	slots map[provider.Time]*slot
+	cut   provider.Time // nothing was read from here on
+}
+
+// node takes in an entry of the list of nodes.
+func (r *reader) node(n *upgrade.Node, now provider.Time) {
+	if n.Counts == nil || n.Counts.Since == 0 {
+		if !n.Lost(now) {
+			r.m.Silent = append(r.m.Silent, n.Owner)
+		}
+		return
+	}
+	s := Span{Owner: n.Owner, Since: n.Counts.Since, Until: n.Counts.Until, Live: !n.Lost(now)}
+	if !s.Live {
+		s.Lost = LostAt(n)
+	}
+	r.m.Spans = append(r.m.Spans, s)
+}
+
+// LostAt returns when a node that is lost was gone at the latest: it would have written its entry again by then.
+func LostAt(n *upgrade.Node) provider.Time {
+	return n.Renewed.Add(time.Duration(n.Every)*time.Second + patience)
+}
+
+func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
+	var e ended
+	if err := json.Unmarshal(value, &e); err != nil {
+		return err
+	}
+	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: e.Until, Lost: e.Lost, Clean: e.Lost == 0})
+	return nil
+}
+
+func (r *reader) record(at provider.Time, owner string, value []byte) error {
+	var rec record
+	if err := json.Unmarshal(value, &rec); err != nil {
+		return err
+	}
+	r.cut = at
+	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
+	for i := range rec.Slots {
+		s := &rec.Slots[i]
+		if s.Index < 0 || s.Index >= r.level.slots {
+			continue
+		}
+		begin := at.Add(time.Duration(s.Index) * r.level.slot)
+		into := r.slots[begin]
+		if into == nil {
+			into = new(slot)
+			r.slots[begin] = into
+		}
+		into.Counts.add(&s.Counts)
+		into.Backlog, into.Blind = max(into.Backlog, s.Backlog), into.Blind || s.Blind
+	}
+	for name, n := range rec.Failed {
+		r.m.Failed[name] += n
+	}
+	merge(r.m.Activities, rec.Activities)
+	merge(r.m.Queues, rec.Queues)
+	return nil
+}
+
+func merge[T any, P adder[T]](into, more map[string]P) {
+	for name, m := range more {
+		if into[name] == nil {
+			into[name] = new(T)
+		}
+		into[name].add((*T)(m))
+	}
+}
+
+// join makes one span of all that say the same of a node.
+func (r *reader) join() {
+	all := r.m.Spans
+	slices.SortFunc(all, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Since, b.Since)) })
+	joined := all[:0]
+	for _, s := range all {
+		last := len(joined) - 1
+		if last >= 0 && joined[last].Owner == s.Owner && s.Since <= joined[last].Until {
+			j := &joined[last]
+			j.Until, j.Lost, j.Clean, j.Live = max(j.Until, s.Until), max(j.Lost, s.Lost), j.Clean || s.Clean, j.Live || s.Live
+			continue
+		}
+		joined = append(joined, s)
+	}
+	for i := range joined {
+		s := &joined[i]
+		if i+1 < len(joined) && joined[i+1].Owner == s.Owner { // it has given up figures in between
+			s.Lost, s.Clean, s.Live = joined[i+1].Since, false, false
+		}
+		if !s.Live && !s.Clean && s.Lost == 0 {
+			s.Lost = s.Until.Add(lastWords)
+		}
+	}
+	r.m.Spans = joined
+}
+
+// draw makes the points.
+func (r *reader) draw(now provider.Time) {
+	m := r.m
+	end := now
+	for i := range m.Spans {
+		if s := &m.Spans[i]; s.Live {
+			end = min(end, floor(s.Until, time.Minute))
+		}
+	}
+	end = max(end, floor(now.Add(-longestLag), time.Minute))
+	m.Until = end
+	for at := m.From; at < end; at = at.Add(m.Slot) {
+		p := Point{At: at, Until: min(at.Add(m.Slot), end)}
+		if p.Known = r.known(p.At, p.Until); p.Known != None {
+			if s := r.slots[at]; s != nil {
+				p.Counts, p.Backlog, p.Blind = s.Counts, s.Backlog, s.Blind
+			}
+		}
+		m.Points = append(m.Points, p)
+	}
+}
+
+// known says how much of a time is covered.
+func (r *reader) known(from, until provider.Time) Known {
+	if until > r.cut {
+		return None
+	}
+	var covered [][2]provider.Time
+	broken := len(r.m.Silent) > 0
+	for i := range r.m.Spans {
+		s := &r.m.Spans[i]
+		if s.Since < until && s.Until > from {
+			covered = append(covered, [2]provider.Time{max(s.Since, from), min(s.Until, until)})
+		}
+		end := s.Lost
+		if s.Live { // it says nothing, for now
+			end = until
+		}
+		broken = broken || !s.Clean && s.Until < until && end > from
+	}
+	if len(covered) == 0 {
+		return None
+	}
+	slices.SortFunc(covered, func(a, b [2]provider.Time) int { return cmp.Compare(a[0], b[0]) })
+	reached := from
+	for _, c := range covered {
+		if c[0] > reached {
+			return Part
+		}
+		reached = max(reached, c[1])
+	}
+	if broken || reached < until {
+		return Part
+	}
+	return All
+}
+
+// bound leaves the MaxNames largest, and adds up the others.
+func bound(counts map[string]int64) {
+	for _, name := range beyond(counts, func(n int64) int64 { return n }) {
+		counts[Other] += counts[name]
+		delete(counts, name)
+	}
+}
+
+func boundBy[T any, P adder[T]](in map[string]P, size func(P) int64) {
+	for _, name := range beyond(in, size) {
+		if in[Other] == nil {
+			in[Other] = new(T)
+		}
+		in[Other].add((*T)(in[name]))
+		delete(in, name)
+	}
+}
+
+// beyond returns the names that are not among the MaxNames largest.
+func beyond[V any](in map[string]V, size func(V) int64) []string {
+	if len(in) <= MaxNames {
+		return nil
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(in)), func(name string) bool { return name == Other })
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(size(in[b]), size(in[a])) })
+	return names[min(MaxNames, len(names)):]
+}

@@ -1,0 +1,124 @@
+package figures
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// space has the records of figures.
+const space = "perdure/figures"
+
+// level is a fineness in which figures are kept.
+type level struct {
+	letter string
+	slot   time.Duration // that its counts are for
+	slots  int           // of a record
+	keep   time.Duration // how long a record is kept after its end
+}
+
+// chunk is the time of a record.
+func (l *level) chunk() time.Duration { return l.slot * time.Duration(l.slots) }
+
+// levels are all levels, the finest first. Stored records depend on them.
+//
+//nolint:gochecknoglobals // constant table
+var levels = [...]level{
+	{"m", time.Minute, 10, 2 * time.Hour},
+	{"t", 10 * time.Minute, 12, 2 * 24 * time.Hour},
+	{"h", time.Hour, 24, 14 * 24 * time.Hour},
+}
+
+// ends is the letter of the records that say from when to when a node counted that has ended; endsKept is how long they stay.
+const (
+	ends     = "n"
+	endsKept = 14 * 24 * time.Hour
+)
+
+// slot is what happened in a slot of a record.
+type slot struct {
+	Index   int   `json:"i"`
+	Backlog int64 `json:"backlog,omitempty"` // the most activities that waited at once
+	Blind   bool  `json:"blind,omitempty"`   // what waited could not be read
+
+	Counts
+}
+
+// record is what a node counted in a chunk.
+type record struct {
+	Since      provider.Time        `json:"since"` // from when the node has counted without a break
+	Until      provider.Time        `json:"until"` // to when, as far as the record knows
+	Slots      []slot               `json:"slots,omitempty"`
+	Failed     map[string]int64     `json:"failed,omitempty"` // ends, by orchestration
+	Activities map[string]*Activity `json:"activities,omitempty"`
+	Queues     map[string]*Queue    `json:"queues,omitempty"`
+}
+
+// add adds what was counted in a slot.
+func (r *record) add(index int, d *delta) {
+	at := slices.IndexFunc(r.Slots, func(s slot) bool { return s.Index == index })
+	if at < 0 {
+		at = len(r.Slots)
+		r.Slots = append(r.Slots, slot{Index: index})
+	}
+	s := &r.Slots[at]
+	s.Counts.add(&d.counts)
+	s.Backlog, s.Blind = max(s.Backlog, d.backlog), s.Blind || d.blind
+	if r.Failed == nil {
+		r.Failed, r.Activities, r.Queues = map[string]int64{}, map[string]*Activity{}, map[string]*Queue{}
+	}
+	for name, n := range d.failed {
+		r.Failed[room(r.Failed, name)] += n
+	}
+	for name, a := range d.activities {
+		addTo(r.Activities, name, a)
+	}
+	for name, q := range d.queues {
+		addTo(r.Queues, name, q)
+	}
+}
+
+// ended is the record of a node that has ended.
+type ended struct {
+	Since provider.Time `json:"since"`
+	Until provider.Time `json:"until"`          // it has counted all until then
+	Lost  provider.Time `json:"lost,omitempty"` // it was killed, at this time at the latest; 0: it was shut down
+}
+
+// key returns the key of a record. Keys of a letter sort by time.
+func key(letter string, at provider.Time, owner string) string {
+	return before(letter, at) + owner
+}
+
+// before returns what is less than all keys of a letter from a time on, and more than those before.
+func before(letter string, at provider.Time) string {
+	return fmt.Sprintf("%s/%010d/", letter, int64(at)/int64(time.Second/time.Microsecond))
+}
+
+// parse splits a key.
+func parse(key string) (letter string, at provider.Time, owner string, ok bool) {
+	parts := strings.SplitN(key, "/", 3)
+	if len(parts) != 3 {
+		return "", 0, "", false
+	}
+	seconds, err := strconv.ParseInt(parts[1], 10, 64)
+	return parts[0], provider.Time(seconds * int64(time.Second/time.Microsecond)), parts[2], err == nil && seconds >= 0
+}
+
+// floor returns the beginning of the span, of those that follow each other from 1970 on, that has a time.
+func floor(t provider.Time, span time.Duration) provider.Time {
+	return t - t%provider.Time(span.Microseconds())
+}
+
+func encode(v any) ([]byte, error) {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("writing figures: %w", err)
+	}
+	return value, nil
+}

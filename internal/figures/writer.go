@@ -1,0 +1,326 @@
+package figures
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	// patience bounds one call of the store, and leaving what a node writes when it ends.
+	patience = 5 * time.Second
+	leaving  = 2 * time.Second
+	// behindMost is how many records of past times wait for a store that fails. Older ones are given up, which shows as a gap.
+	behindMost = 18
+	// late is how much after the end of its minute a count still belongs to it.
+	late = 30 * time.Second
+)
+
+// Writer writes what a Counter counts into the records of a node. Run is for one goroutine; Counted may be called by others meanwhile.
+type Writer struct {
+	store   provider.Keeper
+	counter *Counter
+	owner   string
+	clock   func() provider.Time // the storage's time; 0: not known yet
+	made    time.Time            // from when the Counter counts, by the clock of the process
+	runs    []provider.Capability
+	logger  *slog.Logger
+
+	offset  atomic.Int64 // between that clock and the storage's, in microseconds, as begin has measured it
+	since   atomic.Int64 // from when the node has counted without a break; 0: it does not yet, or never
+	until   atomic.Int64 // all that was counted before is stored
+	behind  atomic.Bool  // something that was drained is not stored
+	chunks  []*chunk     // the newest of each level, and older ones that are not stored
+	pruned  provider.Time
+	failing bool
+	absent  bool // the store keeps no records
+	wrote   bool
+}
+
+// chunk is a record that may still change.
+type chunk struct {
+	level   *level
+	start   provider.Time
+	version int64 // stored
+	dirty   bool
+	record  record
+}
+
+// NewWriter returns the Writer of a node that runs some orchestrations. now returns the storage's time, or 0 as long as it is not known.
+func NewWriter(
+	store provider.Keeper, counter *Counter, owner string, runs []provider.Capability, now func() provider.Time, logger *slog.Logger,
+) *Writer {
+	return &Writer{store: store, counter: counter, owner: owner, runs: runs, clock: now, made: time.Now(), logger: logger}
+}
+
+// now returns the storage's time. Begin must have returned true.
+func (w *Writer) now() provider.Time {
+	if now := w.clock(); now != 0 {
+		return now
+	}
+	return provider.TimeOf(w.made).Add(time.Since(w.made)) + provider.Time(w.offset.Load())
+}
+
+// Counted returns from when to when all that the node did is in its records, where no record means that nothing happened. since is 0 if it
+// keeps none.
+func (w *Writer) Counted() (since, until provider.Time) {
+	since = provider.Time(w.since.Load())
+	if since == 0 {
+		return 0, 0
+	}
+	now := w.now()
+	if w.counter.dirty.Load() || w.behind.Load() {
+		return since, provider.Time(w.until.Load())
+	}
+	return since, max(now, provider.Time(w.until.Load()))
+}
+
+// Run writes once a minute until ctx is done, as long as there is something to write. Before it returns it writes the rest.
+func (w *Writer) Run(ctx context.Context) {
+	for !w.absent && w.since.Load() == 0 {
+		if !w.begin(ctx) && !pause(ctx, time.Second) {
+			w.end(ctx)
+			return
+		}
+	}
+	for !w.absent {
+		if !w.behind.Load() {
+			select {
+			case <-ctx.Done():
+				w.end(ctx)
+				return
+			case <-w.counter.woken:
+			}
+		}
+		minute := floor(w.now(), time.Minute)
+		for left := time.Duration(1); left > 0; {
+			if left = minute.Add(time.Minute).Sub(w.now()); left > 0 && !pause(ctx, left) {
+				w.end(ctx)
+				return
+			}
+		}
+		w.flush(ctx, max(minute, floor(w.now().Add(-late), time.Minute)))
+		w.prune(ctx)
+	}
+}
+
+// pause waits. It returns false when ctx is done.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// begin asks the store for its time, from which the node counts. It reports whether the store has answered.
+func (w *Writer) begin(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	res, err := w.store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: ends, Max: 1})
+	if errors.Is(err, errors.ErrUnsupported) {
+		w.absent = true
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	if err := Announce(ctx, w.store, w.runs); err != nil {
+		return false
+	}
+	counts := time.Since(w.made)
+	w.offset.Store(int64(res.Now - provider.TimeOf(w.made).Add(counts)))
+	w.until.Store(int64(res.Now))
+	w.since.Store(int64(res.Now.Add(-counts)))
+	return true
+}
+
+// flush adds what was counted to a minute, and writes.
+func (w *Writer) flush(ctx context.Context, minute provider.Time) {
+	w.behind.Store(true)
+	until := w.now()
+	select {
+	case <-w.counter.woken: // what it tells of is drained now
+	default:
+	}
+	if w.counter.dirty.Load() {
+		d := w.counter.drain()
+		for i := range levels {
+			c := w.chunk(&levels[i], minute)
+			c.record.add(int((minute-c.start)/provider.Time(levels[i].slot.Microseconds())), &d)
+			c.dirty = true
+		}
+	}
+	err := w.write(ctx, until)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		w.absent = true
+	case err != nil:
+		if !w.failing && ctx.Err() == nil {
+			w.logger.Warn("figures of this node are not stored: trying again in a minute", "err", err)
+		}
+		w.failing = true
+	default:
+		w.failing, w.wrote = false, true
+		w.until.Store(int64(until))
+		w.behind.Store(false)
+	}
+}
+
+// chunk returns the record of a level that a minute belongs to.
+func (w *Writer) chunk(l *level, minute provider.Time) *chunk {
+	start := floor(minute, l.chunk())
+	kept := w.chunks[:0]
+	var found *chunk
+	for _, c := range w.chunks {
+		switch {
+		case c.level == l && c.start == start:
+			found = c
+		case c.level == l && !c.dirty:
+			continue
+		}
+		kept = append(kept, c)
+	}
+	w.chunks = kept
+	if found == nil {
+		found = &chunk{level: l, start: start}
+		w.chunks = append(w.chunks, found)
+	}
+	if len(w.chunks) > behindMost {
+		past := slices.IndexFunc(w.chunks, func(c *chunk) bool { return c.start.Add(c.level.chunk()) <= minute })
+		if past >= 0 { // the first one is the oldest
+			lost := w.chunks[past]
+			w.since.Store(max(w.since.Load(), int64(lost.start.Add(lost.level.chunk()))))
+			w.chunks = slices.Delete(w.chunks, past, past+1)
+		}
+	}
+	return found
+}
+
+// write stores all records that have changed. until is when they were drained.
+func (w *Writer) write(ctx context.Context, until provider.Time) error {
+	for _, c := range w.chunks {
+		if !c.dirty {
+			continue
+		}
+		c.record.Since, c.record.Until = provider.Time(w.since.Load()), until
+		if err := w.put(ctx, c); err != nil {
+			return err
+		}
+		c.dirty = false
+	}
+	return nil
+}
+
+// put stores a record. Nobody else writes it, so a conflict is the work of an earlier put whose outcome was not known.
+func (w *Writer) put(ctx context.Context, c *chunk) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	value, err := encode(&c.record)
+	if err != nil {
+		return err
+	}
+	req := provider.RecordRequest{Action: provider.RecordPut, Namespace: space, Key: key(c.level.letter, c.start, w.owner), Value: value, Expect: c.version}
+	_, err = w.store.Record(ctx, req)
+	if errors.Is(err, provider.ErrConflict) {
+		get := provider.RecordRequest{Action: provider.RecordGet, Namespace: space, Key: req.Key}
+		found, gone := w.store.Record(ctx, get)
+		switch {
+		case gone == nil:
+			req.Expect = found.Records[0].Version
+		case errors.Is(gone, provider.ErrNotFound):
+			req.Expect = 0
+		default:
+			return gone
+		}
+		_, err = w.store.Record(ctx, req)
+	}
+	if err == nil {
+		c.version = req.Expect + 1
+	}
+	return err
+}
+
+// end writes the rest, and that the node has ended. A node that has run for less than a minute and counted nothing leaves no trace.
+func (w *Writer) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	if w.since.Load() == 0 && (w.absent || !w.counter.dirty.Load() || !w.begin(ctx)) {
+		return
+	}
+	if w.counter.dirty.Load() || w.behind.Load() {
+		if w.flush(ctx, floor(w.now(), time.Minute)); w.behind.Load() || w.absent {
+			return
+		}
+	}
+	since, until := w.Counted()
+	if !w.wrote && until.Sub(since) < time.Minute {
+		return
+	}
+	_ = bury(ctx, w.store, w.owner, ended{Since: since, Until: until})
+}
+
+// bury writes the record of a node that has ended, unless there is one.
+func bury(ctx context.Context, store provider.Keeper, owner string, e ended) error {
+	value, err := encode(e)
+	if err != nil {
+		return err
+	}
+	_, err = store.Record(ctx, provider.RecordRequest{
+		Action: provider.RecordPut, Namespace: space, Key: key(ends, max(e.Until, e.Lost), owner), Value: value,
+	})
+	if errors.Is(err, provider.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// Bury writes that a node was killed, which had counted from since to until as its entry in the list of nodes says. lost is when it was gone
+// at the latest.
+func Bury(ctx context.Context, store provider.Keeper, owner string, since, until, lost provider.Time) error {
+	return bury(ctx, store, owner, ended{Since: since, Until: until, Lost: lost})
+}
+
+const (
+	// pruneEvery is how often a node looks for records that are too old, and pruneMost how many of each letter it removes then.
+	pruneEvery = 10 * time.Minute
+	pruneMost  = 100
+)
+
+// prune removes records that are too old, of all nodes. What fails is done at the next time.
+func (w *Writer) prune(ctx context.Context) {
+	now := w.now()
+	if now.Sub(w.pruned) < pruneEvery || w.behind.Load() {
+		return
+	}
+	w.pruned = now
+	for i := range levels {
+		pruneBefore(ctx, w.store, levels[i].letter, now.Add(-levels[i].keep-levels[i].chunk()))
+	}
+	pruneBefore(ctx, w.store, ends, now.Add(-endsKept))
+}
+
+// pruneBefore removes records of a letter that begin before a time, a bounded number.
+func pruneBefore(ctx context.Context, store provider.Keeper, letter string, at provider.Time) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	res, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: letter + "/", Max: pruneMost})
+	if err != nil {
+		return
+	}
+	for i := range res.Records {
+		r := &res.Records[i]
+		if r.Key >= before(letter, at) {
+			return
+		}
+		_, _ = store.Record(ctx, provider.RecordRequest{Action: provider.RecordDelete, Namespace: space, Key: r.Key, Expect: r.Version})
+	}
+}
