@@ -60,9 +60,9 @@ type FiguresPoint struct {
 	Until time.Time    `json:"until"` // the last point may be shorter than the others
 	Known FiguresKnown `json:"known"`
 	// Counts is nil if nothing is known.
-	Counts *FiguresCounts `json:"counts"`
+	Counts *FiguresCounts `json:"counts,omitempty"`
 	// Backlog is the most activities that waited at once in all queues, as a node has seen every ten seconds; nil: not known.
-	Backlog *int64 `json:"backlog"`
+	Backlog *int64 `json:"backlog,omitempty"`
 }
 
 // FailedFigure is how many instances of an orchestration have failed.

@@ -93,6 +93,8 @@ func endpoints() []route {
 			field{name: "retrying", kind: aBool, help: "Only those that are tried again."}, field{name: "queue"}, field{name: "name", help: "Of the activity."},
 			sizeParam, cursorParam, payloadsParam),
 		get("/queues", "List the queues of activities.", reflect.TypeFor[list[operate.QueueInfo]](), (*call).apiQueues),
+		get("/figures", "Read what nodes did over time, by themselves.", reflect.TypeFor[client.Figures](), (*call).apiFigures,
+			field{name: "window", kind: aValue, choices: []string{"hour", "day", "week"}, help: "Default: hour."}),
 		get("/nodes", "List the nodes.", reflect.TypeFor[list[operate.NodeInfo]](), (*call).apiNodes),
 		get("/versions", "List the versions of code that run or are registered.", reflect.TypeFor[list[operate.VersionUse]](), (*call).apiVersions,
 			field{name: "orchestration"}),
@@ -182,6 +184,14 @@ func (c *call) apiQueues() error {
 		return err
 	}
 	return c.answer(list[operate.QueueInfo]{queues})
+}
+
+func (c *call) apiFigures() error {
+	f, err := c.figures(c.r.Context(), c.window())
+	if err != nil {
+		return err
+	}
+	return c.answer(f)
 }
 
 func (c *call) apiNodes() error {

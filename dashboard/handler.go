@@ -25,6 +25,7 @@ type server struct {
 	counts    *cache[[]statusCount]
 	seen      *cache[overviewData]
 	searches  *searches
+	figures   map[client.FiguresWindow]*cache[*client.Figures]
 }
 
 // Handler returns a handler of the dashboard and of its API. It touches the store only for requests. The client must have all rights: the
@@ -49,6 +50,10 @@ func Handler(c *client.Client, o Options) (http.Handler, error) {
 	}
 	s.counts, s.seen = newCache[[]statusCount](), newCache[overviewData]()
 	s.searches = newSearches()
+	s.figures = map[client.FiguresWindow]*cache[*client.Figures]{}
+	for _, w := range []client.FiguresWindow{client.FiguresHour, client.FiguresDay, client.FiguresWeek} {
+		s.figures[w] = newCache[*client.Figures]()
+	}
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}

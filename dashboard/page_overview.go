@@ -5,6 +5,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/client"
@@ -51,6 +52,9 @@ type overviewData struct {
 	Unserved []operate.VersionUse
 	Problems []string // parts that could not be read
 	Empty    bool     // there are no instances
+	Figures  *charts  // nil: the store keeps none, or they cannot be read now
+	NoRecord bool     // the store keeps none
+	Windows  []client.FiguresWindow
 }
 
 // retryingLimit is how far the overview counts what is tried again.
@@ -69,7 +73,29 @@ func (c *call) overview() error {
 		return err
 	}
 	data.Empty = len(data.Recent) == 0
+	if err := c.readCharts(&data); err != nil {
+		return err
+	}
 	return c.show(http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", Live: true, Data: &data})
+}
+
+// readCharts adds the figures over time. Without them the page shows the rest.
+func (c *call) readCharts(data *overviewData) error {
+	ctx := c.r.Context()
+	f, err := c.figures(ctx, c.window())
+	data.Windows = []client.FiguresWindow{client.FiguresHour, client.FiguresDay, client.FiguresWeek}
+	switch {
+	case err == nil:
+		data.Figures = newCharts(f)
+	case errors.Is(err, errors.ErrUnsupported):
+		data.NoRecord = true
+	case errors.Is(err, client.ErrInvalid), ctx.Err() != nil, c.s.figures[c.window()] == nil:
+		return err
+	default:
+		c.s.logger.WarnContext(ctx, "overview lacks a part", "part", "figures", "error", err)
+		data.Problems = append(slices.Clip(data.Problems), "figures over time")
+	}
+	return nil
 }
 
 // readOverview reads all parts with all rights, since every viewer sees the same. A part that cannot be read does not hide the others.

@@ -55,6 +55,7 @@ func functions() template.FuncMap {
 		"bytes64":   func(n int) string { return sizeText(int64(n)) },
 		"number":    func(n int) string { return group(int64(n)) },
 		"step":      stepText,
+		"slot":      slotText,
 		"stay":      stayText,
 	}
 }

@@ -71,7 +71,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 			both.Go(func() { w.Run(working) })
 		}
 		m.OnDead(func(ctx context.Context, n *upgrade.Node) error {
-			return figures.Bury(ctx, store, n.Owner, n.Counts.Since, n.Counts.Until, figures.LostAt(n))
+			return figures.NoteLost(ctx, store, n.Owner, n.Counts.Since, n.Counts.Until, figures.LostAt(n))
 		})
 		both.Go(func() {
 			if changes := cfg.Bubble.OrderChanges(); changes != nil {

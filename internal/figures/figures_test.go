@@ -84,7 +84,7 @@ func (f *fleet) start(owner string, runs ...provider.Capability) *node {
 		f.t.Fatal(err)
 	}
 	m.OnDead(func(ctx context.Context, dead *upgrade.Node) error {
-		return figures.Bury(ctx, f.store, dead.Owner, dead.Counts.Since, dead.Counts.Until, figures.LostAt(dead))
+		return figures.NoteLost(ctx, f.store, dead.Owner, dead.Counts.Since, dead.Counts.Until, figures.LostAt(dead))
 	})
 	ctx, stop := context.WithCancel(f.t.Context())
 	n.stop = stop

@@ -265,11 +265,11 @@ func (w *Writer) end(ctx context.Context) {
 	if !w.wrote && until.Sub(since) < time.Minute {
 		return
 	}
-	_ = bury(ctx, w.store, w.owner, ended{Since: since, Until: until})
+	_ = noteEnd(ctx, w.store, w.owner, ended{Since: since, Until: until})
 }
 
-// bury writes the record of a node that has ended, unless there is one.
-func bury(ctx context.Context, store provider.Keeper, owner string, e ended) error {
+// noteEnd writes the record of a node that has ended, unless there is one.
+func noteEnd(ctx context.Context, store provider.Keeper, owner string, e ended) error {
 	value, err := encode(e)
 	if err != nil {
 		return err
@@ -283,10 +283,10 @@ func bury(ctx context.Context, store provider.Keeper, owner string, e ended) err
 	return err
 }
 
-// Bury writes that a node was killed, which had counted from since to until as its entry in the list of nodes says. lost is when it was gone
+// NoteLost writes that a node was killed, which had counted from since to until as its entry in the list of nodes says. lost is when it was gone
 // at the latest.
-func Bury(ctx context.Context, store provider.Keeper, owner string, since, until, lost provider.Time) error {
-	return bury(ctx, store, owner, ended{Since: since, Until: until, Lost: lost})
+func NoteLost(ctx context.Context, store provider.Keeper, owner string, since, until, lost provider.Time) error {
+	return noteEnd(ctx, store, owner, ended{Since: since, Until: until, Lost: lost})
 }
 
 const (

@@ -197,7 +197,7 @@ type Membership struct {
 	version int64 // of the stored record; 0: there is none
 	left    bool
 
-	bury func(ctx context.Context, n *Node) error // called before the record of a killed node is removed; nil: nothing is
+	onDead func(ctx context.Context, n *Node) error // called before the record of a killed node is removed; nil: nothing is
 }
 
 // Join writes the record of a node. runs are its orchestrations, and more sets further fields; nil: none. The node may fetch work once Join
@@ -259,7 +259,7 @@ func (m *Membership) unlock() { <-m.writing }
 
 // OnDead sets what is done before the record of a node that was killed and had counted is removed. If it returns an error, the record stays for
 // another try. It must be called before Run.
-func (m *Membership) OnDead(bury func(ctx context.Context, n *Node) error) { m.bury = bury }
+func (m *Membership) OnDead(do func(ctx context.Context, n *Node) error) { m.onDead = do }
 
 // Run renews the record until ctx is done, and then removes it. With each renewal it removes the records of dead nodes.
 // It reads the level of the store once a minute while that is lower than the level of the node.
@@ -363,7 +363,7 @@ func (m *Membership) prune(ctx context.Context) {
 	}
 	for _, r := range dead {
 		n := Node{Owner: r.Key, Renewed: r.UpdatedAt}
-		if bury := m.bury; bury != nil && json.Unmarshal(r.Value, &n) == nil && n.Counts != nil && bury(ctx, &n) != nil {
+		if dead := m.onDead; dead != nil && json.Unmarshal(r.Value, &n) == nil && n.Counts != nil && dead(ctx, &n) != nil {
 			continue
 		}
 		_ = remove(ctx, m.level.store, r.Key, r.Version)
