@@ -37,8 +37,14 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 		}
 	}
 	cfg.Paused = watch.Paused(append(queues, cfg.Fallbacks.Queues()...))
+	if cfg.Bubble.RecordChanges() != nil { // nothing of a test runs by a timer
+		cfg.Figures = nil
+	}
 	m, err := upgrade.Join(ctx, cfg.Level, cfg.Owner, cfg.Capabilities(), cfg.Logger, func(n *upgrade.Node) {
 		watch.Describe(n)
+		if cfg.Figures != nil {
+			n.Counts = new(upgrade.Counts)
+		}
 		n.Queues, n.Cut = served(cfg)
 		if cfg.Fallbacks != nil {
 			n.Fallbacks = &upgrade.Fallbacks{Patterns: cfg.Fallbacks.Patterns()}
@@ -52,8 +58,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 	if err != nil {
 		return err
 	}
-	if changes := cfg.Bubble.RecordChanges(); changes != nil {
-		cfg.Figures = nil // nothing of a test runs by a timer, and its kit says what waits
+	if changes := cfg.Bubble.RecordChanges(); changes != nil { // nothing of a test runs by a timer, and its kit says what waits
 		cfg.Background = func(working context.Context, node dispatcher.Controls) {
 			var both sync.WaitGroup
 			both.Go(func() { watch.Follow(working, node, m, changes.Next, false) })
@@ -71,7 +76,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 			both.Go(func() { w.Run(working) })
 		}
 		m.OnDead(func(ctx context.Context, n *upgrade.Node) error {
-			return figures.NoteLost(ctx, store, n.Owner, n.Counts.Since, n.Counts.Until, figures.LostAt(n))
+			return figures.NoteLost(ctx, store, n)
 		})
 		both.Go(func() {
 			if changes := cfg.Bubble.OrderChanges(); changes != nil {

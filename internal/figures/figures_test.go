@@ -2,6 +2,7 @@ package figures_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -79,12 +80,12 @@ func (f *fleet) start(owner string, runs ...provider.Capability) *node {
 	w := figures.NewWriter(n, n.Counter, owner, runs, func() provider.Time { return provider.TimeOf(f.clock.Now()) }, logger)
 	store := *f.store
 	store.Keeper = n
-	m, err := upgrade.Join(f.t.Context(), upgrade.New(&store, 1), owner, nil, logger, func(n *upgrade.Node) { n.Every = 60 })
+	m, err := upgrade.Join(f.t.Context(), upgrade.New(&store, 1), owner, nil, logger, func(n *upgrade.Node) { n.Every, n.Counts = 60, new(upgrade.Counts) })
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	m.OnDead(func(ctx context.Context, dead *upgrade.Node) error {
-		return figures.NoteLost(ctx, f.store, dead.Owner, dead.Counts.Since, dead.Counts.Until, figures.LostAt(dead))
+		return figures.NoteLost(ctx, f.store, dead)
 	})
 	ctx, stop := context.WithCancel(f.t.Context())
 	n.stop = stop
@@ -296,6 +297,12 @@ func TestHazard157_NamesAreBounded(t *testing.T) {
 		if err != nil || len(res.Records) != 8 { // three of each node, and its end
 			t.Fatalf("%d records (%v), want 8", len(res.Records), err)
 		}
+		for _, r := range res.Records {
+			var names struct{ Failed, Activities, Queues map[string]any }
+			if err := json.Unmarshal(r.Value, &names); err != nil || max(len(names.Failed), len(names.Activities), len(names.Queues)) > 201 {
+				t.Errorf("record %s has %d, %d and %d names (%v)", r.Key, len(names.Failed), len(names.Activities), len(names.Queues), err)
+			}
+		}
 		m := f.read(figures.Hour)
 		sum, failed := int64(0), int64(0)
 		for _, a := range m.Activities {
@@ -357,6 +364,9 @@ func TestHazard157_ANodeThatDoesNotCountIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 0)
 		a := f.start("a")
+		if m := f.read(figures.Hour); len(m.Silent) > 0 {
+			t.Errorf("a node that has just begun counts as silent: %q", m.Silent)
+		}
 		_, err := upgrade.Join(t.Context(), upgrade.New(f.store, 1), "old", nil, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -147,17 +147,27 @@ type reader struct {
 
 // node takes in an entry of the list of nodes.
 func (r *reader) node(n *upgrade.Node, now provider.Time) {
-	if n.Counts == nil || n.Counts.Since == 0 {
+	if n.Counts == nil {
 		if !n.Lost(now) {
 			r.m.Silent = append(r.m.Silent, n.Owner)
 		}
 		return
 	}
-	s := Span{Owner: n.Owner, Since: n.Counts.Since, Until: n.Counts.Until, Live: !n.Lost(now)}
+	s := spanOf(n)
+	s.Live = !n.Lost(now)
 	if !s.Live {
 		s.Lost = LostAt(n)
 	}
 	r.m.Spans = append(r.m.Spans, s)
+}
+
+// spanOf returns from when to when a node says that it has counted. One that has just begun counts from before its first work on, and has not
+// said since when.
+func spanOf(n *upgrade.Node) Span {
+	if n.Counts.Since == 0 {
+		return Span{Owner: n.Owner, Since: n.Renewed, Until: n.Renewed}
+	}
+	return Span{Owner: n.Owner, Since: n.Counts.Since, Until: n.Counts.Until}
 }
 
 // LostAt returns when a node that is lost was gone at the latest: it would have written its entry again by then.

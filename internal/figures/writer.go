@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -283,10 +284,10 @@ func noteEnd(ctx context.Context, store provider.Keeper, owner string, e ended) 
 	return err
 }
 
-// NoteLost writes that a node was killed, which had counted from since to until as its entry in the list of nodes says. lost is when it was gone
-// at the latest.
-func NoteLost(ctx context.Context, store provider.Keeper, owner string, since, until, lost provider.Time) error {
-	return noteEnd(ctx, store, owner, ended{Since: since, Until: until, Lost: lost})
+// NoteLost writes that a node was killed, whose entry in the list of nodes says from when to when it has counted.
+func NoteLost(ctx context.Context, store provider.Keeper, n *upgrade.Node) error {
+	s := spanOf(n)
+	return noteEnd(ctx, store, n.Owner, ended{Since: s.Since, Until: s.Until, Lost: LostAt(n)})
 }
 
 const (

@@ -63,7 +63,7 @@ type Node struct {
 
 // Counts say from when to when all that a node did is in the records of its figures, by the storage's clock.
 type Counts struct {
-	Since provider.Time `json:"since"`
+	Since provider.Time `json:"since"` // 0: it has just begun
 	Until provider.Time `json:"until"`
 }
 
