@@ -11,24 +11,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// retrying reports whether the task is tried again: its code reported a failure, or a lease of this attempt was lost.
-func (t *task) retrying() bool { return t.attempt > 1 || t.deliveries > 1 }
-
-// matching returns the instances that match the filter, newest first.
-func (rd *reader) matching(f *provider.Filter) []*instance {
-	list := rd.instances.matching(f)
-	if !f.Retrying {
-		return list
-	}
-	keys := make(map[provider.UUID]bool)
-	for ref, t := range rd.tasks.byRef {
-		if t.retrying() {
-			keys[ref.Key] = true
-		}
-	}
-	return slices.DeleteFunc(list, func(i *instance) bool { return !keys[i.row.Key] })
-}
-
 // ListTasks implements provider.TaskLister.
 func (rd *reader) ListTasks(ctx context.Context, req provider.ListTasksRequest) (res provider.ListTasksResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {

@@ -192,3 +192,18 @@ func (ts *tasks) info(t *task, now provider.Time) provider.TaskInfo {
 	}
 	return info
 }
+
+// matching returns the instances that match the filter, newest first.
+func (rd *reader) matching(f *provider.Filter) []*instance {
+	list := rd.instances.matching(f)
+	if !f.Retrying {
+		return list
+	}
+	keys := make(map[provider.UUID]bool)
+	for ref, t := range rd.tasks.byRef {
+		if t.retrying() {
+			keys[ref.Key] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(i *instance) bool { return !keys[i.row.Key] })
+}

@@ -166,3 +166,6 @@ func (t *task) leased(state provider.ExecutionState, rank, now provider.Time) pr
 		StartBy: t.startBy, Deadline: t.deadline, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
 	}
 }
+
+// retrying reports whether the task is tried again: its code reported a failure, or a lease of this attempt was lost.
+func (t *task) retrying() bool { return t.attempt > 1 || t.deliveries > 1 }

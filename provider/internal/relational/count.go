@@ -15,6 +15,8 @@ const (
 	countMost = 200 * provider.MinRows
 	// countAll keeps twice a maximum from overflowing.
 	countAll = 1 << 40
+	// retryingMost is how many tasks a count of retrying instances looks at.
+	retryingMost = 5 * provider.MinRows
 	// slowScan is how long the first MinRows rows take where rows come from a disk so slowly that a count scans no more.
 	slowScan = 250 * time.Millisecond
 )
@@ -111,4 +113,16 @@ func (f *finder) simple() bool {
 	return rest.Name == "" && len(rest.CodeVersions) == 0 && len(rest.Statuses) == 0 && rest.IDPrefix == "" && rest.ParentKey.IsZero() &&
 		len(rest.ParentKeys) == 0 && rest.EndedAfter == 0 && rest.EndedBefore == 0 && len(matches(rest)) == 0 &&
 		!rest.Retrying && rest.FailureGroup == ""
+}
+
+// countRetrying counts instances with tasks that are tried again. It looks at retryingMost tasks at most, so that it costs as little in an
+// outage in which all tasks are tried again.
+func (f *finder) countRetrying() (n int64, all bool, err error) {
+	tasks, err := f.tasksRetrying(retryingMost)
+	if err != nil {
+		return 0, false, err
+	}
+	f.tried = true
+	_, n, err = f.tally(f.instancesRetrying(retryingMost), nil)
+	return n, tasks <= retryingMost, err
 }

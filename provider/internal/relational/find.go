@@ -352,3 +352,14 @@ func (f *finder) pairs(statuses []provider.Status) ([]string, error) {
 	}
 	return list, nil
 }
+
+// tasksRetrying counts tasks that are tried again, up to one more than most.
+func (f *finder) tasksRetrying(most int) (int64, error) {
+	return number(f.lookup, "SELECT count(*) FROM (SELECT 1 FROM "+f.dialect.retrying()+" LIMIT "+strconv.Itoa(most+1)+") p")
+}
+
+// instancesRetrying selects the instances of so many tasks that are tried again, each instance once.
+func (f *finder) instancesRetrying(most int) string {
+	return "SELECT " + columns + " FROM (SELECT DISTINCT p.key AS found FROM (SELECT x.key FROM " + f.dialect.retrying() +
+		" LIMIT " + strconv.Itoa(most) + ") p) d " + f.dialect.ByKey
+}
