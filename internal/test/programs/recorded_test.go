@@ -44,7 +44,7 @@ func TestRecordedTurns(t *testing.T) {
 		}
 	}
 	t.Logf("%d turns; requests that differ, by the commit that changed them: %v", turns, changed)
-	want := map[string]int{changes()[0].Commit: 6}
+	want := map[string]int{changes()[0].Commit: 6, changes()[1].Commit: 19}
 	if own := *playFrom == "testdata/recorded.gz"; own && every == 1 && (turns != 441 || !maps.Equal(changed, want)) {
 		t.Errorf("%d turns with the changes %v, want 441 with %v", turns, changed, want)
 	}
@@ -68,6 +68,9 @@ func changes() []recorded.Change {
 					made.Values[i].Value = history.EncodeUpdateState(s)
 				}
 			}
+		}},
+		{Commit: "a77c1199: a failing close tells of its error", Undo: func(made *provider.CommitTurnRequest) {
+			made.Excerpt, made.FailureGroup = nil, ""
 		}},
 	}
 }
