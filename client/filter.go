@@ -59,7 +59,7 @@ func (f *Filter) stored() (provider.Filter, error) {
 	for _, err := range []error{
 		access.Invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
 		access.Invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
-		access.Invalid(check.OptionalName("filter FailureGroup", f.FailureGroup)),
+		access.Invalid(check.OptionalName("the group of failures of the filter", f.FailureGroup)),
 		access.TimeBound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
 		access.TimeBound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore),
 		access.TimeBound(&stored.EndedAfter, "EndedAfter", f.EndedAfter),

@@ -195,7 +195,7 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 		return job, err
 	}
 	if job.Filter.FailureGroup != "" && (job.Text != "") == j.AllTexts {
-		return job, fmt.Errorf("%w: a group may have several texts: give either Text, one that a preview has shown, or AllTexts", client.ErrInvalid)
+		return job, fmt.Errorf("%w: a group may have several texts: choose one that a preview has shown, or all of them", client.ErrInvalid)
 	}
 	if err := j.bound(ctx, o, &job); err != nil {
 		return job, err

@@ -12,9 +12,9 @@ func (s *Store) Filters(f *provider.Filter) error {
 	has := s.Features()
 	switch {
 	case f.Retrying && !has.Retrying:
-		return fmt.Errorf("%w: the store does not find what retries: leave Retrying out of the filter", errors.ErrUnsupported)
+		return fmt.Errorf("%w: the store does not find what retries: leave that out of the filter", errors.ErrUnsupported)
 	case f.FailureGroup != "" && !has.FailureGroups:
-		return fmt.Errorf("%w: the store has no groups of failures: leave FailureGroup out of the filter", errors.ErrUnsupported)
+		return fmt.Errorf("%w: the store has no groups of failures: leave the group out of the filter", errors.ErrUnsupported)
 	}
 	return nil
 }

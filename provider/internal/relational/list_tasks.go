@@ -45,7 +45,7 @@ func readTaskPlace(cursor string) (p taskPlace, err error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(b) < 16 {
-		return p, fmt.Errorf("list tasks: Cursor: %w: %q was not made by ListTasks", provider.ErrInvalid, cursor)
+		return p, fmt.Errorf("list tasks: Cursor: %w: %q is of no list of tasks", provider.ErrInvalid, cursor)
 	}
 	return taskPlace{b[16:], int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}, nil
 }
