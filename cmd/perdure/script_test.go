@@ -30,7 +30,7 @@ const scriptTime = 30 * time.Second
 // unscripted are the commands that no script runs, each with its own tests or with nothing to show.
 func unscripted() []string {
 	return []string{
-		"bench", "demo", "dev", "dashboard", "help", "completion bash", "completion fish", "completion powershell", "completion zsh", // they run until stopped, or print the same on each store
+		"bench", "demo", "dev", "dashboard", "top", "help", "completion bash", "completion fish", "completion powershell", "completion zsh", // they run until stopped, or print the same on each store
 	}
 }
 
