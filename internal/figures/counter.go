@@ -74,6 +74,11 @@ func (q *Queue) add(more *Queue) {
 	}
 }
 
+// size orders queues, as the next orders activities.
+func (q *Queue) size() int64 { return q.Peak }
+
+func (a *Activity) size() int64 { return a.Completed + a.Failed + a.Cancelled + a.Retried }
+
 // delta is what was counted since the last drain.
 type delta struct {
 	counts     Counts

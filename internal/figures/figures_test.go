@@ -35,6 +35,10 @@ type fleet struct {
 	store *provider.Full
 	clock skewed
 	puts  atomic.Int64 // of figures
+	calls atomic.Int64 // for figures
+	keys  chan string  // of puts of figures; nil: nobody reads them
+	down  atomic.Bool  // no call for figures is answered
+	full  atomic.Bool  // no put of figures is carried out
 }
 
 func newFleet(t *testing.T, skew time.Duration) *fleet {
@@ -58,11 +62,18 @@ type node struct {
 
 // Record implements provider.Keeper.
 func (n *node) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
-	if n.dead.Load() || n.fails.Load() {
+	figures := req.Namespace == "perdure/figures"
+	if figures {
+		n.fleet.calls.Add(1)
+	}
+	if n.dead.Load() || n.fails.Load() || figures && n.fleet.down.Load() || figures && n.fleet.full.Load() && req.Action == provider.RecordPut {
 		return provider.RecordResult{}, errors.New("the store does not answer")
 	}
-	if req.Action == provider.RecordPut && req.Namespace == "perdure/figures" {
+	if figures && req.Action == provider.RecordPut {
 		n.fleet.puts.Add(1)
+		if n.fleet.keys != nil {
+			n.fleet.keys <- req.Key
+		}
 	}
 	return n.fleet.store.Record(ctx, req)
 }

@@ -105,9 +105,9 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 	}
 	r.join()
 	r.draw(now)
-	bound(m.Failed)
-	boundBy(m.Activities, func(a *Activity) int64 { return a.Completed + a.Failed + a.Cancelled + a.Retried })
-	boundBy(m.Queues, func(q *Queue) int64 { return q.Peak })
+	bound(m.Failed, MaxNames)
+	boundBy(m.Activities, (*Activity).size, MaxNames)
+	boundBy(m.Queues, (*Queue).size, MaxNames)
 	return m, nil
 }
 
@@ -305,16 +305,16 @@ func (r *reader) known(from, until provider.Time) Known {
 	return All
 }
 
-// bound leaves the MaxNames largest, and adds up the others.
-func bound(counts map[string]int64) {
-	for _, name := range beyond(counts, func(n int64) int64 { return n }) {
+// bound leaves the largest, as many as most, and adds up the others.
+func bound(counts map[string]int64, most int) {
+	for _, name := range beyond(counts, func(n int64) int64 { return n }, most) {
 		counts[Other] += counts[name]
 		delete(counts, name)
 	}
 }
 
-func boundBy[T any, P adder[T]](in map[string]P, size func(P) int64) {
-	for _, name := range beyond(in, size) {
+func boundBy[T any, P adder[T]](in map[string]P, size func(P) int64, most int) {
+	for _, name := range beyond(in, size, most) {
 		if in[Other] == nil {
 			in[Other] = new(T)
 		}
@@ -323,12 +323,12 @@ func boundBy[T any, P adder[T]](in map[string]P, size func(P) int64) {
 	}
 }
 
-// beyond returns the names that are not among the MaxNames largest.
-func beyond[V any](in map[string]V, size func(V) int64) []string {
-	if len(in) <= MaxNames {
+// beyond returns the names that are not among the largest.
+func beyond[V any](in map[string]V, size func(V) int64, most int) []string {
+	if len(in) <= most {
 		return nil
 	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(in)), func(name string) bool { return name == Other })
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(size(in[b]), size(in[a])) })
-	return names[min(MaxNames, len(names)):]
+	return names[min(most, len(names)):]
 }

@@ -83,6 +83,27 @@ func (r *record) add(index int, d *delta) {
 	}
 }
 
+// recordMost bounds the bytes of a record. MaxNames names of usual length stay far below it. The longest names that a store takes, which JSON
+// makes up to six times longer, would not fit into any value without it.
+const recordMost = provider.MaxPayload / 4
+
+// encode returns the value of the record. If that is longer than recordMost, only the largest figures keep their name, as many as fit.
+func (r *record) encode() ([]byte, error) {
+	value, err := encode(r)
+	for most := MaxNames / 2; err == nil && len(value) > recordMost && most > 0; most /= 2 {
+		r.bound(most)
+		value, err = encode(r)
+	}
+	return value, err
+}
+
+// bound leaves the names of the largest figures of each kind, and adds up the others.
+func (r *record) bound(most int) {
+	bound(r.Failed, most)
+	boundBy(r.Activities, (*Activity).size, most)
+	boundBy(r.Queues, (*Queue).size, most)
+}
+
 // ended is the record of a node that has ended.
 type ended struct {
 	Since provider.Time `json:"since"`

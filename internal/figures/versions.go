@@ -1,11 +1,14 @@
 package figures
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/reserved"
@@ -34,12 +37,17 @@ func (v *Version) key() string {
 	return versions + "/" + hex.EncodeToString(sum[:16])
 }
 
-// Announce notes the code versions that a node has, as far as no node had them before. Code without a version is not noted.
-func Announce(ctx context.Context, store provider.Keeper, runs []provider.Capability) error {
+// announce notes the code versions that a node has, as far as no node had them before, and returns the storage's time. That is 0 if the store did
+// not answer at all. After an error some versions may be noted. Code without a version is not noted, and costs no more than the time.
+func announce(ctx context.Context, store provider.Keeper, runs []provider.Capability) (now provider.Time, err error) {
+	has := versionsOf(runs)
 	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: versions + "/", Max: versionsMost}
+	if len(has) == 0 {
+		scan.Max = 1
+	}
 	res, err := store.Record(ctx, scan)
 	if err != nil {
-		return fmt.Errorf("noting code versions: %w", err)
+		return 0, fmt.Errorf("noting code versions: %w", err)
 	}
 	stored, left := make(map[string]*provider.Record, len(res.Records)), versionsMost-len(res.Records)
 	for i := range res.Records {
@@ -50,14 +58,12 @@ func Announce(ctx context.Context, store provider.Keeper, runs []provider.Capabi
 		}
 		stored[r.Key] = r
 	}
-	for _, of := range runs {
-		if of.CodeVersion == "" || reserved.Name(of.Name) {
-			continue
-		}
-		v := Version{Name: of.Name, Version: of.CodeVersion, At: res.Now}
-		value, err := encode(&v)
+	for i := range has {
+		v := &has[i]
+		v.At = res.Now
+		value, err := encode(v)
 		if err != nil {
-			return err
+			return res.Now, err
 		}
 		put := provider.RecordRequest{Action: provider.RecordPut, Namespace: space, Key: v.key(), Value: value}
 		if r := stored[put.Key]; r != nil {
@@ -68,9 +74,23 @@ func Announce(ctx context.Context, store provider.Keeper, runs []provider.Capabi
 		} else if left--; left < 0 {
 			continue
 		}
-		_, _ = store.Record(ctx, put) // another node may have come first
+		if _, err = store.Record(ctx, put); err != nil && !errors.Is(err, provider.ErrConflict) { // a conflict: another node has come first
+			return res.Now, fmt.Errorf("noting code versions: %w", err)
+		}
 	}
-	return nil
+	return res.Now, nil
+}
+
+// versionsOf returns the versions to note, in one order on all nodes. Those that share a version write the same records when they start, and
+// runs comes from a map: without the order their calls would not repeat in a simulation.
+func versionsOf(runs []provider.Capability) (has []Version) {
+	for _, of := range runs {
+		if of.CodeVersion != "" && !reserved.Name(of.Name) {
+			has = append(has, Version{Name: of.Name, Version: of.CodeVersion})
+		}
+	}
+	slices.SortFunc(has, func(a, b Version) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version)) })
+	return has
 }
 
 // readVersions returns the versions that came from a time on.

@@ -41,6 +41,7 @@ type Writer struct {
 	failing bool
 	absent  bool // the store keeps no records
 	wrote   bool
+	noted   bool // the code versions of the node
 }
 
 // chunk is a record that may still change.
@@ -83,8 +84,8 @@ func (w *Writer) Counted() (since, until provider.Time) {
 
 // Run writes once a minute until ctx is done, as long as there is something to write. Before it returns it writes the rest.
 func (w *Writer) Run(ctx context.Context) {
-	for !w.absent && w.since.Load() == 0 {
-		if !w.begin(ctx) && !pause(ctx, time.Second) {
+	for again := time.Second; !w.absent && w.since.Load() == 0; again = min(2*again, time.Minute) {
+		if !w.begin(ctx) && !pause(ctx, again) {
 			w.end(ctx)
 			return
 		}
@@ -122,25 +123,24 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// begin asks the store for its time, from which the node counts. It reports whether the store has answered.
+// begin notes the code versions of the node, and takes the store's time from the answer, from which the node counts. It reports whether the store
+// has answered.
 func (w *Writer) begin(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	res, err := w.store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: ends, Max: 1})
+	now, err := announce(ctx, w.store, w.runs)
 	if errors.Is(err, errors.ErrUnsupported) {
 		w.absent = true
 		return true
 	}
-	if err != nil {
+	if now == 0 {
 		return false
 	}
-	if err := Announce(ctx, w.store, w.runs); err != nil {
-		return false
-	}
+	w.noted = err == nil
 	counts := time.Since(w.made)
-	w.offset.Store(int64(res.Now - provider.TimeOf(w.made).Add(counts)))
-	w.until.Store(int64(res.Now))
-	w.since.Store(int64(res.Now.Add(-counts)))
+	w.offset.Store(int64(now - provider.TimeOf(w.made).Add(counts)))
+	w.until.Store(int64(now))
+	w.since.Store(int64(now.Add(-counts)))
 	return true
 }
 
@@ -225,7 +225,7 @@ func (w *Writer) write(ctx context.Context, until provider.Time) error {
 func (w *Writer) put(ctx context.Context, c *chunk) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	value, err := encode(&c.record)
+	value, err := c.record.encode()
 	if err != nil {
 		return err
 	}
@@ -296,13 +296,17 @@ const (
 	pruneMost  = 100
 )
 
-// prune removes records that are too old, of all nodes. What fails is done at the next time.
+// prune removes records that are too old, of all nodes, and notes the code versions if begin could not. What fails is done at the next time.
 func (w *Writer) prune(ctx context.Context) {
 	now := w.now()
 	if now.Sub(w.pruned) < pruneEvery || w.behind.Load() {
 		return
 	}
 	w.pruned = now
+	if !w.noted {
+		_, err := announce(ctx, w.store, w.runs)
+		w.noted = err == nil
+	}
 	for i := range levels {
 		pruneBefore(ctx, w.store, levels[i].letter, now.Add(-levels[i].keep-levels[i].chunk()))
 	}
