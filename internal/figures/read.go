@@ -112,7 +112,10 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 }
 
 // scan reads the records of a letter from a time on, as long as some are left to read.
-func scan(ctx context.Context, store provider.Keeper, letter string, from provider.Time, left *int, each func(at provider.Time, owner string, value []byte) error) error {
+func scan(
+	ctx context.Context, store provider.Keeper, letter string, from provider.Time, left *int,
+	each func(at provider.Time, owner string, value []byte) error,
+) error {
 	req := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: letter + "/", Key: before(letter, from), Max: 100}
 	for *left > 0 {
 		res, err := store.Record(ctx, req)

@@ -229,7 +229,9 @@ func (w *Writer) put(ctx context.Context, c *chunk) error {
 	if err != nil {
 		return err
 	}
-	req := provider.RecordRequest{Action: provider.RecordPut, Namespace: space, Key: key(c.level.letter, c.start, w.owner), Value: value, Expect: c.version}
+	req := provider.RecordRequest{
+		Action: provider.RecordPut, Namespace: space, Key: key(c.level.letter, c.start, w.owner), Value: value, Expect: c.version,
+	}
 	_, err = w.store.Record(ctx, req)
 	if errors.Is(err, provider.ErrConflict) {
 		get := provider.RecordRequest{Action: provider.RecordGet, Namespace: space, Key: req.Key}
