@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/access"
@@ -241,9 +242,37 @@ func (c *Client) figureMarks(ctx context.Context, m *figures.Merged) ([]FiguresM
 		return nil, err
 	}
 	for i := range acts {
-		a := &acts[i]
-		mark(a.At, "act", fmt.Sprintf("%s: %s %s", a.Principal, cmp.Or(a.Detail, a.Act), cmp.Or(a.Other, a.Instance)))
+		if text := markOf(&acts[i]); text != "" {
+			mark(acts[i].At, "act", text)
+		}
 	}
 	slices.SortStableFunc(marks, func(a, b FiguresMark) int { return a.At.Compare(b.At) })
 	return marks[max(0, len(marks)-maxMarks):], nil
+}
+
+// markOf says what an act did; "": it has changed nothing. It leaves out what somebody wrote as a reason: not everybody who sees figures may see
+// that.
+func markOf(a *audit.Entry) string {
+	what, on := a.Act, strings.TrimSpace(a.Other+" "+a.Instance)
+	switch Act(a.Act) {
+	case ActQuery, ActExport, ActBackup:
+		return ""
+	case ActQueue, ActNode, ActBulk, ActActivity: // their details say which act it was, and have no reason
+		what = cmp.Or(a.Detail, what)
+	case ActSchedule:
+		what, _, _ = strings.Cut(a.Detail, ":")
+		on = a.Other
+		if a.Detail == scheduleDeleted {
+			what = "delete"
+		}
+	}
+	text := fmt.Sprintf("%s: %s %s", a.Principal, what, on)
+	switch a.Outcome {
+	case audit.Failed:
+		return ""
+	case audit.Done:
+		return text
+	default:
+		return text + " (outcome not known)"
+	}
 }

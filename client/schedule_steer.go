@@ -152,6 +152,9 @@ func countTimes(v *form.View, from, to, now time.Time) (n int, err error) {
 	return n, nil
 }
 
+// scheduleDeleted is why the instance of a deleted schedule has ended.
+const scheduleDeleted = "the schedule was deleted"
+
 // Delete ends the schedule. It needs no node. Runs that go on are not touched. The ID can be used again.
 //
 // Errors: ErrNotFound, ErrForbidden, ErrOutcomeUnknown, or the error of ctx.
@@ -163,7 +166,7 @@ func (s Schedule) Delete(ctx context.Context) error {
 	}
 	a := access.Act{
 		Kind: string(ActSchedule), Op: op, On: access.Target{ID: reserved.SchedulePrefix + s.id, Key: row.key}, Other: scheduleName(s.id),
-		Detail: "the schedule was deleted", System: true,
+		Detail: scheduleDeleted, System: true,
 	}
 	err = s.c.caller.Perform(ctx, &a, func(ctx context.Context) error {
 		if err := s.c.terminateNow(ctx, &a); err != nil {

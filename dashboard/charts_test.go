@@ -57,7 +57,8 @@ func fleet(t *testing.T) *world {
 // see them, and have no payloads and error texts.
 func TestHazard157_ChartsShowGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := fleet(t).site(Options{Authorize: as(client.RoleViewer)})
+		w := fleet(t)
+		s := w.site(Options{Authorize: as(client.RoleViewer)})
 		page := s.get("/")
 		if page.StatusCode != http.StatusOK {
 			t.Fatal(page.StatusCode, page.body)
@@ -71,9 +72,18 @@ func TestHazard157_ChartsShowGaps(t *testing.T) {
 				t.Errorf("the page has no %s", want)
 			}
 		}
+		sections := regexp.MustCompile(`(?s)<section [^>]*class="figures">.*?</section>`).FindAllString(page.body, -1)
+		if len(sections) != 2 {
+			t.Errorf("the page has %d sections with figures, want 2", len(sections))
+		}
+		hidden := w.site(Options{Authorize: as(client.RoleViewer), HidePayloads: true}).get("/")
 		for _, secret := range []string{"a secret", "a payload"} {
-			if body := s.get("/api/v1/figures").body; strings.Contains(body, secret) || strings.Contains(page.body, secret) {
-				t.Errorf("the figures have %q", secret)
+			for where, text := range map[string]string{
+				"the figures on the page": strings.Join(sections, ""), "the API": s.get("/api/v1/figures").body, "the page without payloads": hidden.body,
+			} {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s: it has %q", where, secret)
+				}
 			}
 		}
 		gaps := regexp.MustCompile(`<rect class="gap" x="[0-9.]+%"`).FindAllString(page.body, -1)

@@ -185,17 +185,6 @@ document.addEventListener("submit", (event) => {
   if (event.target.matches("form[data-keep]")) keep(event.target);
 });
 
-/* "/" goes to the box of the search, or else to the one that finds an instance. */
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select, [contenteditable]");
-  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const box = document.querySelector('[data-focus="/"]') || document.getElementById("find");
-  if (!box) return;
-  event.preventDefault();
-  box.focus();
-  box.select();
-});
-
 /* Live pages: the same address is read again with the ETag of what is shown. */
 const key = "perdure-paused";
 const button = document.getElementById("live");
@@ -308,10 +297,18 @@ function startLive() {
 
 /* Keys, of which ? tells. None works while somebody types. */
 const keys = document.getElementById("keys");
+
+// search goes to the box of the page's search, or else to the one that finds an instance.
+function search() {
+  const box = document.querySelector('[data-focus="/"]') || document.getElementById("find");
+  box?.focus();
+  box?.select();
+}
+
 const toggleKeys = () => { if (keys.open) keys.close(); else keys.showModal(); };
 const bound = {
   "?": toggleKeys,
-  "/": () => document.getElementById("find")?.focus(),
+  "/": search,
   "u": changeZone,
   "p": () => button?.click(),
 };
