@@ -93,3 +93,50 @@ func TestHazard161_ErrorsArePayloads(t *testing.T) {
 		}
 	}
 }
+
+// Who may see no payloads sees no text of an error on the pages for whoever is on call: those of attempts that are tried again, of blocked
+// instances, of dead letters and of what has failed. Who may see them does.
+func TestHazard161_PagesOnCallHideErrors(t *testing.T) {
+	w := newWorld(t)
+	for mark := ""; ; {
+		d, next, err := w.client.Follow(t.Context(), "order-1007/delivery", mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Activities) == 1 && d.Activities[0].Failure != nil {
+			break
+		}
+		mark = next
+	}
+	if err := w.client.Raise(t.Context(), "bill-november", "paid", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Terminate(t.Context(), "bill-november", "canary of a reason"); err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]string{ // what each shows of errors to those who may see them
+		"/": "IBAN unknown", "/retrying": "503 Service Unavailable", "/failures": "IBAN unknown", "/instances?q=status:failed": "IBAN unknown",
+		"/instances/" + w.key("order-1007/delivery"):                "503 Service Unavailable",
+		"/instances/" + w.key("order-1007/delivery") + "/timeline":  "503 Service Unavailable",
+		"/instances/" + w.key("refund-17") + "/timeline":            "IBAN unknown",
+		"/instances/" + w.key("refund-17") + "/history?failed=true": "IBAN unknown",
+		"/instances/" + w.key("bill-november"):                      "canary of a reason",
+		"/dead-letters":                                             "", "/jobs": "", "/audit": "", "/queues": "", "/nodes": "",
+	}
+	texts := []string{"IBAN unknown", "503 Service Unavailable", "canary of a reason"}
+	for _, role := range []client.Role{client.RoleViewer, client.RoleAdmin} {
+		shown, hidden := w.site(Options{Authorize: as(role)}), w.site(Options{Authorize: as(role), HidePayloads: true})
+		for path, text := range pages {
+			if body := shown.get(path).body; !strings.Contains(body, text) {
+				t.Errorf("%v: %s lacks %q", role, path, text)
+			}
+			for _, canary := range texts {
+				for what, s := range map[string]*site{"with HidePayloads": hidden, "without access control": w.site(Options{})} {
+					if strings.Contains(s.get(path).body, canary) {
+						t.Errorf("%v: %s, %s, shows %q", role, path, what, canary)
+					}
+				}
+			}
+		}
+	}
+}

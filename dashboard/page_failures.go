@@ -79,8 +79,9 @@ func (c *call) apiFailureGroups() error {
 
 // retryingData is what the page of activities that are tried again shows.
 type retryingData struct {
-	List client.Activities
-	Next string // address of the next page; "": this is the last one
+	List    client.Activities
+	Next    string // address of the next page; "": this is the last one
+	Command string // that lists the same
 }
 
 // readActivities reads the pending activities that the query asks for.
@@ -98,7 +99,12 @@ func (c *call) retrying() error {
 	if err != nil {
 		return err
 	}
-	data := retryingData{List: list}
+	data := retryingData{List: list, Command: "perdure retrying"}
+	for _, name := range []string{"queue", "name"} {
+		if value := c.param(name); value != "" {
+			data.Command += " --" + name + " " + shellWord(value)
+		}
+	}
 	v := view{Title: "Retrying", Nav: "overview", Live: c.param("cursor") == "", Data: &data, c: c}
 	if list.Cursor != "" {
 		data.Next = v.With("cursor", list.Cursor)

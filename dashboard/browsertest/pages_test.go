@@ -3,7 +3,6 @@ package browsertest
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/chromedp/cdproto/page"
@@ -73,16 +72,7 @@ func (b *tab) check(name string, axe string) {
 
 // Every page is well on a desk and on a phone, in light and in dark, and axe finds nothing.
 func TestPages(t *testing.T) {
-	axe := ""
-	if *axeFile != "" {
-		data, err := os.ReadFile(*axeFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		axe = string(data)
-	} else {
-		t.Log("axe-core is not there: give -axe or PERDURE_TEST_AXE; make test-browser fetches it")
-	}
+	axe := axe(t)
 	s := newSite(t)
 	b := s.tab(t)
 	command(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: axe != ""})

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -97,34 +95,8 @@ func busyPages(t *testing.T, s *site) [][2]string {
 
 // The pages of one instance are well on a desk and on a phone, in both schemes: nothing is wider than the screen, and axe finds nothing.
 func TestPagesOfAnInstance(t *testing.T) {
-	axe := ""
-	if *axeFile != "" {
-		data, err := os.ReadFile(*axeFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		axe = string(data)
-	}
 	s := newSite(t)
-	pages := busyPages(t, s)
-	for _, p := range pages { // each with a tab of its own, whose time is bounded
-		t.Run(p[0], func(t *testing.T) {
-			b := s.tab(t)
-			command(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: axe != ""})
-			for _, colours := range []string{"light", "dark"} {
-				b.scheme(colours)
-				for size, set := range map[string]func(){"wide": b.wide, "phone": b.narrow} {
-					set()
-					name := fmt.Sprintf("%s-%s-%s", p[0], size, colours)
-					b.open(p[1])
-					b.check(name, "")
-					b.shoot(name)
-					eval[int](b, `document.querySelectorAll("main details").forEach(d => { d.open = true }); 0`)
-					b.check(name+" (unfolded)", axe)
-				}
-			}
-		})
-	}
+	look(t, s, busyPages(t, s))
 }
 
 // focused returns what has the focus.
