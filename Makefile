@@ -215,7 +215,7 @@ AXE_VERSION := 4.14.1
 AXE         := .bin/axe-$(AXE_VERSION)/node_modules/axe-core/axe.min.js
 
 test-browser: need-go need-browser $(AXE) ## the dashboard in a browser (needs Chromium and npm); SCREENSHOTS=1 makes the pictures of the docs
-	@part() { cd dashboard/browsertest && $(GO) test -vet=all -count=1 -timeout 10m . -axe $(CURDIR)/$(AXE) \
+	@part() { cd dashboard/browsertest && $(GO) test -vet=all -count=1 -timeout 20m . -axe $(CURDIR)/$(AXE) \
 		$(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images) $(TESTFLAGS); }; $(call timed,browser,part)
 
 $(AXE):

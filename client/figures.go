@@ -265,6 +265,7 @@ func markOf(a *audit.Entry) string {
 		if a.Detail == scheduleDeleted {
 			what = "delete"
 		}
+	default: // its name is enough
 	}
 	text := fmt.Sprintf("%s: %s %s", a.Principal, what, on)
 	switch a.Outcome {
