@@ -69,7 +69,7 @@ func changes() []recorded.Change {
 				}
 			}
 		}},
-		{Commit: "a77c1199: a failing close tells of its error", Undo: func(made *provider.CommitTurnRequest) {
+		{Commit: "88feea32: a failing close tells of its error", Undo: func(made *provider.CommitTurnRequest) {
 			made.Excerpt, made.FailureGroup = nil, ""
 		}},
 	}
