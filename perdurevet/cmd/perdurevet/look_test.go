@@ -4,8 +4,8 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -17,6 +17,9 @@ func inShop(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOFLAGS", "-mod=mod")
 }
+
+// positions are the places of findings: folder/file.go:line:column.
+var positions = regexp.MustCompile(`(\w+)/\w+\.go:\d+:\d+: `)
 
 // vetted returns the packages of which go vet has findings, by their import paths.
 func vetted(t *testing.T, flags ...string) []string {
@@ -31,11 +34,14 @@ func vetted(t *testing.T, flags ...string) []string {
 	if _, ok := errors.AsType[*exec.ExitError](err); !ok {
 		t.Fatalf("go vet: %v\n%s", err, out)
 	}
-	var found []string
-	for line := range strings.Lines(string(out)) {
-		if file, _, ok := strings.Cut(line, ".go:"); ok {
-			found = append(found, "example.com/shop/"+filepath.Base(filepath.Dir(file)))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("go vet printed:\n%s", out)
 		}
+	})
+	var found []string
+	for _, at := range positions.FindAllSubmatch(out, -1) {
+		found = append(found, "example.com/shop/"+string(at[1]))
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
