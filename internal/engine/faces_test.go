@@ -28,7 +28,7 @@ func failing(end func(s *replay.Scope, charge, ship error) error) func(s *replay
 	}
 }
 
-var chargeAndShipFail = []history.Body{ //nolint:gochecknoglobals // constant
+var chargeAndShipFail = []history.Body{
 	&history.ActivityFailed{Scheduled: 2, Failure: history.Failure{Type: "shop.Declined", Message: "card declined"}},
 	&history.ActivityFailed{Scheduled: 3, Failure: history.Failure{Message: "no courier"}},
 }

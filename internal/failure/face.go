@@ -89,7 +89,7 @@ var errExcerpt = errors.New("the excerpt is no such thing")
 // DecodeFace reads what Encode wrote. The error is a history.SealedError for an excerpt that a codec has encrypted.
 func DecodeFace(data []byte) (Face, error) {
 	if err := history.SealedIn(data); err != nil {
-		return Face{}, err //nolint:wrapcheck // it says all
+		return Face{}, err
 	}
 	var fields faceFields
 	if err := json.Unmarshal(data, &fields); err != nil || fields.Version < 1 {

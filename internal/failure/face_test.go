@@ -133,8 +133,14 @@ func TestHazard158_ExcerptFitsWhateverTheErrorSays(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü\x01\xff\"", 5000)
 	for _, f := range []history.Failure{
-		{}, {Message: "short"}, {Message: long}, {Message: long, Type: long, Code: long}, {Message: strings.Repeat("<\x00", 300), Type: strings.Repeat("\x01", 300)},
-		{Message: "activity x panicked\ngoroutine " + long, Code: "panic"}, {Message: strings.Repeat("a", 256)}, {Message: strings.Repeat("a", 255) + "ü"},
+		{},
+		{Message: "short"},
+		{Message: long},
+		{Message: long, Type: long, Code: long},
+		{Message: strings.Repeat("<\x00", 300), Type: strings.Repeat("\x01", 300)},
+		{Message: "activity x panicked\ngoroutine " + long, Code: "panic"},
+		{Message: strings.Repeat("a", 256)},
+		{Message: strings.Repeat("a", 255) + "ü"},
 	} {
 		face, _ := FaceOf(&f, "order", long)
 		data := face.Encode()

@@ -143,7 +143,7 @@ func (st *Store) digest(ctx context.Context, key string) (stored string, err err
 		err = fmt.Errorf("%w: a digest has %d bytes, want %d or more", errPromise, len(sum), minDigest)
 	}
 	if err != nil {
-		return "", err //nolint:wrapcheck // the caller does
+		return "", err
 	}
 	rule, _, _ := strings.Cut(key, "-")
 	return rule + "m-" + hex.EncodeToString(sum[:minDigest]), nil

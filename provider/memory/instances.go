@@ -72,7 +72,7 @@ func (i *instance) matches(f *provider.Filter) bool {
 		f.CreatedBefore != 0 && row.CreatedAt >= f.CreatedBefore,
 		f.EndedAfter != 0 && (row.EndedAt == 0 || row.EndedAt < f.EndedAfter),
 		f.EndedBefore != 0 && (row.EndedAt == 0 || row.EndedAt >= f.EndedBefore),
-		f.FailureGroup != "" && !(row.Status == provider.StatusFailed && f.FailureGroup == row.FailureGroup),
+		f.FailureGroup != "" && (row.Status != provider.StatusFailed || f.FailureGroup != row.FailureGroup),
 		len(f.CodeVersions) > 0 && !slices.Contains(f.CodeVersions, row.CodeVersion):
 		return false
 	}

@@ -71,7 +71,7 @@ func failureGroupsOf(t *trial, req provider.FailureGroupsRequest) provider.Failu
 // groupsAre checks the groups and counts of a request, as "group:count".
 func groupsAre(t *trial, req provider.FailureGroupsRequest, want string) []provider.FailureGroup {
 	res := failureGroupsOf(t, req)
-	var got []string
+	got := make([]string, 0, len(res.Groups))
 	for _, g := range res.Groups {
 		got = append(got, fmt.Sprintf("%s:%d", g.Group, g.Count))
 	}
@@ -359,7 +359,8 @@ func failureTexts(t *trial) {
 	t.fail("twice", "text 10", "g")
 	g := groupsAre(t, provider.FailureGroupsRequest{Group: "g"}, fmt.Sprint("g:", provider.MaxGroupTexts+2))[0]
 	t.mustf(len(g.Texts) == provider.MaxGroupTexts, "got %d texts, want %d", len(g.Texts), provider.MaxGroupTexts)
-	t.checkf(string(g.Texts[0].Excerpt) == "text 10" && g.Texts[0].Count == 2, "got %q %d times first, want \"text 10\" twice", g.Texts[0].Excerpt, g.Texts[0].Count)
+	first := g.Texts[0]
+	t.checkf(string(first.Excerpt) == "text 10" && first.Count == 2, "got %q %d times first, want \"text 10\" twice", first.Excerpt, first.Count)
 	seen := map[string]bool{}
 	for _, text := range g.Texts {
 		seen[string(text.Excerpt)] = true

@@ -15,7 +15,8 @@ func listTasksCases() []testCase {
 	const (
 		ordered  = "ListTasks returns pending tasks, a page at a time, in the order of key, execution and event ID."
 		retrying = "ListTasksRequest.Retrying: only tasks whose Attempt or Deliveries is above 1"
-		bound    = "A page ends before its Details and Failures exceed [MaxFetchBytes], and may end once the provider has looked at [MinRows] rows, even without a task."
+		bound    = "A page ends before its Details and Failures exceed [MaxFetchBytes], " +
+			"and may end once the provider has looked at [MinRows] rows, even without a task."
 	)
 	return append(needs(lacking[provider.TaskLister], []testCase{
 		{name: "order", run: listTasksInOrder, rule: ordered},
@@ -29,7 +30,10 @@ func listTasksCases() []testCase {
 		{name: "deleting", run: listTasksDeleting, rule: "An instance that is being deleted has no tasks here.", lacks: lacking[provider.Mover]},
 		{name: "retrying-attempts", run: listTasksAttempts, rule: retrying},
 		{name: "retrying-deliveries", run: listTasksDeliveries, rule: retrying},
-		{name: "queue-and-name", run: listTasksNamed, rule: "ListTasksRequest asks for a page of pending tasks: of all queues and activities unless Queue or Name is set."},
+		{
+			name: "queue-and-name", run: listTasksNamed,
+			rule: "ListTasksRequest asks for a page of pending tasks: of all queues and activities unless Queue or Name is set.",
+		},
 		{name: "fields", run: listTasksFields, rule: "ListedTask is a pending task with its instance."},
 		{name: "changes-nothing", run: listTasksReads, rule: "Its calls change nothing, and take no lease."},
 		{name: "promised", run: listTasksPromised, rule: "A provider that implements it also applies Filter.Retrying and declares [Features].Retrying."},

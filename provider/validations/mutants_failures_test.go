@@ -106,7 +106,7 @@ func keepsExcerpts(m *mutant) {
 			return
 		}
 		if before, ok := last.Load(req.Key); ok && req.FailureGroup == "" {
-			req.Excerpt, req.FailureGroup = []byte("e"), before.(string) //nolint:forcetypeassert // it has only these
+			req.Excerpt, req.FailureGroup = []byte("e"), before.(string)
 		}
 		last.Store(req.Key, req.FailureGroup)
 	})

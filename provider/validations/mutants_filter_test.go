@@ -113,6 +113,6 @@ func countsOn(m *mutant) {
 
 func reachesOn(res *provider.ListResult) {
 	if res.Reached != 0 {
-		res.Reached -= 1
+		res.Reached--
 	}
 }

@@ -83,8 +83,7 @@ func TestHazard160_ActsTakeOneTextOrAll(t *testing.T) {
 func TestHazard160_ThePreviewCountsAll(t *testing.T) {
 	store := memory.New(memory.Options{})
 	e := enginetest.On(t, few{store}, runtime.Options{})
-	w := &world{Engine: e, Client: e.Client(client.Options{})}
-	p, err := operate.New(w.Client).PreviewBulk(t.Context(), client.Filter{FailureGroup: "1:all"})
+	p, err := operate.New(e.Client(client.Options{})).PreviewBulk(t.Context(), client.Filter{FailureGroup: "1:all"})
 	if err != nil || p.Count != 7_000_000 || !p.Exact || len(p.Texts) != 1 || !p.OtherTexts {
 		t.Errorf("%+v %v, want all counted, and perhaps other texts", p, err)
 	}
