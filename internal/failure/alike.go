@@ -73,8 +73,15 @@ func clock(s string) int {
 	return n
 }
 
-// number returns the length of the long number at i, and what stands for it. It is all digits that follow each other there.
+// number returns the length of the long number at i, and what stands for it. It is all digits that follow each other there. Within hexadecimal
+// digits it reads only decimal ones, of which each is read once: a text may be long, and who chose it may be hostile.
 func number(text string, i int) (n int, kind string) {
+	if i > 0 && isHex(text[i-1]) {
+		if n = digits(text[i:], false); n >= 6 && !isDigit(text[i-1]) {
+			return n, "<n>"
+		}
+		return 0, ""
+	}
 	hexDigits, decimal, numeric := 0, 0, false
 	for j := i; j < len(text) && isHex(text[j]); j++ {
 		hexDigits++
@@ -84,12 +91,12 @@ func number(text string, i int) (n int, kind string) {
 		}
 	}
 	switch {
-	case (i == 0 || !isHex(text[i-1])) && hexDigits >= 8 && (numeric || !besideWord(text, i, hexDigits)):
+	case hexDigits >= 8 && (numeric || !besideWord(text, i, hexDigits)):
 		if decimal == hexDigits {
 			return decimal, "<n>"
 		}
 		return hexDigits, "<hex>"
-	case decimal >= 6 && (i == 0 || !isDigit(text[i-1])):
+	case decimal >= 6:
 		return decimal, "<n>"
 	default:
 		return 0, ""

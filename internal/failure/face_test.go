@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/perdure/perdure/internal/history"
@@ -125,6 +126,29 @@ func TestHazard160_ShortNumbersTellErrorsApart(t *testing.T) {
 	}
 	if key("order 1000001 is gone") != key("order 1000002 is gone") {
 		t.Error("two numbers of orders make two groups")
+	}
+}
+
+// The time for a key grows with the length of the text, not with its square: texts come from users and from services that fail.
+func TestHazard160_HostileTextsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	const size = 512 << 10 // the square would take minutes
+	id := "550e8400-e29b-41d4-a716-446655440000"
+	for _, part := range []string{"a1", "1a", "a1b2c3d4e5", "11111a", "aaaaaaaag", "12:", "12:12:12.1x", "m=+", "m=+1.", "2024-01-02T", id[:35], id[:8] + "-", "1", "a"} {
+		for _, begin := range []string{"", id, "x", "-"} {
+			began := time.Now()
+			alike(begin + strings.Repeat(part, size/len(part)))
+			if took := time.Since(began); took > 10*time.Second {
+				t.Fatalf("%q and many %q took %v", begin, part, took)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		id + "a1a1a1": "<uuid>a1a1a1", id + "a123456b": "<uuid>a<n>b", id + "1234567": "<uuid>1234567", id + "a1234567890": "<uuid>a<n>",
+	} {
+		if got := alike(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
 	}
 }
 
