@@ -91,7 +91,7 @@ func fly[Res any](ctx context.Context, p *Provider, op Op, req any, blocks bool,
 // reads reports whether the method changes nothing.
 func (o Op) reads() bool {
 	switch o {
-	case Get, ReadHistory, List, Count, FailureGroups, Stats, Export, Seals:
+	case Get, ReadHistory, List, Count, ListTasks, FailureGroups, Stats, Export, Seals:
 		return true
 	default:
 		return false
