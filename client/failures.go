@@ -63,7 +63,7 @@ type FailureGroup struct {
 	Newest        provider.UUID `json:"newest"`
 	Excerpt       *Excerpt      `json:"excerpt,omitempty"` // of the newest one
 	// Texts are different texts of the group, the most frequent first, at most ten: only with FailureGroupsQuery.Group. OtherTexts is how many
-	// instances have another one. With a codec only the texts of ten instances are known.
+	// instances have one that is not among them.
 	Texts      []FailedText `json:"texts,omitempty"`
 	OtherTexts int64        `json:"otherTexts,omitempty"`
 }

@@ -13,7 +13,8 @@ type FailureGrouper interface {
 // FailureGroupsRequest asks for groups. A field that is not set leaves nothing out.
 type FailureGroupsRequest struct {
 	Name       string // only instances of this orchestration
-	Group      string // only this group; Texts then has up to MaxGroupTexts different excerpts
+	Group      string // only this group; FailureGroup.Texts then has its different excerpts
+	Texts      int    // with Group: at most this many different excerpts, 1 to MaxGrouped; 0: MaxGroupTexts
 	EndedAfter Time   // inclusive
 	Max        int    // groups, 1 to MaxPage; 0: MaxPage
 }

@@ -23,7 +23,7 @@ const (
 	MaxLease         = 24 * time.Hour   // longest lease
 	MaxExcerpt       = 1_024            // bytes of an excerpt
 	MaxGrouped       = 5_000            // failed instances that FailureGroups looks at
-	MaxGroupTexts    = 10               // texts and versions of a group
+	MaxGroupTexts    = 10               // versions of a group, and texts unless FailureGroupsRequest.Texts asks for more
 	MaxAhead         = time.Second      // how far ahead a fetch of turns may look
 	AskHome          = time.Second / 10 // how long a question is left to the owner of its instance
 )

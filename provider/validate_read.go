@@ -113,6 +113,7 @@ func (r FailureGroupsRequest) Validate() error {
 	var c checker
 	c.text("Name", r.Name)
 	c.text("Group", r.Group)
+	c.rows("Texts", r.Texts, 0, MaxGrouped)
 	c.rows("Max", r.Max, 0, MaxPage)
 	return c.done("failure groups")
 }

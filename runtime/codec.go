@@ -44,7 +44,11 @@ func (s *sealingOf) decorate(store provider.Provider, o *Options) provider.Provi
 		return store
 	}
 	s.seals = codec.Seals(o.Codec)
-	return sealing.New(store, o.Codec, &s.faults, sealing.AllowedBy(s.level.Load, sealing.Refusal{Of: notYet, Waits: true}))
+	sealed := sealing.New(store, o.Codec, &s.faults, sealing.AllowedBy(s.level.Load, sealing.Refusal{Of: notYet, Waits: true}))
+	if err := sealed.NoGroups(); err != nil {
+		o.Logger.Warn("failures are stored without groups", "error", err)
+	}
+	return sealed
 }
 
 // configure lets the node tell of faults. With a codec, its log has no texts of user code.

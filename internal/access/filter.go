@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/sealing"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -15,6 +16,8 @@ func (s *Store) Filters(f *provider.Filter) error {
 		return fmt.Errorf("%w: the store does not find what retries: leave that out of the filter", errors.ErrUnsupported)
 	case f.FailureGroup != "" && !has.FailureGroups:
 		return fmt.Errorf("%w: the store has no groups of failures: leave the group out of the filter", errors.ErrUnsupported)
+	case f.FailureGroup != "":
+		return sealing.Of(s.Full).NoGroups()
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func StrictStepOf[Request, Done any](
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(v); err != nil {
-			return err //nolint:wrapcheck // the caller says what it reads
+			return err //nolint:wrapcheck // the step that fails by it names itself
 		}
 		if of, ok := v.(interface{ Unknown() error }); ok {
 			return of.Unknown()

@@ -216,6 +216,51 @@ func TestCommitRoundTrip(t *testing.T) {
 	}
 }
 
+// fail ends an instance with an excerpt, in a group.
+func fail(t *testing.T, p provider.Provider, name, excerpt string) {
+	t.Helper()
+	created := create(t, p, name)
+	turn, token := fetch(t, p)
+	commit := provider.CommitTurnRequest{
+		Key: created.Key, Execution: 1, Expected: turn.Instance.Version, Commit: id(), Lease: token, Consumed: []int64{turn.Messages[0].ID},
+		Status: provider.StatusFailed, EngineLevel: replay.LowestLevel, Events: [][]byte{turn.Messages[0].Payload}, CloseInbox: "failed",
+		Excerpt: []byte(excerpt), FailureGroup: "1-group",
+	}
+	if _, err := p.CommitTurn(t.Context(), commit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Equal texts are sealed to different bytes. They are counted as the texts that they are, also if there are more than a group shows.
+func TestHazard160_SealedTextsAreCountedInPlain(t *testing.T) {
+	t.Parallel()
+	p := seal(memory.New(memory.Options{}), newSwitched(t, "a").Codec) // which makes digests
+	const equal = 60
+	for n := range equal {
+		fail(t, p, fmt.Sprint("equal", n), "declined")
+	}
+	for n := range 12 {
+		fail(t, p, fmt.Sprint("other", n), fmt.Sprintf("other %02d", n))
+	}
+	all, err := p.FailureGroups(t.Context(), provider.FailureGroupsRequest{})
+	if err != nil || len(all.Groups) != 1 || all.Groups[0].Count != equal+12 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for most, want := range map[int]int{0: provider.MaxGroupTexts, 1: 1, 12: 12, 100: 13} {
+		res, err := p.FailureGroups(t.Context(), provider.FailureGroupsRequest{Group: all.Groups[0].Group, Texts: most})
+		if err != nil || len(res.Groups) != 1 || len(res.Groups[0].Texts) != want {
+			t.Fatalf("at most %d: %+v, %v", most, res, err)
+		}
+		texts := res.Groups[0].Texts
+		if string(texts[0].Excerpt) != "declined" || texts[0].Count != equal {
+			t.Errorf("at most %d: %q %d times, want %d", most, texts[0].Excerpt, texts[0].Count, equal)
+		}
+		if want > 1 && (string(texts[1].Excerpt) != "other 00" || texts[1].Count != 1) {
+			t.Errorf("at most %d: the second is %q, %d times", most, texts[1].Excerpt, texts[1].Count)
+		}
+	}
+}
+
 // The same item opens wherever a store has copied it to, and as nothing else.
 func TestHazard71_PayloadsTravel(t *testing.T) {
 	t.Parallel()

@@ -45,13 +45,13 @@ func (g FailureGrouper) FailureGroups(ctx context.Context, req provider.FailureG
 		members[i.FailureGroup] = append(members[i.FailureGroup], i)
 	}
 	for _, name := range order[:min(len(order), cmp.Or(req.Max, provider.MaxPage))] {
-		res.Groups = append(res.Groups, failureGroup(members[name], req.Group != ""))
+		res.Groups = append(res.Groups, failureGroup(members[name], &req))
 	}
 	return res, nil
 }
 
 // failureGroup describes the instances of a group, of which the newest is first.
-func failureGroup(list []*provider.Instance, withTexts bool) provider.FailureGroup {
+func failureGroup(list []*provider.Instance, req *provider.FailureGroupsRequest) provider.FailureGroup {
 	newest, oldest := list[0], list[len(list)-1]
 	versions, texts := map[string]bool{}, map[string]int64{}
 	for _, i := range list {
@@ -64,11 +64,11 @@ func failureGroup(list []*provider.Instance, withTexts bool) provider.FailureGro
 		Group: newest.FailureGroup, Name: newest.Name, Versions: slices.Sorted(maps.Keys(versions)), Count: int64(len(list)),
 		First: oldest.EndedAt, Last: newest.EndedAt, Newest: newest.Key, Excerpt: newest.Excerpt,
 	}
-	if !withTexts {
+	if req.Group == "" {
 		return g
 	}
 	order := slices.SortedFunc(maps.Keys(texts), func(a, b string) int { return cmp.Or(cmp.Compare(texts[b], texts[a]), cmp.Compare(a, b)) })
-	for _, text := range order[:min(len(order), provider.MaxGroupTexts)] {
+	for _, text := range order[:min(len(order), cmp.Or(req.Texts, provider.MaxGroupTexts))] {
 		g.Texts = append(g.Texts, provider.FailedText{Excerpt: []byte(text), Count: texts[text]})
 	}
 	return g

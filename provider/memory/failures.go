@@ -41,7 +41,7 @@ func (rd *reader) FailureGroups(ctx context.Context, req provider.FailureGroupsR
 		for _, group := range order[:min(len(order), cmp.Or(req.Max, provider.MaxPage))] {
 			g := groupOf(members[group])
 			if req.Group != "" {
-				g.Texts = textsOf(members[group])
+				g.Texts = textsOf(members[group], cmp.Or(req.Texts, provider.MaxGroupTexts))
 			}
 			res.Groups = append(res.Groups, g)
 		}
@@ -65,8 +65,8 @@ func groupOf(members []*instance) provider.FailureGroup {
 	}
 }
 
-// textsOf counts the different excerpts of a group.
-func textsOf(members []*instance) (texts []provider.FailedText) {
+// textsOf counts the different excerpts of a group, and returns the most frequent.
+func textsOf(members []*instance, most int) (texts []provider.FailedText) {
 	counts := map[string]int64{}
 	for _, i := range members {
 		counts[string(i.row.Excerpt)]++
@@ -77,5 +77,5 @@ func textsOf(members []*instance) (texts []provider.FailedText) {
 	slices.SortFunc(texts, func(a, b provider.FailedText) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), bytes.Compare(a.Excerpt, b.Excerpt))
 	})
-	return texts[:min(len(texts), provider.MaxGroupTexts)]
+	return texts[:min(len(texts), most)]
 }

@@ -22,7 +22,8 @@ func failureCases() []testCase {
 		groups  = "FailureGroups returns the groups of the newest failed instances, by the end of the newest instance in each, newest first."
 		looks   = "It looks at [MaxGrouped] instances at most, of all names."
 		counts  = "Instances that another one has replaced count; those without a group do not."
-		one     = "FailureGroupsRequest.Group: only this group; Texts then has up to MaxGroupTexts different excerpts"
+		one     = "FailureGroupsRequest.Group: only this group; FailureGroup.Texts then has its different excerpts"
+		most    = "FailureGroupsRequest.Texts: with Group: at most this many different excerpts, 1 to MaxGrouped; 0: MaxGroupTexts"
 	)
 	return needs(lackingFailureGroups, []testCase{
 		{name: "stored", run: failureStored, rule: stores},
@@ -38,6 +39,7 @@ func failureCases() []testCase {
 		{name: "groups-at-most", run: failureMany, slow: true, rule: looks},
 		{name: "groups-versions", run: failureVersions, rule: "FailureGroup.Versions: the code versions of its newest instances, sorted, at most MaxGroupTexts"},
 		{name: "one-group", run: failureTexts, rule: one},
+		{name: "one-group-texts", run: failureManyTexts, rule: most},
 		{name: "ended-after", run: failureSince, rule: "FailureGroupsRequest.EndedAfter: inclusive"},
 	})
 }
@@ -367,6 +369,22 @@ func failureTexts(t *trial) {
 	}
 	is(t, "different texts", len(seen), provider.MaxGroupTexts)
 	groupsAre(t, provider.FailureGroupsRequest{Group: "none"}, "")
+}
+
+func failureManyTexts(t *trial) {
+	for n := range provider.MaxGroupTexts + 2 {
+		t.fail(fmt.Sprint("i", n), fmt.Sprintf("text %02d", n), "g")
+	}
+	for most, want := range map[int]int{1: 1, provider.MaxGroupTexts + 1: provider.MaxGroupTexts + 1, provider.MaxGrouped: provider.MaxGroupTexts + 2} {
+		g := groupsAre(t, provider.FailureGroupsRequest{Group: "g", Texts: most}, fmt.Sprint("g:", provider.MaxGroupTexts+2))[0]
+		is(t, fmt.Sprint("texts of at most ", most), len(g.Texts), want)
+	}
+	g := groupsAre(t, provider.FailureGroupsRequest{Texts: 1}, fmt.Sprint("g:", provider.MaxGroupTexts+2))[0]
+	is(t, "texts without a Group", len(g.Texts), 0)
+	for bad, want := range map[int]error{-1: provider.ErrInvalid, provider.MaxGrouped + 1: provider.ErrTooLarge} {
+		_, err := t.FailureGroups(t.ctx, provider.FailureGroupsRequest{Group: "g", Texts: bad})
+		t.want(err, want)
+	}
 }
 
 func failureSince(t *trial) {

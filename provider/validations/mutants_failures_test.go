@@ -73,6 +73,13 @@ func brokenFailures() []brokenRule {
 				slices.Reverse(res.Groups[i].Texts)
 			}
 		})},
+		{name: "texts are always ten", caught: "failures/one-group-texts", breaks: func(m *mutant) {
+			m.failed.before(func(req *provider.FailureGroupsRequest) {
+				if req.Texts <= provider.MaxGrouped {
+					req.Texts = min(req.Texts, 0)
+				}
+			})
+		}},
 		{name: "groups leave out the first instant", caught: "failures/ended-after", breaks: func(m *mutant) {
 			m.failed.before(func(req *provider.FailureGroupsRequest) {
 				if req.EndedAfter != 0 {

@@ -57,6 +57,8 @@ func TestHazard82_ExcerptsAreSealedAndGroupsAreDigests(t *testing.T) {
 			}
 			if c.prefix != "" {
 				checkOpened(t.Context(), t, raw, cl)
+			} else {
+				checkUngrouped(t, cl)
 			}
 			if err := rt.Shutdown(t.Context()); err != nil {
 				t.Error(err)
@@ -80,6 +82,19 @@ func checkFace(t *testing.T, raw *provider.Full, key provider.UUID, prefix strin
 	}
 	if !strings.HasPrefix(in.FailureGroup, prefix) || (prefix == "") != (in.FailureGroup == "") {
 		t.Errorf("the group is %q, want one that begins with %q", in.FailureGroup, prefix)
+	}
+}
+
+// checkUngrouped checks that a client whose codec makes no digests says so. An empty list would say that nothing failed.
+func checkUngrouped(t *testing.T, c *client.Client) {
+	t.Helper()
+	_, grouped := c.FailureGroups(t.Context(), client.FailureGroupsQuery{})
+	_, listed := c.List(t.Context(), client.Filter{FailureGroup: "1m-a"}, client.Page{})
+	_, counted := c.Count(t.Context(), client.Filter{FailureGroup: "1m-a"})
+	for call, err := range map[string]error{"FailureGroups": grouped, "List": listed, "Count": counted} {
+		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "codec.Digester") {
+			t.Errorf("%s: %v, want ErrUnsupported that names codec.Digester", call, err)
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func (g *grouping) result() (groups []provider.FailureGroup) {
 		texts := slices.SortedFunc(maps.Keys(one.texts), func(a, b string) int {
 			return cmp.Or(cmp.Compare(one.texts[b], one.texts[a]), strings.Compare(a, b))
 		})
-		for _, text := range texts[:min(len(texts), provider.MaxGroupTexts)] {
+		for _, text := range texts[:min(len(texts), cmp.Or(g.req.Texts, provider.MaxGroupTexts))] {
 			one.Texts = append(one.Texts, provider.FailedText{Excerpt: []byte(text), Count: one.texts[text]})
 		}
 		groups = append(groups, one.FailureGroup)
