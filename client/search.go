@@ -122,9 +122,12 @@ func (f *Filter) and(o *Filter) error {
 
 // timesHold refuses ranges that hold no time.
 func (f *Filter) timesHold() error {
-	for word, r := range map[string][2]time.Time{"started": {f.CreatedAfter, f.CreatedBefore}, "ended": {f.EndedAfter, f.EndedBefore}} {
-		if !r[0].IsZero() && !r[1].IsZero() && !r[0].Before(r[1]) {
-			return &SearchError{Why: word + ": leaves no time", Mend: "let the range begin before it ends"}
+	for _, r := range []struct {
+		word        string
+		from, until time.Time
+	}{{"started", f.CreatedAfter, f.CreatedBefore}, {"ended", f.EndedAfter, f.EndedBefore}} {
+		if !r.from.IsZero() && !r.until.IsZero() && !r.from.Before(r.until) {
+			return &SearchError{Why: r.word + ": leaves no time", Mend: "let the range begin before it ends"}
 		}
 	}
 	return nil

@@ -314,3 +314,15 @@ func TestPageTellsTheWords(t *testing.T) {
 		}
 	}
 }
+
+// A search with two mistakes names the same one each time.
+func TestSearchNamesTheFirstEmptyRange(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1, 0)
+	f := client.Filter{CreatedAfter: at, CreatedBefore: at, EndedAfter: at, EndedBefore: at}
+	for range 50 {
+		if _, err := f.Search(); err == nil || !strings.Contains(err.Error(), "started: leaves no time") {
+			t.Fatalf("%v", err)
+		}
+	}
+}
