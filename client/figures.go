@@ -36,10 +36,11 @@ type FiguresRequest struct {
 // FiguresKnown says how much is known of a time.
 type FiguresKnown string
 
-// What is known of a time. Counts of a part of it are a lower bound.
+// What is known of a time. Counts of a part of it are a lower bound. It is a part if no node counted for some of the time, if a node was killed,
+// so that what it counted last is lost, or if a node ran that keeps no figures.
 const (
 	FiguresAll  FiguresKnown = "all"
-	FiguresPart FiguresKnown = "part" // no node counted in a part of it, or a node was killed, and what it counted last is lost
+	FiguresPart FiguresKnown = "part"
 	FiguresNone FiguresKnown = "none" // no node has counted, as far as the store tells
 )
 
@@ -62,8 +63,10 @@ type FiguresPoint struct {
 	Known FiguresKnown `json:"known"`
 	// Counts is nil if nothing is known.
 	Counts *FiguresCounts `json:"counts,omitempty"`
-	// Backlog is the most activities that waited at once in all queues, as a node has seen every ten seconds; nil: not known.
+	// Backlog is the most activities that waited at once in all queues, as a node has seen every ten seconds; nil: none has looked.
 	Backlog *int64 `json:"backlog,omitempty"`
+	// BacklogKnown says how much of the time a node has looked. Of a part of it, Backlog is a lower bound.
+	BacklogKnown FiguresKnown `json:"backlogKnown"`
 }
 
 // FailedFigure is how many instances of an orchestration have failed.
@@ -90,7 +93,7 @@ type QueueFigure struct {
 	Queue   string        `json:"queue"`
 	Peak    int64         `json:"peak"`            // the most that waited at once
 	Longest time.Duration `json:"longest"`         // that one of them had waited, in nanoseconds
-	Waiting int64         `json:"waiting"`         // at the end of the window
+	Waiting *int64        `json:"waiting"`         // at the end of the window; null: no node has looked
 	Oldest  time.Time     `json:"oldest,omitzero"` // since when the oldest of these waits
 }
 
@@ -163,6 +166,11 @@ func (c *Client) Figures(ctx context.Context, req FiguresRequest) (*Figures, err
 	return f, nil
 }
 
+// figuresKnown are the names of figures.Known.
+//
+//nolint:gochecknoglobals // constant table
+var figuresKnown = [...]FiguresKnown{FiguresNone, FiguresPart, FiguresAll}
+
 // set shows what was read.
 func (f *Figures) set(m *figures.Merged, marks []FiguresMark) {
 	f.From, f.Until, f.Slot, f.Silent, f.Marks, f.Whole = m.From.Std(), m.Until.Std(), m.Slot, m.Silent, marks, true
@@ -170,7 +178,7 @@ func (f *Figures) set(m *figures.Merged, marks []FiguresMark) {
 	f.Totals = FiguresCounts{}
 	for i := range m.Points {
 		p := &m.Points[i]
-		shown := FiguresPoint{At: p.At.Std(), Until: p.Until.Std(), Known: [...]FiguresKnown{FiguresNone, FiguresPart, FiguresAll}[p.Known]}
+		shown := FiguresPoint{At: p.At.Std(), Until: p.Until.Std(), Known: figuresKnown[p.Known], BacklogKnown: FiguresNone}
 		if p.Known != figures.None {
 			shown.Counts = new(FiguresCounts(p.Counts))
 			f.Totals.Started += p.Counts.Started
@@ -178,7 +186,7 @@ func (f *Figures) set(m *figures.Merged, marks []FiguresMark) {
 			f.Totals.Failed += p.Counts.Failed
 			f.Totals.Cancelled += p.Counts.Cancelled
 			f.Totals.Retried += p.Counts.Retried
-			if !p.Blind {
+			if shown.BacklogKnown = figuresKnown[p.Looked]; p.Looked != figures.None {
 				shown.Backlog = &p.Backlog
 			}
 		}
@@ -200,8 +208,11 @@ func (f *Figures) set(m *figures.Merged, marks []FiguresMark) {
 	for _, name := range slices.Sorted(maps.Keys(m.Queues)) {
 		q := m.Queues[name]
 		shown := QueueFigure{Queue: name, Peak: q.Peak, Longest: q.Longest}
-		if q.Waiting > 0 && m.Until.Sub(q.At) < recentLook {
-			shown.Waiting, shown.Oldest = q.Waiting, q.Oldest.Std()
+		if m.Looked {
+			shown.Waiting = new(int64)
+			if q.Waiting > 0 && m.Until.Sub(q.At) < recentLook {
+				*shown.Waiting, shown.Oldest = q.Waiting, q.Oldest.Std()
+			}
 		}
 		f.Queues = append(f.Queues, shown)
 	}

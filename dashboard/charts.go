@@ -48,38 +48,37 @@ type chartBar struct {
 type chartRow struct {
 	At    time.Time
 	Cells []string
-	Part  bool
 }
 
 // shownMarks is how many marks stand in words.
 const shownMarks = 8
 
-// series are the charts: what they show of a point; false: it is not known.
+// series are the charts: what they show of a point, and how much of its time that tells of.
 //
 //nolint:gochecknoglobals // constant table
 var series = []struct {
 	name, class string
 	most        bool // the whole is the highest value, not the sum
-	value       func(p *client.FiguresPoint) (int64, bool)
+	value       func(p *client.FiguresPoint) (int64, client.FiguresKnown)
 }{
 	{"Starts", "starts", false, ofCounts(func(c *client.FiguresCounts) int64 { return c.Started })},
 	{"Ends", "ends", false, ofCounts(func(c *client.FiguresCounts) int64 { return c.Ended() })},
 	{"Failures", "failures", false, ofCounts(func(c *client.FiguresCounts) int64 { return c.Failed })},
 	{"Retries", "retries", false, ofCounts(func(c *client.FiguresCounts) int64 { return c.Retried })},
-	{"Backlog", "backlog", true, func(p *client.FiguresPoint) (int64, bool) {
+	{"Backlog", "backlog", true, func(p *client.FiguresPoint) (int64, client.FiguresKnown) {
 		if p.Backlog == nil {
-			return 0, false
+			return 0, client.FiguresNone
 		}
-		return *p.Backlog, true
+		return *p.Backlog, p.BacklogKnown
 	}},
 }
 
-func ofCounts(of func(*client.FiguresCounts) int64) func(*client.FiguresPoint) (int64, bool) {
-	return func(p *client.FiguresPoint) (int64, bool) {
+func ofCounts(of func(*client.FiguresCounts) int64) func(*client.FiguresPoint) (int64, client.FiguresKnown) {
+	return func(p *client.FiguresPoint) (int64, client.FiguresKnown) {
 		if p.Counts == nil {
-			return 0, false
+			return 0, client.FiguresNone
 		}
-		return of(p.Counts), true
+		return of(p.Counts), p.Known
 	}
 }
 
@@ -114,10 +113,10 @@ func newCharts(f *client.Figures) *charts {
 	}
 	for i := len(f.Points) - 1; i >= 0; i-- {
 		p := &f.Points[i]
-		row := chartRow{At: p.At, Part: p.Known == client.FiguresPart}
+		row := chartRow{At: p.At}
 		for j := range series {
-			if n, known := series[j].value(p); known {
-				row.Cells = append(row.Cells, atLeast(n, row.Part))
+			if n, known := series[j].value(p); known != client.FiguresNone {
+				row.Cells = append(row.Cells, atLeast(n, known == client.FiguresPart))
 			} else {
 				row.Cells = append(row.Cells, "unknown")
 			}
@@ -140,7 +139,7 @@ func drawChart(f *client.Figures, which int) chart {
 	c := chart{Name: s.name, Class: s.class}
 	whole, most, unknown, some := int64(0), int64(0), 0, false
 	for i := range f.Points {
-		if n, known := s.value(&f.Points[i]); known {
+		if n, known := s.value(&f.Points[i]); known != client.FiguresNone {
 			most, whole, some = max(most, n), whole+n, true
 		}
 	}
@@ -152,9 +151,7 @@ func drawChart(f *client.Figures, which int) chart {
 	var gap *chartBar
 	gapFrom := 0
 	for i := range f.Points {
-		p := &f.Points[i]
-		n, known := s.value(p)
-		part := p.Known == client.FiguresPart
+		n, known := s.value(&f.Points[i])
 		if n > 0 {
 			high := max(float64(n)/float64(most)*barMost, 2)
 			c.Bars = append(c.Bars, chartBar{
@@ -162,13 +159,13 @@ func drawChart(f *client.Figures, which int) chart {
 				Y: fmt.Sprintf("%.1f", chartHeight-high), High: fmt.Sprintf("%.1f", high),
 			})
 		}
-		if known && !part {
+		if known == client.FiguresAll {
 			gap = nil
 			continue
 		}
 		unknown++
-		if gap == nil || gap.Part != known {
-			c.Gaps = append(c.Gaps, chartBar{X: percent(time.Duration(i) * f.Slot), Part: known})
+		if part := known == client.FiguresPart; gap == nil || gap.Part != part {
+			c.Gaps = append(c.Gaps, chartBar{X: percent(time.Duration(i) * f.Slot), Part: part})
 			gap, gapFrom = &c.Gaps[len(c.Gaps)-1], i
 		}
 		gap.Width = percent(time.Duration(i+1-gapFrom) * f.Slot)

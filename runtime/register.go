@@ -85,7 +85,7 @@ func register(ctx context.Context, cfg *dispatcher.Config, own int64) error {
 			}
 			watch.Run(working, node, m)
 		})
-		both.Go(func() { waiting.Watch(working, store, owner, cfg.Figures.Waiting, logger) })
+		both.Go(func() { waiting.Watch(working, store, owner, cfg.Figures, logger) })
 		if fallbacks != nil {
 			both.Go(func() {
 				fallbacks.Follow(working, fallback.Node{

@@ -43,10 +43,10 @@ type Watch struct {
 	owner  string
 	logger *slog.Logger
 
-	counted         func() (since, until provider.Time) // of the figures of the node; nil: it keeps none
-	orders          Orders                              // that the node carries out
-	reportedAt      time.Time                           // when the record was written last
-	reportedState   upgrade.State                       // in the record, as the next
+	counted         func() *upgrade.Counts // of the figures of the node; nil: it keeps none
+	orders          Orders                 // that the node carries out
+	reportedAt      time.Time              // when the record was written last
+	reportedState   upgrade.State          // in the record, as the next
 	reportedLoad    upgrade.Load
 	reportedVersion int64
 	failing         bool
@@ -70,8 +70,8 @@ func (w *Watch) Describe(n *upgrade.Node) {
 	n.Every, n.Seen = int64(MaxReportInterval/time.Second), w.orders.Version
 }
 
-// Counts lets the record of the node say from when to when it has counted. It must be called before Run and Follow.
-func (w *Watch) Counts(counted func() (since, until provider.Time)) { w.counted = counted }
+// Counts lets the record of the node say from when to when it has counted; nil: it has not begun. It must be called before Run and Follow.
+func (w *Watch) Counts(counted func() *upgrade.Counts) { w.counted = counted }
 
 // Paused returns the queues that were paused when the orders were read last, and all the given ones if they never were.
 func (w *Watch) Paused(served []string) map[string]bool {
@@ -191,8 +191,8 @@ func (w *Watch) report(ctx context.Context, node Controls) {
 		if w.counted == nil {
 			return
 		}
-		if since, until := w.counted(); since != 0 {
-			n.Counts = &upgrade.Counts{Since: since, Until: until}
+		if counts := w.counted(); counts != nil {
+			n.Counts = counts
 		}
 	})
 	if err != nil || !stored {

@@ -1,11 +1,13 @@
 package figures
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/internal/reserved"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
@@ -86,7 +88,8 @@ type delta struct {
 	activities map[string]*Activity
 	queues     map[string]*Queue
 	backlog    int64 // the most that waited in all queues at once
-	blind      bool  // what waited could not be read
+	looks      seen  // at what waits
+	silences   seen  // of nodes that keep no figures
 }
 
 // Counter counts what the commits of a node have confirmed. A nil Counter counts nothing. Many goroutines may use it at once.
@@ -98,7 +101,9 @@ type Counter struct {
 	mu      sync.Mutex // of what follows
 	queues  map[string]*Queue
 	backlog int64
-	blind   bool
+	waits   map[string]bool // queues in which something waited at the last look
+	looks   seen            // at what waits
+	silent  seen            // nodes that keep no figures
 }
 
 type shard struct {
@@ -214,17 +219,27 @@ func room[V any](in map[string]V, name string) string {
 	return name
 }
 
-// Waiting notes what waits in queues at a time of the storage. err says that this could not be read although this node should have.
-func (c *Counter) Waiting(now provider.Time, tasks []provider.WaitingTasks, err error) {
+// Nodes notes whether a node runs at a time of the storage that keeps no figures.
+func (c *Counter) Nodes(now provider.Time, nodes []upgrade.Node) {
+	if c == nil || !slices.ContainsFunc(nodes, func(n upgrade.Node) bool { return n.Counts == nil && !n.Lost(now) }) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.silent.at(now) {
+		c.touched()
+	}
+}
+
+// Waiting notes what waits in queues at a time of the storage.
+func (c *Counter) Waiting(now provider.Time, tasks []provider.WaitingTasks) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
-		c.blind = true
+	if c.looks.at(now) {
 		c.touched()
-		return
 	}
 	seen, total := map[string]*Queue{}, int64(0)
 	for i := range tasks {
@@ -243,10 +258,14 @@ func (c *Counter) Waiting(now provider.Time, tasks []provider.WaitingTasks, err 
 		q.Oldest = min(q.Oldest, w.Oldest)
 		q.Peak, q.Longest = q.Waiting, max(now.Sub(q.Oldest), 0)
 	}
-	for name, q := range c.queues { // what has emptied since the look before
-		if seen[name] == nil && q.Waiting > 0 {
-			seen[name] = &Queue{At: now}
-		}
+	emptied := c.waits
+	c.waits = make(map[string]bool, len(seen))
+	for name := range seen {
+		c.waits[name] = true
+		delete(emptied, name)
+	}
+	for name := range emptied {
+		seen[name] = &Queue{At: now}
 	}
 	if len(seen) == 0 {
 		return
@@ -296,12 +315,20 @@ func (c *Counter) drain() (d delta) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d.backlog, d.blind = c.backlog, c.blind
+	d.backlog, d.looks, d.silences = c.backlog, c.looks, c.silent
+	c.looks.ended, c.silent.ended = nil, nil
 	for name, q := range c.queues {
 		d.queues[name] = q
 	}
-	c.queues, c.backlog, c.blind = nil, 0, false
+	c.queues, c.backlog = nil, 0
 	return d
+}
+
+// periods returns the last period of looks, and that of silence.
+func (c *Counter) periods() (looks, silence upgrade.Period) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looks.last, c.silent.last
 }
 
 // activity returns what was counted.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure/internal/figures"
 	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/internal/waiting"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -39,6 +41,22 @@ type fleet struct {
 	keys  chan string  // of puts of figures; nil: nobody reads them
 	down  atomic.Bool  // no call for figures is answered
 	full  atomic.Bool  // no put of figures is carried out
+	waits atomic.Pointer[[]provider.WaitingTasks]
+	shut  atomic.Bool // what waits cannot be read
+}
+
+// wait sets what waits in queues.
+func (f *fleet) wait(tasks ...provider.WaitingTasks) { f.waits.Store(&tasks) }
+
+// Stats implements provider.Meter.
+func (f *fleet) Stats(context.Context, provider.StatsRequest) (res provider.StatsResult, err error) {
+	if f.shut.Load() {
+		return res, errors.New("what waits cannot be read")
+	}
+	if tasks := f.waits.Load(); tasks != nil {
+		res.Tasks = *tasks
+	}
+	return res, nil
 }
 
 func newFleet(t *testing.T, skew time.Duration) *fleet {
@@ -54,6 +72,7 @@ type node struct {
 	*figures.Counter
 
 	fleet *fleet
+	mute  bool // it keeps no figures
 	dead  atomic.Bool
 	fails atomic.Bool
 	stop  context.CancelFunc
@@ -83,16 +102,32 @@ func (n *node) Lease(ctx context.Context, req provider.LeaseRequest) (provider.L
 	return n.fleet.store.Lease(ctx, req)
 }
 
-// start starts a node, which writes its entry in the list of nodes every half a minute.
+// start starts a node, which writes its entry in the list of nodes every half a minute, and looks at what waits.
 func (f *fleet) start(owner string, runs ...provider.Capability) *node {
 	f.t.Helper()
-	n := &node{Counter: figures.NewCounter(), fleet: f, over: make(chan struct{})}
+	return f.begin(&node{Counter: figures.NewCounter(), fleet: f, over: make(chan struct{})}, owner, runs...)
+}
+
+// startMute starts a node that keeps no figures.
+func (f *fleet) startMute(owner string) *node {
+	f.t.Helper()
+	return f.begin(&node{mute: true, fleet: f, over: make(chan struct{})}, owner)
+}
+
+func (f *fleet) begin(n *node, owner string, runs ...provider.Capability) *node {
+	f.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	w := figures.NewWriter(n, n.Counter, owner, runs, func() provider.Time { return provider.TimeOf(f.clock.Now()) }, logger)
+	var w *figures.Writer
+	if !n.mute {
+		w = figures.NewWriter(n, n.Counter, owner, runs, func() provider.Time { return provider.TimeOf(f.clock.Now()) }, logger)
+	}
 	store := *f.store
-	store.Keeper = n
+	store.Keeper, store.Meter = n, f
 	m, err := upgrade.Join(f.t.Context(), upgrade.New(&store, 1), owner, nil, logger, func(n *upgrade.Node) {
-		n.Every, n.Counts = 60, new(upgrade.Counts)
+		n.Every = 60
+		if w != nil {
+			n.Counts = new(upgrade.Counts)
+		}
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -104,9 +139,13 @@ func (f *fleet) start(owner string, runs ...provider.Capability) *node {
 	n.stop = stop
 	go func() {
 		defer close(n.over)
-		done := make(chan struct{}, 2)
-		go func() { w.Run(ctx); done <- struct{}{} }()
-		go func() { m.Run(ctx); done <- struct{}{} }()
+		var all sync.WaitGroup
+		defer all.Wait()
+		if w != nil {
+			all.Go(func() { w.Run(ctx) })
+		}
+		all.Go(func() { m.Run(ctx) })
+		all.Go(func() { waiting.Watch(ctx, &store, owner, n.Counter, logger) })
 		tick := time.NewTicker(30 * time.Second)
 		defer tick.Stop()
 		for ctx.Err() == nil {
@@ -114,14 +153,15 @@ func (f *fleet) start(owner string, runs ...provider.Capability) *node {
 			case <-ctx.Done():
 			case <-tick.C:
 				_, _ = m.Report(ctx, func(n *upgrade.Node) {
-					if since, until := w.Counted(); since != 0 {
-						n.Counts = &upgrade.Counts{Since: since, Until: until}
+					if w == nil {
+						return
+					}
+					if counts := w.Counted(); counts != nil {
+						n.Counts = counts
 					}
 				})
 			}
 		}
-		<-done
-		<-done
 	}()
 	f.t.Cleanup(n.shutDown)
 	wait(time.Second)
@@ -302,7 +342,7 @@ func TestHazard157_NamesAreBounded(t *testing.T) {
 				name := fmt.Sprintf("%s-%03d", owner, i)
 				n.Attempt(&key, name, observe.Completed, time.Millisecond)
 				n.Ended(&key, name, observe.Failed)
-				n.Waiting(provider.TimeOf(time.Now()), []provider.WaitingTasks{{Queue: name, Count: 1, Oldest: provider.TimeOf(time.Now())}}, nil)
+				n.Waiting(provider.TimeOf(time.Now()), []provider.WaitingTasks{{Queue: name, Count: 1, Oldest: provider.TimeOf(time.Now())}})
 			}
 			n.shutDown()
 		}
@@ -387,27 +427,6 @@ func TestHazard157_ANodeThatDoesNotCountIsNamed(t *testing.T) {
 		wait(10 * time.Minute)
 		if m := f.read(figures.Hour); strings.ContainsAny(shape(m), "01") || len(m.Silent) != 1 || m.Silent[0] != "old" {
 			t.Errorf("beside an older release: %s, silent are %q", shape(m), m.Silent)
-		}
-		a.shutDown()
-	})
-}
-
-// A look at the queues that failed is not known, which is no empty queue.
-func TestHazard157_AFailedLookIsNoEmptyQueue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 0)
-		a := f.start("a")
-		now := provider.TimeOf(time.Now())
-		a.Waiting(now, []provider.WaitingTasks{{Queue: "q", Name: "x", Count: 7, Oldest: now.Add(-time.Minute)}}, nil)
-		wait(time.Minute)
-		a.Waiting(0, nil, errors.New("no answer"))
-		wait(3 * time.Minute)
-		m := f.read(figures.Hour)
-		points := m.Points[len(m.Points)-4:]
-		known := points[0].Backlog == 7 && !points[0].Blind && points[1].Blind && !points[2].Blind
-		if !known || m.Queues["q"].Peak != 7 || m.Queues["q"].Longest != time.Minute {
-			t.Errorf("%+v, queue %+v", points, m.Queues["q"])
 		}
 		a.shutDown()
 	})

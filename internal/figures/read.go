@@ -34,7 +34,7 @@ type Known int
 // What can be known of a time.
 const (
 	None Known = iota // no node has counted, as far as is known
-	Part              // nodes have counted, but not all of the time, or one was lost and its last figures with it
+	Part              // not all of the time, or one was lost and its last figures with it, or one ran that keeps none
 	All
 )
 
@@ -43,8 +43,8 @@ type Point struct {
 	At, Until provider.Time // Until is earlier than the end of the slot in the last point only
 	Known     Known
 	Counts    Counts
-	Backlog   int64
-	Blind     bool // what waited could not be read
+	Looked    Known // how much of the time a node has looked at what waits
+	Backlog   int64 // the most that it saw
 }
 
 // Span is a time in which a node has counted.
@@ -67,6 +67,7 @@ type Merged struct {
 	Versions    []Version // that came in the window
 	Spans       []Span    // by owner and time
 	Silent      []string  // owners of nodes that run and keep no figures
+	Looked      bool      // at the end a node looked at what waits: queues that lack a look of that time are empty
 }
 
 const (
@@ -104,7 +105,9 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 		return nil, err
 	}
 	r.join()
+	r.looks, r.silences = joined(r.looks), joined(r.silences)
 	r.draw(now)
+	m.Looked = covered(r.looks, m.Until.Add(-standsFor), m.Until) == All
 	bound(m.Failed, MaxNames)
 	boundBy(m.Activities, (*Activity).size, MaxNames)
 	boundBy(m.Queues, (*Queue).size, MaxNames)
@@ -146,6 +149,9 @@ type reader struct {
 	level *level
 	slots map[provider.Time]*slot
 	cut   provider.Time // nothing was read from here on
+
+	looks    []upgrade.Period // at what waits
+	silences []upgrade.Period // of nodes that keep no figures
 }
 
 // node takes in an entry of the list of nodes.
@@ -162,6 +168,7 @@ func (r *reader) node(n *upgrade.Node, now provider.Time) {
 		s.Lost = LostAt(n)
 	}
 	r.m.Spans = append(r.m.Spans, s)
+	r.looks, r.silences = append(r.looks, n.Counts.Looks), append(r.silences, n.Counts.Silence)
 }
 
 // spanOf returns from when to when a node says that it has counted. One that has just begun counts from before its first work on, and has not
@@ -184,6 +191,7 @@ func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
 		return err
 	}
 	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: e.Until, Lost: e.Lost, Clean: e.Lost == 0})
+	r.looks, r.silences = append(r.looks, e.Looks), append(r.silences, e.Silence)
 	return nil
 }
 
@@ -194,6 +202,7 @@ func (r *reader) record(at provider.Time, owner string, value []byte) error {
 	}
 	r.cut = at
 	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
+	r.looks, r.silences = append(r.looks, rec.Looks...), append(r.silences, rec.Silences...)
 	for i := range rec.Slots {
 		s := &rec.Slots[i]
 		if s.Index < 0 || s.Index >= r.level.slots {
@@ -206,7 +215,7 @@ func (r *reader) record(at provider.Time, owner string, value []byte) error {
 			r.slots[begin] = into
 		}
 		into.Counts.add(&s.Counts)
-		into.Backlog, into.Blind = max(into.Backlog, s.Backlog), into.Blind || s.Blind
+		into.Backlog = max(into.Backlog, s.Backlog)
 	}
 	for name, n := range rec.Failed {
 		r.m.Failed[name] += n
@@ -265,8 +274,12 @@ func (r *reader) draw(now provider.Time) {
 	for at := m.From; at < end; at = at.Add(m.Slot) {
 		p := Point{At: at, Until: min(at.Add(m.Slot), end)}
 		if p.Known = r.known(p.At, p.Until); p.Known != None {
-			if s := r.slots[at]; s != nil {
-				p.Counts, p.Backlog, p.Blind = s.Counts, s.Backlog, s.Blind
+			p.Looked = covered(r.looks, p.At, p.Until)
+		}
+		if s := r.slots[at]; s != nil && p.Known != None {
+			p.Counts, p.Backlog = s.Counts, s.Backlog
+			if p.Looked == None && p.Backlog > 0 { // of a look whose time was forgotten
+				p.Looked = Part
 			}
 		}
 		m.Points = append(m.Points, p)
@@ -278,12 +291,12 @@ func (r *reader) known(from, until provider.Time) Known {
 	if until > r.cut {
 		return None
 	}
-	var covered [][2]provider.Time
-	broken := len(r.m.Silent) > 0
+	var counted []upgrade.Period
+	broken := len(r.m.Silent) > 0 || covered(r.silences, from, until) != None
 	for i := range r.m.Spans {
 		s := &r.m.Spans[i]
 		if s.Since < until && s.Until > from {
-			covered = append(covered, [2]provider.Time{max(s.Since, from), min(s.Until, until)})
+			counted = append(counted, upgrade.Period{Since: s.Since, Until: s.Until})
 		}
 		end := s.Lost
 		if s.Live { // it says nothing, for now
@@ -291,21 +304,11 @@ func (r *reader) known(from, until provider.Time) Known {
 		}
 		broken = broken || !s.Clean && s.Until < until && end > from
 	}
-	if len(covered) == 0 {
-		return None
+	known := covered(joined(counted), from, until)
+	if broken {
+		known = min(known, Part)
 	}
-	slices.SortFunc(covered, func(a, b [2]provider.Time) int { return cmp.Compare(a[0], b[0]) })
-	reached := from
-	for _, c := range covered {
-		if c[0] > reached {
-			return Part
-		}
-		reached = max(reached, c[1])
-	}
-	if broken || reached < until {
-		return Part
-	}
-	return All
+	return known
 }
 
 // bound leaves the largest, as many as most, and adds up the others.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -44,7 +45,6 @@ const (
 type slot struct {
 	Index   int   `json:"i"`
 	Backlog int64 `json:"backlog,omitempty"` // the most activities that waited at once
-	Blind   bool  `json:"blind,omitempty"`   // what waited could not be read
 
 	Counts
 }
@@ -57,6 +57,8 @@ type record struct {
 	Failed     map[string]int64     `json:"failed,omitempty"` // ends, by orchestration
 	Activities map[string]*Activity `json:"activities,omitempty"`
 	Queues     map[string]*Queue    `json:"queues,omitempty"`
+	Looks      []upgrade.Period     `json:"looks,omitempty"`    // at what waits
+	Silences   []upgrade.Period     `json:"silences,omitempty"` // in which nodes were seen that keep no figures
 }
 
 // add adds what was counted in a slot.
@@ -68,7 +70,8 @@ func (r *record) add(index int, d *delta) {
 	}
 	s := &r.Slots[at]
 	s.Counts.add(&d.counts)
-	s.Backlog, s.Blind = max(s.Backlog, d.backlog), s.Blind || d.blind
+	s.Backlog = max(s.Backlog, d.backlog)
+	r.Looks, r.Silences = forget(append(r.Looks, d.looks.ended...)), widen(append(r.Silences, d.silences.ended...))
 	if r.Failed == nil {
 		r.Failed, r.Activities, r.Queues = map[string]int64{}, map[string]*Activity{}, map[string]*Queue{}
 	}
@@ -109,6 +112,14 @@ type ended struct {
 	Since provider.Time `json:"since"`
 	Until provider.Time `json:"until"`          // it has counted all until then
 	Lost  provider.Time `json:"lost,omitempty"` // it was killed, at this time at the latest; 0: it was shut down
+
+	Looks   upgrade.Period `json:"looks,omitzero"` // the last ones, as in upgrade.Counts
+	Silence upgrade.Period `json:"silence,omitzero"`
+}
+
+// endedAs returns the record of a node that has counted so; lost is 0 if it was shut down.
+func endedAs(c *upgrade.Counts, lost provider.Time) ended {
+	return ended{Since: c.Since, Until: c.Until, Lost: lost, Looks: c.Looks, Silence: c.Silence}
 }
 
 // key returns the key of a record. Keys of a letter sort by time.

@@ -107,7 +107,7 @@ func TestHazard157_ARecordFitsTheStore(t *testing.T) {
 						a.Attempt(&key, name, observe.Completed, time.Microsecond<<octave)
 					}
 					a.Ended(&key, name, observe.Failed)
-					a.Waiting(provider.TimeOf(time.Now()), []provider.WaitingTasks{{Queue: name, Count: 1, Oldest: provider.TimeOf(time.Now())}}, nil)
+					a.Waiting(provider.TimeOf(time.Now()), []provider.WaitingTasks{{Queue: name, Count: 1, Oldest: provider.TimeOf(time.Now())}})
 				}
 				wait(time.Minute)
 			}

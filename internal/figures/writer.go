@@ -68,18 +68,18 @@ func (w *Writer) now() provider.Time {
 	return provider.TimeOf(w.made).Add(time.Since(w.made)) + provider.Time(w.offset.Load())
 }
 
-// Counted returns from when to when all that the node did is in its records, where no record means that nothing happened. since is 0 if it
-// keeps none.
-func (w *Writer) Counted() (since, until provider.Time) {
-	since = provider.Time(w.since.Load())
-	if since == 0 {
-		return 0, 0
+// Counted returns from when to when all that the node did is in its records, where no record means that nothing happened; nil: it keeps none.
+func (w *Writer) Counted() *upgrade.Counts {
+	c := upgrade.Counts{Since: provider.Time(w.since.Load()), Until: provider.Time(w.until.Load())}
+	if c.Since == 0 {
+		return nil
 	}
-	now := w.now()
-	if w.counter.dirty.Load() || w.behind.Load() {
-		return since, provider.Time(w.until.Load())
+	now := w.now() // before the next line: what is counted meanwhile happens later
+	c.Looks, c.Silence = w.counter.periods()
+	if !w.counter.dirty.Load() && !w.behind.Load() {
+		c.Until = max(now, c.Until)
 	}
-	return since, max(now, provider.Time(w.until.Load()))
+	return &c
 }
 
 // Run writes once a minute until ctx is done, as long as there is something to write. Before it returns it writes the rest.
@@ -225,7 +225,10 @@ func (w *Writer) write(ctx context.Context, until provider.Time) error {
 func (w *Writer) put(ctx context.Context, c *chunk) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	value, err := c.record.encode()
+	rec := c.record
+	looks, silence := w.counter.periods()
+	rec.Looks, rec.Silences = with(rec.Looks, looks), with(rec.Silences, silence)
+	value, err := rec.encode()
 	if err != nil {
 		return err
 	}
@@ -264,11 +267,11 @@ func (w *Writer) end(ctx context.Context) {
 			return
 		}
 	}
-	since, until := w.Counted()
-	if !w.wrote && until.Sub(since) < time.Minute {
+	c := w.Counted()
+	if !w.wrote && c.Until.Sub(c.Since) < time.Minute {
 		return
 	}
-	_ = noteEnd(ctx, w.store, w.owner, ended{Since: since, Until: until})
+	_ = noteEnd(ctx, w.store, w.owner, endedAs(c, 0))
 }
 
 // noteEnd writes the record of a node that has ended, unless there is one.
@@ -289,7 +292,9 @@ func noteEnd(ctx context.Context, store provider.Keeper, owner string, e ended) 
 // NoteLost writes that a node was killed, whose entry in the list of nodes says from when to when it has counted.
 func NoteLost(ctx context.Context, store provider.Keeper, n *upgrade.Node) error {
 	s := spanOf(n)
-	return noteEnd(ctx, store, n.Owner, ended{Since: s.Since, Until: s.Until, Lost: LostAt(n)})
+	c := *n.Counts
+	c.Since, c.Until = s.Since, s.Until
+	return noteEnd(ctx, store, n.Owner, endedAs(&c, LostAt(n)))
 }
 
 const (

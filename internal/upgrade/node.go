@@ -65,6 +65,15 @@ type Node struct {
 type Counts struct {
 	Since provider.Time `json:"since"` // 0: it has just begun
 	Until provider.Time `json:"until"`
+
+	Looks   Period `json:"looks,omitzero"`   // the last in which the node looked at what waits in queues; 0: it never did
+	Silence Period `json:"silence,omitzero"` // the last in which it saw a node that keeps no figures; 0: there was none
+}
+
+// Period is a time without a break.
+type Period struct {
+	Since provider.Time `json:"since"`
+	Until provider.Time `json:"until"`
 }
 
 // Fallbacks are the names that a node takes although it has not registered them, and those that it would take if they had to wait.

@@ -13,8 +13,9 @@ import (
 // patience bounds one check.
 const patience = 5 * time.Second
 
-// Watch looks at what waits, for the log of a node, until ctx is done. Of the nodes of one release only one looks at the work: the first by owner.
-// A store that lists no nodes, or measures nothing, is not watched. The node checks again after a fault. The Looker gets what the node has seen.
+// Watch looks at what waits, for the log of a node, until ctx is done. Of the nodes of one release only one looks at the work: the first by owner
+// that keeps figures, or the first one if none does. A store that lists no nodes is not watched. The node checks again after a fault. The Looker
+// gets what the node has seen.
 func Watch(ctx context.Context, store *provider.Full, owner string, look Looker, logger *slog.Logger) {
 	tick := time.NewTicker(Patience)
 	defer tick.Stop()
@@ -31,8 +32,11 @@ func Watch(ctx context.Context, store *provider.Full, owner string, look Looker,
 	}
 }
 
-// Looker gets what waits at each look of this node, with the storage's time. err says that it could not be read, and tasks is nil then.
-type Looker func(now provider.Time, tasks []provider.WaitingTasks, err error)
+// Looker gets what a node has seen every ten seconds, with the storage's time. What could not be read it does not get.
+type Looker interface {
+	Nodes(now provider.Time, nodes []upgrade.Node)
+	Waiting(now provider.Time, tasks []provider.WaitingTasks) // only from the node that looks
+}
 
 // check looks at what waits.
 type check struct {
@@ -41,7 +45,7 @@ type check struct {
 	look   Looker
 	logger *slog.Logger
 	alarm  Alarm
-	first  bool // this node was the one that looks, at the last check
+	blind  bool // the store measures nothing
 }
 
 // once checks once, if this node is the one that does.
@@ -51,18 +55,20 @@ func (c *check) once(ctx context.Context) error {
 	var f Facts
 	var err error
 	if f.Nodes, f.Now, err = upgrade.Nodes(ctx, c.store); err != nil {
-		c.failed(err)
 		return err
 	}
-	if c.first = f.first(c.owner); !c.first {
+	c.look.Nodes(f.Now, f.Nodes)
+	if c.blind || !f.first(c.owner) {
 		return nil
 	}
 	stats, err := c.store.Stats(ctx, provider.StatsRequest{Waiting: true})
+	if c.blind = errors.Is(err, errors.ErrUnsupported); c.blind {
+		return nil
+	}
 	if err != nil {
-		c.failed(err)
 		return err
 	}
-	c.look(f.Now, stats.Tasks, nil)
+	c.look.Waiting(f.Now, stats.Tasks)
 	if len(stats.Tasks) > 0 {
 		if err := f.readMore(ctx, c.store); err != nil {
 			return err
@@ -72,23 +78,18 @@ func (c *check) once(ctx context.Context) error {
 	return nil
 }
 
-// failed tells that what waits is not known, if this node looks.
-func (c *check) failed(err error) {
-	if c.first && !errors.Is(err, errors.ErrUnsupported) {
-		c.look(0, nil, err)
-	}
-}
-
-// first reports whether a node is the first that runs, by owner, of those with its release.
+// first reports whether a node is the first that runs, by owner, of those with its release that keep figures. If none of them does, it is the
+// first of all with its release.
 func (f *Facts) first(owner string) bool {
+	first, counts := "", false
 	for i := range f.Nodes { // they are in order
 		n := &f.Nodes[i]
-		if n.Owner == owner {
-			return true
+		if n.Owner != owner && (n.Lost(f.Now) || n.Release != upgrade.Release()) {
+			continue
 		}
-		if !n.Lost(f.Now) && n.Release == upgrade.Release() {
-			return false
+		if first == "" || n.Counts != nil && !counts {
+			first, counts = n.Owner, n.Counts != nil
 		}
 	}
-	return false
+	return owner != "" && first == owner
 }
