@@ -446,3 +446,34 @@ func TestVersionsComeOnce(t *testing.T) {
 		}
 	})
 }
+
+// A new code version is noted although as many as are kept are there. It drops the ones noted longest ago, and none that its own node has.
+func TestHazard157_TheOldestVersionsGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		runs := func(version string, n int) (all []provider.Capability) {
+			for i := range n {
+				all = append(all, provider.Capability{Name: fmt.Sprint("Order", i), CodeVersion: version})
+			}
+			return all
+		}
+		start := func(owner string, runs ...provider.Capability) {
+			f.start(owner, runs...).shutDown()
+			wait(time.Minute)
+		}
+		begin := provider.TimeOf(time.Now())
+		start("a", runs("1", 900)...)
+		start("b", runs("2", 100)...)
+		start("c", append(runs("3", 5), runs("1", 895)...)...)
+		names := map[string]int{}
+		for _, v := range f.read(figures.Hour).Versions {
+			if names[v.Version]++; v.At < begin {
+				t.Errorf("%+v came before the first node", v)
+			}
+		}
+		if len(names) != 3 || names["1"] != 895 || names["2"] != 100 || names["3"] != 5 {
+			t.Errorf("versions kept, by their number: %v, want 5 new ones in place of the 5 that the last node does not have and that are oldest", names)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 const (
 	// versions is the letter of the records that say when a node had a code version first.
 	versions = "v"
-	// versionsMost bounds them. Further versions are not noted until old ones are gone.
+	// versionsMost is how many are kept. A new version drops the one that a node has noted longest ago.
 	versionsMost = 1_000
+	// versionsRead bounds what is read of them. Nodes that start at the same time do not see each other's, and nobody drops what a node has itself.
+	versionsRead = 5 * versionsMost
 	// A version that a node still has is written again when its record is older than versionAgain, and removed when it is older than versionsKept.
 	versionAgain = 7 * 24 * time.Hour
 	versionsKept = 400 * 24 * time.Hour
@@ -41,44 +44,76 @@ func (v *Version) key() string {
 // not answer at all. After an error some versions may be noted. Code without a version is not noted, and costs no more than the time.
 func announce(ctx context.Context, store provider.Keeper, runs []provider.Capability) (now provider.Time, err error) {
 	has := versionsOf(runs)
-	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: versions + "/", Max: versionsMost}
+	most := versionsRead
 	if len(has) == 0 {
-		scan.Max = 1
+		most = 1
 	}
-	res, err := store.Record(ctx, scan)
+	records, now, err := scanVersions(ctx, store, most)
 	if err != nil {
 		return 0, fmt.Errorf("noting code versions: %w", err)
 	}
-	stored, left := make(map[string]*provider.Record, len(res.Records)), versionsMost-len(res.Records)
-	for i := range res.Records {
-		r := &res.Records[i]
-		if res.Now.Sub(r.UpdatedAt) > versionsKept {
-			_, _ = store.Record(ctx, provider.RecordRequest{Action: provider.RecordDelete, Namespace: space, Key: r.Key, Expect: r.Version})
-			continue
-		}
-		stored[r.Key] = r
+	stored := make(map[string]*provider.Record, len(records))
+	for i := range records {
+		stored[records[i].Key] = &records[i]
 	}
+	var puts []provider.RecordRequest
+	fresh := 0
 	for i := range has {
 		v := &has[i]
-		v.At = res.Now
+		v.At = now
 		value, err := encode(v)
 		if err != nil {
-			return res.Now, err
+			return now, err
 		}
 		put := provider.RecordRequest{Action: provider.RecordPut, Namespace: space, Key: v.key(), Value: value}
-		if r := stored[put.Key]; r != nil {
-			if res.Now.Sub(r.UpdatedAt) < versionAgain {
-				continue
-			}
-			put.Value, put.Expect = r.Value, r.Version
-		} else if left--; left < 0 {
+		r := stored[put.Key]
+		delete(stored, put.Key) // so that it is not dropped
+		switch {
+		case r == nil:
+			fresh++
+		case now.Sub(r.UpdatedAt) < versionAgain:
 			continue
+		default:
+			put.Value, put.Expect = r.Value, r.Version
 		}
+		puts = append(puts, put)
+	}
+	dropVersions(ctx, store, stored, len(records)+fresh-versionsMost, now)
+	for _, put := range puts {
 		if _, err = store.Record(ctx, put); err != nil && !errors.Is(err, provider.ErrConflict) { // a conflict: another node has come first
-			return res.Now, fmt.Errorf("noting code versions: %w", err)
+			return now, fmt.Errorf("noting code versions: %w", err)
 		}
 	}
-	return res.Now, nil
+	return now, nil
+}
+
+// dropVersions removes the records that nobody has written for longer than versionsKept, and as many of those written longest ago that so many
+// are gone.
+func dropVersions(ctx context.Context, store provider.Keeper, stored map[string]*provider.Record, many int, now provider.Time) {
+	oldest := slices.SortedFunc(maps.Values(stored), func(a, b *provider.Record) int {
+		return cmp.Or(cmp.Compare(a.UpdatedAt, b.UpdatedAt), cmp.Compare(a.Key, b.Key))
+	})
+	for i, r := range oldest {
+		if i >= many && now.Sub(r.UpdatedAt) <= versionsKept {
+			return
+		}
+		_, _ = store.Record(ctx, provider.RecordRequest{Action: provider.RecordDelete, Namespace: space, Key: r.Key, Expect: r.Version})
+	}
+}
+
+// scanVersions returns the records of versions, at most a number, and the storage's time.
+func scanVersions(ctx context.Context, store provider.Keeper, most int) (all []provider.Record, now provider.Time, err error) {
+	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: versions + "/", Max: min(most, provider.MaxPage)}
+	for {
+		res, err := store.Record(ctx, scan)
+		if err != nil {
+			return nil, 0, err
+		}
+		if all = append(all, res.Records...); len(res.Records) < scan.Max || len(all) >= most {
+			return all, res.Now, nil
+		}
+		scan.Key = all[len(all)-1].Key
+	}
 }
 
 // versionsOf returns the versions to note, in one order on all nodes. Those that share a version write the same records when they start, and
@@ -95,14 +130,14 @@ func versionsOf(runs []provider.Capability) (has []Version) {
 
 // readVersions returns the versions that came from a time on.
 func readVersions(ctx context.Context, store provider.Keeper, from provider.Time) (all []Version, err error) {
-	res, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: versions + "/", Max: versionsMost})
+	records, _, err := scanVersions(ctx, store, versionsRead)
 	if err != nil {
 		return nil, fmt.Errorf("reading figures: %w", err)
 	}
-	for i := range res.Records {
+	for i := range records {
 		var v Version
-		if err := json.Unmarshal(res.Records[i].Value, &v); err != nil {
-			return nil, fmt.Errorf("reading figures: record %q: %w", res.Records[i].Key, err)
+		if err := json.Unmarshal(records[i].Value, &v); err != nil {
+			return nil, fmt.Errorf("reading figures: record %q: %w", records[i].Key, err)
 		}
 		if v.At >= from {
 			all = append(all, v)
