@@ -105,7 +105,8 @@ type FiguresMark struct {
 }
 
 // Figures are what all nodes did over time, by the storage's clock. Each node counts what its commits have confirmed, and writes it once a
-// minute. A name beyond the 200 most frequent ones counts as "_other".
+// minute. A record of a node has the first 200 names of each kind that come in its time, which is 10 minutes for an hour, 2 hours for a day and a
+// day for a week. Further ones count as "_other". Of all nodes together the 200 names with the most are shown, and the others count as "_other".
 type Figures struct {
 	Window     FiguresWindow    `json:"window"`
 	From       time.Time        `json:"from"`

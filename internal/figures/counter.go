@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxNames bounds the names of a kind in a record. Further ones count as Other.
+	// MaxNames bounds the names of a kind in a record. The first ones keep their name, and further ones count as Other, however often they come.
 	MaxNames = 200
 	// Other stands for all names beyond the first MaxNames.
 	Other = "_other"
