@@ -121,6 +121,9 @@ type Figures struct {
 	Marks      []FiguresMark    `json:"marks,omitempty"`  // by time, at most 200
 	// Silent are nodes that run and keep no figures: their option NoFigures is set, or their release is older. No point is wholly known then.
 	Silent []string `json:"silent,omitempty"`
+	// LeftOut is zero if all records were read. Otherwise more than 20,000 nodes have written within the window, and of the time before LeftOut nothing
+	// is known, or only a part.
+	LeftOut time.Time `json:"leftOut,omitzero"`
 }
 
 // maxMarks bounds the marks, and the acts among them.
@@ -175,6 +178,9 @@ var figuresKnown = [...]FiguresKnown{FiguresNone, FiguresPart, FiguresAll}
 // set shows what was read.
 func (f *Figures) set(m *figures.Merged, marks []FiguresMark) {
 	f.From, f.Until, f.Slot, f.Silent, f.Marks, f.Whole = m.From.Std(), m.Until.Std(), m.Slot, m.Silent, marks, true
+	if f.LeftOut = (time.Time{}); m.LeftOut != 0 {
+		f.LeftOut = m.LeftOut.Std()
+	}
 	f.Points = make([]FiguresPoint, 0, len(m.Points))
 	f.Totals = FiguresCounts{}
 	for i := range m.Points {

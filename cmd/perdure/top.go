@@ -140,6 +140,9 @@ func topTable(w *grid, seen *topSeen) {
 		}
 		row(w, cells...)
 	}
+	if !f.LeftOut.IsZero() {
+		row(w, fmt.Sprintf("More than 20,000 nodes have written: what was before %s is left out.", instant(f.LeftOut)))
+	}
 	for _, owner := range f.Silent {
 		row(w, fmt.Sprintf("Node %s keeps no figures, so all counts are lower bounds.", owner))
 	}

@@ -3,8 +3,6 @@ package figures
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -64,10 +62,11 @@ type Merged struct {
 	Failed      map[string]int64
 	Activities  map[string]*Activity
 	Queues      map[string]*Queue
-	Versions    []Version // that came in the window
-	Spans       []Span    // by owner and time
-	Silent      []string  // owners of nodes that run and keep no figures
-	Looked      bool      // at the end a node looked at what waits: queues that lack a look of that time are empty
+	Versions    []Version     // that came in the window
+	Spans       []Span        // by owner and time
+	Silent      []string      // owners of nodes that run and keep no figures
+	LeftOut     provider.Time // there are too many records to read all: before it nothing is known, or only a part; 0: all was read
+	Looked      bool          // at the end a node looked at what waits: queues that lack a look of that time are empty
 }
 
 const (
@@ -75,32 +74,30 @@ const (
 	longestLag = 4 * time.Minute
 	// lastWords is how long after its last record a node that nobody saw end may have worked.
 	lastWords = 2 * time.Minute
-	// maxRead bounds the records of one call.
+	// maxRead bounds the records of one call, and as many of nodes that have ended.
 	maxRead = 20_000
+	// maxOwn bounds the running nodes whose records are read one by one where there are too many to read all.
+	maxOwn = 200
 )
 
-// Read merges the figures of a window. nodes is the list of nodes at the time now of the storage.
+// Read merges the figures of a window, the newest first, as far as they are not too many. nodes is the list of nodes at the time now of the storage.
 func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.Node, now provider.Time) (*Merged, error) {
 	l := &levels[w]
 	m := &Merged{
 		From: floor(now.Add(-w.length()), l.chunk()), Slot: l.slot,
 		Failed: map[string]int64{}, Activities: map[string]*Activity{}, Queues: map[string]*Queue{},
 	}
-	r := reader{m: m, level: l, slots: map[provider.Time]*slot{}, cut: now}
+	r := reader{m: m, level: l, store: store, slots: map[provider.Time]*slot{}, left: maxRead, leftEnds: maxRead}
 	for i := range nodes {
 		r.node(&nodes[i], now)
 	}
-	left := maxRead
-	if err := scan(ctx, store, ends, m.From, &left, r.ended); err != nil {
-		return nil, err
+	var err error
+	for at := floor(now, l.chunk()); at >= m.From && r.cut == 0; at = at.Add(-l.chunk()) {
+		if err = r.chunk(ctx, at, now); err != nil {
+			return nil, err
+		}
 	}
-	err := scan(ctx, store, l.letter, m.From, &left, r.record)
-	if err != nil {
-		return nil, err
-	}
-	if left > 0 {
-		r.cut = now
-	}
+	m.LeftOut = r.whole
 	if m.Versions, err = readVersions(ctx, store, m.From); err != nil {
 		return nil, err
 	}
@@ -112,126 +109,6 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 	boundBy(m.Activities, (*Activity).size, MaxNames)
 	boundBy(m.Queues, (*Queue).size, MaxNames)
 	return m, nil
-}
-
-// scan reads the records of a letter from a time on, as long as some are left to read.
-func scan(
-	ctx context.Context, store provider.Keeper, letter string, from provider.Time, left *int,
-	each func(at provider.Time, owner string, value []byte) error,
-) error {
-	req := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: letter + "/", Key: before(letter, from), Max: 100}
-	for *left > 0 {
-		res, err := store.Record(ctx, req)
-		if err != nil {
-			return fmt.Errorf("reading figures: %w", err)
-		}
-		for i := range res.Records {
-			_, at, owner, ok := parse(res.Records[i].Key)
-			if !ok {
-				continue
-			}
-			if err := each(at, owner, res.Records[i].Value); err != nil {
-				return fmt.Errorf("reading figures: record %q: %w", res.Records[i].Key, err)
-			}
-			req.Key = res.Records[i].Key
-		}
-		if len(res.Records) < req.Max {
-			return nil
-		}
-		*left -= len(res.Records)
-	}
-	return nil
-}
-
-// reader gathers what is read.
-type reader struct {
-	m     *Merged
-	level *level
-	slots map[provider.Time]*slot
-	cut   provider.Time // nothing was read from here on
-
-	looks    []upgrade.Period // at what waits
-	silences []upgrade.Period // of nodes that keep no figures
-}
-
-// node takes in an entry of the list of nodes.
-func (r *reader) node(n *upgrade.Node, now provider.Time) {
-	if n.Counts == nil {
-		if !n.Lost(now) {
-			r.m.Silent = append(r.m.Silent, n.Owner)
-		}
-		return
-	}
-	s := spanOf(n)
-	s.Live = !n.Lost(now)
-	if !s.Live {
-		s.Lost = LostAt(n)
-	}
-	r.m.Spans = append(r.m.Spans, s)
-	r.looks, r.silences = append(r.looks, n.Counts.Looks), append(r.silences, n.Counts.Silence)
-}
-
-// spanOf returns from when to when a node says that it has counted. One that has just begun counts from before its first work on, and has not
-// said since when.
-func spanOf(n *upgrade.Node) Span {
-	if n.Counts.Since == 0 {
-		return Span{Owner: n.Owner, Since: n.Renewed, Until: n.Renewed}
-	}
-	return Span{Owner: n.Owner, Since: n.Counts.Since, Until: n.Counts.Until}
-}
-
-// LostAt returns when a node that is lost was gone at the latest: it would have written its entry again by then.
-func LostAt(n *upgrade.Node) provider.Time {
-	return n.Renewed.Add(time.Duration(n.Every)*time.Second + patience)
-}
-
-func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
-	var e ended
-	if err := json.Unmarshal(value, &e); err != nil {
-		return err
-	}
-	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: e.Until, Lost: e.Lost, Clean: e.Lost == 0})
-	r.looks, r.silences = append(r.looks, e.Looks), append(r.silences, e.Silence)
-	return nil
-}
-
-func (r *reader) record(at provider.Time, owner string, value []byte) error {
-	var rec record
-	if err := json.Unmarshal(value, &rec); err != nil {
-		return err
-	}
-	r.cut = at
-	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
-	r.looks, r.silences = append(r.looks, rec.Looks...), append(r.silences, rec.Silences...)
-	for i := range rec.Slots {
-		s := &rec.Slots[i]
-		if s.Index < 0 || s.Index >= r.level.slots {
-			continue
-		}
-		begin := at.Add(time.Duration(s.Index) * r.level.slot)
-		into := r.slots[begin]
-		if into == nil {
-			into = new(slot)
-			r.slots[begin] = into
-		}
-		into.Counts.add(&s.Counts)
-		into.Backlog = max(into.Backlog, s.Backlog)
-	}
-	for name, n := range rec.Failed {
-		r.m.Failed[name] += n
-	}
-	merge(r.m.Activities, rec.Activities)
-	merge(r.m.Queues, rec.Queues)
-	return nil
-}
-
-func merge[T any, P adder[T]](into, more map[string]P) {
-	for name, m := range more {
-		if into[name] == nil {
-			into[name] = new(T)
-		}
-		into[name].add((*T)(m))
-	}
 }
 
 // join makes one span of all that say the same of a node.
@@ -288,11 +165,11 @@ func (r *reader) draw(now provider.Time) {
 
 // known says how much of a time is covered.
 func (r *reader) known(from, until provider.Time) Known {
-	if until > r.cut {
+	if until <= r.cut {
 		return None
 	}
 	var counted []upgrade.Period
-	broken := len(r.m.Silent) > 0 || covered(r.silences, from, until) != None
+	broken := from < r.whole || len(r.m.Silent) > 0 || covered(r.silences, from, until) != None
 	for i := range r.m.Spans {
 		s := &r.m.Spans[i]
 		if s.Since < until && s.Until > from {

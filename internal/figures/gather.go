@@ -1,0 +1,185 @@
+package figures
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/upgrade"
+	"github.com/perdure/perdure/provider"
+)
+
+// reader gathers what is read.
+type reader struct {
+	m     *Merged
+	level *level
+	store provider.Keeper
+	slots map[provider.Time]*slot
+	cut   provider.Time // nothing was read of the time before it
+	whole provider.Time // not all was read of the time before it
+
+	left, leftEnds int // how many records may be read
+
+	looks    []upgrade.Period // at what waits
+	silences []upgrade.Period // of nodes that keep no figures
+}
+
+// chunk reads what nodes have written of the time of a record, which begins at a time.
+func (r *reader) chunk(ctx context.Context, at, now provider.Time) error {
+	until := at.Add(r.level.chunk())
+	ending := until
+	if until > now { // a node that was killed just now ends somewhat later
+		ending = until.Add(r.level.chunk())
+	}
+	allEnds, err := r.scan(ctx, ends, at, ending, &r.leftEnds, r.ended)
+	if err != nil {
+		return err
+	}
+	read := map[string]bool{}
+	all, err := r.scan(ctx, r.level.letter, at, until, &r.left, func(at provider.Time, owner string, value []byte) error {
+		read[owner] = true
+		return r.record(at, owner, value)
+	})
+	if err != nil || all && allEnds {
+		return err
+	}
+	r.cut, r.whole = at, until
+	return r.running(ctx, at, read)
+}
+
+// running reads the records of a time of the nodes that run, besides those that are read already.
+func (r *reader) running(ctx context.Context, at provider.Time, read map[string]bool) error {
+	left := maxOwn
+	for i := range r.m.Spans {
+		s := &r.m.Spans[i]
+		if !s.Live || read[s.Owner] || left == 0 {
+			continue
+		}
+		left--
+		req := provider.RecordRequest{Action: provider.RecordGet, Namespace: space, Key: key(r.level.letter, at, s.Owner)}
+		res, err := r.store.Record(ctx, req)
+		if errors.Is(err, provider.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = r.record(at, s.Owner, res.Records[0].Value)
+		}
+		if err != nil {
+			return fmt.Errorf("reading figures: record %q: %w", req.Key, err)
+		}
+	}
+	return nil
+}
+
+// scan reads the records of a letter of a time, as long as some are left to read. It reports whether it has read them all.
+func (r *reader) scan(
+	ctx context.Context, letter string, from, until provider.Time, left *int, each func(at provider.Time, owner string, value []byte) error,
+) (all bool, err error) {
+	req := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: letter + "/", Key: before(letter, from), Max: 100}
+	for end := before(letter, until); ; {
+		res, err := r.store.Record(ctx, req)
+		if err != nil {
+			return false, fmt.Errorf("reading figures: %w", err)
+		}
+		for i := range res.Records {
+			req.Key = res.Records[i].Key
+			_, at, owner, ok := parse(req.Key)
+			switch {
+			case req.Key >= end:
+				return true, nil
+			case *left == 0:
+				return false, nil
+			case !ok:
+				continue
+			}
+			*left--
+			if err := each(at, owner, res.Records[i].Value); err != nil {
+				return false, fmt.Errorf("reading figures: record %q: %w", req.Key, err)
+			}
+		}
+		if len(res.Records) < req.Max {
+			return true, nil
+		}
+	}
+}
+
+// node takes in an entry of the list of nodes.
+func (r *reader) node(n *upgrade.Node, now provider.Time) {
+	if n.Counts == nil {
+		if !n.Lost(now) {
+			r.m.Silent = append(r.m.Silent, n.Owner)
+		}
+		return
+	}
+	s := spanOf(n)
+	s.Live = !n.Lost(now)
+	if !s.Live {
+		s.Lost = LostAt(n)
+	}
+	r.m.Spans = append(r.m.Spans, s)
+	r.looks, r.silences = append(r.looks, n.Counts.Looks), append(r.silences, n.Counts.Silence)
+}
+
+// spanOf returns from when to when a node says that it has counted. One that has just begun counts from before its first work on, and has not
+// said since when.
+func spanOf(n *upgrade.Node) Span {
+	if n.Counts.Since == 0 {
+		return Span{Owner: n.Owner, Since: n.Renewed, Until: n.Renewed}
+	}
+	return Span{Owner: n.Owner, Since: n.Counts.Since, Until: n.Counts.Until}
+}
+
+// LostAt returns when a node that is lost was gone at the latest: it would have written its entry again by then.
+func LostAt(n *upgrade.Node) provider.Time {
+	return n.Renewed.Add(time.Duration(n.Every)*time.Second + patience)
+}
+
+func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
+	var e ended
+	if err := json.Unmarshal(value, &e); err != nil {
+		return err
+	}
+	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: e.Until, Lost: e.Lost, Clean: e.Lost == 0})
+	r.looks, r.silences = append(r.looks, e.Looks), append(r.silences, e.Silence)
+	return nil
+}
+
+func (r *reader) record(at provider.Time, owner string, value []byte) error {
+	var rec record
+	if err := json.Unmarshal(value, &rec); err != nil {
+		return err
+	}
+	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
+	r.looks, r.silences = append(r.looks, rec.Looks...), append(r.silences, rec.Silences...)
+	for i := range rec.Slots {
+		s := &rec.Slots[i]
+		if s.Index < 0 || s.Index >= r.level.slots {
+			continue
+		}
+		begin := at.Add(time.Duration(s.Index) * r.level.slot)
+		into := r.slots[begin]
+		if into == nil {
+			into = new(slot)
+			r.slots[begin] = into
+		}
+		into.Counts.add(&s.Counts)
+		into.Backlog = max(into.Backlog, s.Backlog)
+	}
+	for name, n := range rec.Failed {
+		r.m.Failed[name] += n
+	}
+	merge(r.m.Activities, rec.Activities)
+	merge(r.m.Queues, rec.Queues)
+	return nil
+}
+
+func merge[T any, P adder[T]](into, more map[string]P) {
+	for name, m := range more {
+		if into[name] == nil {
+			into[name] = new(T)
+		}
+		into[name].add((*T)(m))
+	}
+}
