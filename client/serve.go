@@ -1,9 +1,8 @@
 package client
 
 import (
-	"encoding/json"
-
 	"github.com/perdure/perdure/internal/access"
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 )
 
@@ -35,12 +34,7 @@ func readMessage(stored []byte) (access.Message, error) {
 }
 
 // failureText is access.Caller.FailureText.
-func failureText(excerpt []byte) string {
-	var shown struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(excerpt, &shown) != nil {
-		return ""
-	}
-	return shown.Text
+func failureText(excerpt []byte) (text string, whole bool, err error) {
+	face, err := failure.DecodeFace(excerpt)
+	return face.Text, !face.Cut, err
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/operate"
 )
 
@@ -108,7 +109,7 @@ func jobActs() []act {
 				{name: "filter", label: "Filter", shown: true, help: "As the query of the list of instances, such as status=Running&orchestration=Order."},
 				{name: "before", kind: aTime, label: "Created before", shown: true, help: "The time of the preview."},
 				{name: "max", kind: anInt, label: "How many", required: true, help: "Type the number of instances that were counted."},
-				{name: "text", label: "Only with this text", help: "For a group of failures: one of the texts of the preview."},
+				{name: "text", label: "Only with this text", help: "For a group of failures: one of the texts of the preview, in double quotes or as it is."},
 				{name: "allTexts", kind: aBool, label: "With any text", help: "For a group of failures, instead of one text."},
 				{name: "rate", label: "Instances a second", help: "Empty: as fast as they go."},
 				reasonField,
@@ -138,10 +139,14 @@ func startJob(ctx context.Context, c *call, in input) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	text, err := bulk.ParseText(in["text"])
+	if err != nil {
+		return outcome{}, badInput("text: %v", err)
+	}
 	j := operate.BulkJob{
 		Act: client.Act(in["act"]), Filter: f, Before: in.time("before"), Max: in.int("max"), Reason: in["reason"], Event: in["event"],
 		Version: in["version"], Force: in.bool("force"), Point: in.int("point"), DropLater: in.bool("dropLater"), Prefix: in["prefix"],
-		Text: in["text"], AllTexts: in.bool("allTexts"),
+		Text: text, AllTexts: in.bool("allTexts"),
 	}
 	if in["payload"] != "" {
 		j.Payload = in.json("payload")

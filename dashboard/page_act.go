@@ -1,12 +1,16 @@
 package dashboard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/operate"
 )
 
@@ -29,6 +33,8 @@ type actData struct {
 	Error             string
 	Result            *shownPayload
 	Preview           *operate.BulkPreview // of a bulk job
+	Texts             []previewText        // of its group of failures
+	Only              string               // the text that the preview is of, in quotes; "": all
 	Chosen            []client.Description // that the act is about
 	Each              []each               // what it has come to on each; nil: it has not been done
 	OfTimes           bool                 // the form can show due times
@@ -125,16 +131,58 @@ func (d *actData) preview(c *call) error {
 		return err
 	}
 	c.showTexts(p.Texts)
+	if text, chosen := d.previewTexts(c, &p); chosen {
+		p, d.Only = p.Only(text), bulk.QuoteText(text)
+	}
 	d.Preview = &p
+	if f.FailureGroup == "" { // there is nothing to choose from
+		d.Fields = slices.DeleteFunc(d.Fields, func(f formField) bool { return f.Name == "text" || f.Name == "allTexts" })
+	}
 	for i := range d.Fields {
 		switch d.Fields[i].Name {
 		case "before":
 			d.Fields[i].Value = p.At.UTC().Format(time.RFC3339Nano)
+		case "text":
+			d.Fields[i].Value = d.Only
 		case "filter": // the job begins with the times of the preview
 			d.Fields[i].Value = absolute(d.Fields[i].Value, f)
 		}
 	}
 	return nil
+}
+
+// previewText is a text of a group of failures in the form that the form takes, and where the page counts it alone.
+type previewText struct {
+	Text, Link string // "": it cannot be chosen
+	Cut        bool
+	Count      int64
+}
+
+// previewTexts lists the texts of a group, and returns the one that the request chose. Addresses are in logs, so they have the hash of a text.
+func (d *actData) previewTexts(c *call, p *operate.BulkPreview) (text string, chosen bool) {
+	for _, t := range p.Texts {
+		shown := previewText{Text: t.Text, Cut: t.Cut, Count: t.Count}
+		if c.seesFaces() {
+			shown.Text = bulk.QuoteText(t.Text)
+		}
+		if c.seesFaces() && !t.Cut {
+			key := textKey(t.Text)
+			q := c.r.URL.Query()
+			q.Set("only", key)
+			shown.Link = (&url.URL{Path: c.r.URL.Path, RawQuery: q.Encode()}).String()
+			if c.param("only") == key {
+				text, chosen = t.Text, true
+			}
+		}
+		d.Texts = append(d.Texts, shown)
+	}
+	return text, chosen
+}
+
+// textKey names a text in addresses.
+func textKey(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // absolute returns the query of a filter, in which a search has the times that it was read with.

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,8 @@ type BulkJob struct {
 	Rate float64 // instances a second, at most MaxBulkRate; 0: as fast as they go
 
 	// Text and AllTexts are for a Filter with FailureGroup, whose instances may have failed with different texts. Text leaves out those with another
-	// one: see BulkPreview.Texts. AllTexts takes all. A job on a group needs one of them.
+	// one, which do not count: see BulkPreview.Texts and Only. It is a whole text of at most 256 bytes, because lists have no more, and some instance
+	// must have it. AllTexts takes all. A job on a group needs one of them.
 	Text     string
 	AllTexts bool
 
@@ -137,15 +139,9 @@ func (o *Operator) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
 	if j.ID == "" {
 		j.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	job, err := j.stored(ctx, o)
+	job, err := o.bulkJob(ctx, op, &j)
 	if err != nil {
-		return Bulk{}, fmt.Errorf("%s: %w", op, err)
-	}
-	if p := o.caller.Principal; p != nil {
-		if err := o.caller.May(&access.Act{Kind: string(j.Act), Op: op}); err != nil {
-			return Bulk{}, err
-		}
-		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role}
+		return Bulk{}, err
 	}
 	t, err := o.caller.StartSystem(ctx, access.SystemStart{
 		Name: reserved.Bulk, ID: bulkPrefix + j.ID, Version: job.Form(), Policy: provider.IDReject, Input: bulk.State{Job: job},
@@ -155,6 +151,39 @@ func (o *Operator) StartBulk(ctx context.Context, j BulkJob) (Bulk, error) {
 		Act: string(client.ActBulk), Detail: fmt.Sprintf("%s on at most %d instances", j.Act, j.Max),
 	})
 	return Bulk{o.caller, t}, err
+}
+
+// CheckBulk returns the error with which StartBulk would refuse a job, so that nobody is asked to confirm one that cannot start. Max may be 0:
+// it is not known before the preview. Nothing is stored, and a job that is not refused may still fail to start.
+func (o *Operator) CheckBulk(ctx context.Context, j BulkJob) error {
+	const op = "starting a bulk job"
+	if err := o.usable(ctx); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	j.ID, j.Max = cmp.Or(j.ID, "any"), cmp.Or(j.Max, 1)
+	if err := o.caller.May(&access.Act{Kind: string(client.ActBulk), Op: op}); err != nil {
+		return err
+	}
+	_, err := o.bulkJob(ctx, op, &j)
+	return err
+}
+
+// bulkJob checks a job and the rights to it, and returns it in the form of its orchestration.
+func (o *Operator) bulkJob(ctx context.Context, op string, j *BulkJob) (bulk.Job, error) {
+	job, err := j.stored(ctx, o)
+	if err != nil {
+		return job, fmt.Errorf("%s: %w", op, err)
+	}
+	if p := o.caller.Principal; p != nil {
+		if err := o.caller.May(&access.Act{Kind: string(j.Act), Op: op}); err != nil {
+			return job, err
+		}
+		job.Principal = &bulk.Principal{Name: p.Name, Role: p.Role}
+	}
+	if err := o.hasText(ctx, op, &job); err != nil {
+		return job, fmt.Errorf("%s: %w", op, err)
+	}
+	return job, nil
 }
 
 // stored checks a job and returns it in the form of its orchestration.
@@ -193,6 +222,9 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 	}
 	if err := o.bulkServed(&job); err != nil {
 		return job, err
+	}
+	if job.Filter.FailureGroup == "" && j.AllTexts {
+		return job, errTextAlone()
 	}
 	if job.Filter.FailureGroup != "" && (job.Text != "") == j.AllTexts {
 		return job, fmt.Errorf("%w: a group may have several texts: choose one that a preview has shown, or all of them", client.ErrInvalid)
@@ -260,8 +292,9 @@ func (o *Operator) Bulks(ctx context.Context, page client.Page) (jobs []BulkInfo
 	if err != nil {
 		return nil, "", err
 	}
+	nodes := new(fleet)
 	for i := range list.Items {
-		info, err := (Bulk{o.caller, access.Target{ID: list.Items[i].ID, Key: list.Items[i].Key}}).Describe(ctx)
+		info, err := (Bulk{o.caller, access.Target{ID: list.Items[i].ID, Key: list.Items[i].Key}}).describe(ctx, nodes)
 		if errors.Is(err, client.ErrNotFound) {
 			continue
 		}
@@ -291,7 +324,9 @@ func (b Bulk) usable(ctx context.Context) error {
 }
 
 // Describe says how far the job has come.
-func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
+func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) { return b.describe(ctx, new(fleet)) }
+
+func (b Bulk) describe(ctx context.Context, nodes *fleet) (BulkInfo, error) {
 	if err := b.usable(ctx); err != nil {
 		return BulkInfo{}, err
 	}
@@ -328,7 +363,7 @@ func (b Bulk) Describe(ctx context.Context) (BulkInfo, error) {
 		info.Phase, info.Problem = BulkFailed, i.Status.String()
 	}
 	if info.Problem == "" && !i.Status.Ended() && info.Phase != BulkStopped {
-		info.Problem = b.problem(ctx, op, i, res.Tasks)
+		info.Problem = b.problem(ctx, op, nodes, i, res.Tasks)
 	}
 	return info, nil
 }

@@ -38,7 +38,12 @@ func (o *Operator) bulkServed(j *bulk.Job) error {
 		return fmt.Errorf("%w: %w: act on a wider filter, or on chosen instances", errors.ErrUnsupported, err)
 	}
 	if j.Text != "" && j.Filter.FailureGroup == "" {
-		return fmt.Errorf("%w: the text of an error needs the group of it: filter by that group, too", client.ErrInvalid)
+		return errTextAlone()
 	}
 	return o.caller.Store.Filters(&j.Filter)
+}
+
+// errTextAlone is the error of a job with a choice of texts and a filter without a group.
+func errTextAlone() error {
+	return fmt.Errorf("%w: the text of an error needs the group of it: filter by that group, too", client.ErrInvalid)
 }

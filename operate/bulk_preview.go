@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/provider"
 )
@@ -23,15 +22,20 @@ type BulkPreview struct {
 
 	Sample []client.Description `json:"sample"` // the newest
 	At     time.Time            `json:"at"`     // by the storage's clock: the job leaves out what is created later
-	// Texts are for a filter with FailureGroup: different texts of its errors, the most frequent first, at most ten. OtherTexts reports that there
-	// may be others: among older instances, or beyond the ten.
+	// Most is how many instances a job with the filter acts on at most; 0: that is not known, because not all that match were counted.
+	Most int64 `json:"most,omitempty"`
+	// Texts are for a filter with FailureGroup: different texts of the errors of the newest 5,000 instances that match, the most frequent first, at
+	// most ten. OtherTexts reports that there may be others: among older instances, beyond the ten, or where an excerpt cannot be read.
 	Texts      []BulkText `json:"texts,omitempty"`
 	OtherTexts bool       `json:"otherTexts,omitempty"`
+
+	seen textsSeen
 }
 
-// BulkText is a text of a group of failures and how many of its newest instances have it.
+// BulkText is a text of a group of failures and how many of the newest instances that match have it.
 type BulkText struct {
 	Text  string `json:"text"`
+	Cut   bool   `json:"cut,omitempty"` // Text is the beginning of longer ones, which may differ: BulkJob.Text cannot name them
 	Count int64  `json:"count"`
 }
 
@@ -40,8 +44,9 @@ type BulkText struct {
 func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPreview, error) {
 	const op = "previewing a bulk job"
 	err := o.usable(ctx)
+	var stored provider.Filter
 	if err == nil {
-		err = o.bulkChosen(&f)
+		stored, err = o.bulkChosen(&f)
 	}
 	if err != nil {
 		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
@@ -55,11 +60,15 @@ func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPrevie
 		return BulkPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
 	p := BulkPreview{At: now.Add(time.Microsecond), Sample: list.Items}
-	if err := o.previewTexts(ctx, op, &f, &p); err != nil {
-		return p, err
+	if f.FailureGroup != "" {
+		if p.seen, err = o.textsOf(ctx, op, &stored, provider.MaxGrouped, nil); err != nil {
+			return p, err
+		}
+		p.Texts, p.OtherTexts = p.seen.most()
 	}
 	switch p.Counted = (client.Counted{Count: int64(len(list.Items)), Exact: true}); {
 	case list.Cursor == "":
+		p.Most = p.Count
 		return p, nil
 	case f.FailureGroup != "": // an index has them in one place
 		p.Count, err = o.client.Count(ctx, f)
@@ -69,40 +78,17 @@ func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPrevie
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", op, err)
 	}
-	p.Count = max(p.Count, int64(len(list.Items)))
+	if p.Count = max(p.Count, int64(len(list.Items))); p.Exact {
+		p.Most = p.Count
+	}
 	return p, nil
 }
 
-// previewTexts shows the texts of the group of a filter.
-func (o *Operator) previewTexts(ctx context.Context, op string, f *client.Filter, p *BulkPreview) error {
-	if f.FailureGroup == "" {
-		return nil
-	}
-	req := provider.FailureGroupsRequest{Name: f.Orchestration, Group: f.FailureGroup}
-	res, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.FailureGroups, req)
-	if err != nil {
-		return access.Explain(op, 0, err)
-	}
-	p.OtherTexts = res.AtLeast
-	for i := range res.Groups {
-		g := &res.Groups[i]
-		left := g.Count
-		for n := range g.Texts {
-			if text := o.caller.FailureText(g.Texts[n].Excerpt); text != "" {
-				p.Texts = append(p.Texts, BulkText{text, g.Texts[n].Count})
-				left -= g.Texts[n].Count
-			}
-		}
-		p.OtherTexts = p.OtherTexts || left > 0
-	}
-	return nil
-}
-
-// bulkChosen checks a filter as a job with it would be checked.
-func (o *Operator) bulkChosen(f *client.Filter) error {
+// bulkChosen checks a filter as a job with it would be checked, and returns it as it is stored.
+func (o *Operator) bulkChosen(f *client.Filter) (provider.Filter, error) {
 	stored, err := o.bulkFilter(f)
 	if err != nil {
-		return err
+		return stored, err
 	}
-	return o.bulkServed(&bulk.Job{Filter: stored})
+	return stored, o.bulkServed(&bulk.Job{Filter: stored})
 }

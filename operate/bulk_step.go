@@ -89,6 +89,10 @@ func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bo
 		if s.done.To.Passed(i) || reserved.ID(i.ID) {
 			continue
 		}
+		// One with another text is left out, so that it does not count. Of one whose text cannot be read, the act says so.
+		if other, err := s.o.otherText(&s.req.Job, i); err == nil && other {
+			continue
+		}
 		if s.done.Total()+int64(len(s.done.Plan)) >= int64(s.req.Max) {
 			rest = true
 			break
@@ -180,7 +184,13 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	}
 	i := &res.Instance
 	a.Op, a.On.ID = fmt.Sprintf("%s of %q", job.Act, i.ID), i.ID
-	if !bulk.Matches(&job.Filter, i, res.Tasks) || job.Text != "" && job.Text != s.o.caller.FailureText(i.Excerpt) {
+	if !bulk.Matches(&job.Filter, i, res.Tasks) {
+		return s.skip(ctx, &a, p, i, false)
+	}
+	if other, err := s.o.otherText(job, i); err != nil {
+		s.fail(i, err)
+		return nil
+	} else if other {
 		return s.skip(ctx, &a, p, i, false)
 	}
 	err = s.act.Do(ctx, &a, i, &job.Args)

@@ -5,18 +5,32 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/reserved"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
+// fleet has the nodes of a store, which are read once, when somebody needs them. It is for one goroutine.
+type fleet struct {
+	read  bool
+	nodes []upgrade.Node // that are not lost
+	err   error
+}
+
+func (f *fleet) of(ctx context.Context, c *access.Caller, op string) ([]upgrade.Node, error) {
+	if !f.read {
+		nodes, now, err := c.Store.Nodes(ctx, op)
+		f.read, f.nodes, f.err = true, slices.DeleteFunc(nodes, func(n upgrade.Node) bool { return n.Lost(now) }), err
+	}
+	return f.nodes, f.err
+}
+
 // problem says why a job that is not over does not go on, "" if nothing is known to hold it up. A store whose nodes cannot be read tells of
 // none: the job is worth showing without that.
-func (b Bulk) problem(ctx context.Context, op string, i *provider.Instance, tasks []provider.TaskInfo) string {
-	nodes, now, err := b.c.Store.Nodes(ctx, op)
-	if err == nil {
-		nodes = slices.DeleteFunc(nodes, func(n upgrade.Node) bool { return n.Lost(now) })
+func (b Bulk) problem(ctx context.Context, op string, f *fleet, i *provider.Instance, tasks []provider.TaskInfo) string {
+	if nodes, err := f.of(ctx, b.c, op); err == nil {
 		runs := func(n upgrade.Node) bool {
 			return n.Runs(provider.Capability{Name: reserved.Bulk, CodeVersion: i.CodeVersion})
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/operate"
 )
 
@@ -27,15 +29,16 @@ func newBulk(a *app) *cobra.Command {
 func newBulkPreview(a *app) *cobra.Command {
 	var filter filterFlags
 	cmd := &cobra.Command{
-		Use:   "preview",
+		Use:   "preview [SEARCH]",
 		Short: "Count what a job would act on, and show some of it",
+		Long:  "Preview counts what a job would act on, and shows some of it.\n" + bulkSearchHelp,
 		Args:  arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := filter.check(cmd); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(filter.check(cmd), checkBulkSearch(args)); err != nil {
 				return err
 			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				f, err := filter.of(ctx, c)
+				f, err := filter.bulk(ctx, cmd, a, c, args)
 				if err != nil {
 					return err
 				}
@@ -46,18 +49,65 @@ func newBulkPreview(a *app) *cobra.Command {
 				return a.show(cmd, p, func(w *grid) {
 					fmt.Fprintln(w, matching(p.Counted))
 					listTable(w, p.Sample)
-					for _, t := range p.Texts {
-						fmt.Fprintf(w, "%d of the newest: %s\n", t.Count, plain(t.Text))
-					}
-					if p.OtherTexts {
-						fmt.Fprintln(w, "there may be other texts")
-					}
+					bulkTexts(w, &p)
 				})
 			})
 		},
 	}
 	filter.add(cmd)
 	return cmd
+}
+
+// bulkSearchHelp describes the argument of bulk commands that search.
+const bulkSearchHelp = "SEARCH is one branch of what list takes, such as 'status:failed name:checkout @region:eu started:<1h'. The flags must hold, too.\n" +
+	"Relative times become absolute when the command begins."
+
+// checkBulkSearch refuses a text that is no search of one branch, before a database is opened.
+func checkBulkSearch(args []string) error { return second(bulkGroup("", args)) }
+
+// bulkGroup returns the group of failures that a flag or else a search names.
+func bulkGroup(flag string, args []string) (string, error) {
+	if len(args) == 0 {
+		return flag, nil
+	}
+	s, err := client.ParseSearch(args[0], time.Unix(1<<30, 0))
+	if err != nil {
+		return "", searchMistake(err)
+	}
+	f, err := branchOf(&s)
+	return cmp.Or(flag, f.FailureGroup), err
+}
+
+// branchOf returns the filter of a search, which must have one branch.
+func branchOf(s *client.Search) (client.Filter, error) {
+	f, single := s.Filter()
+	if !single {
+		return f, badUsage("SEARCH has an OR, which no bulk job takes: start a job for each branch")
+	}
+	return f, nil
+}
+
+// bulk returns what the flags and the search of a bulk command select.
+func (f *filterFlags) bulk(ctx context.Context, cmd *cobra.Command, a *app, c *client.Client, args []string) (client.Filter, error) {
+	s, err := f.selects(ctx, cmd, a, c, args, "")
+	if err != nil || s.search == nil {
+		return s.filter, err
+	}
+	return branchOf(s.search)
+}
+
+// bulkTexts shows the texts of a group, in the form that --text takes.
+func bulkTexts(w *grid, p *operate.BulkPreview) {
+	for _, t := range p.Texts {
+		text := bulk.QuoteText(t.Text)
+		if t.Cut {
+			text += "... (longer than 256 bytes: --text cannot name it)"
+		}
+		fmt.Fprintf(w, "%d of the newest: %s\n", t.Count, text)
+	}
+	if p.OtherTexts {
+		fmt.Fprintln(w, "there may be other texts")
+	}
 }
 
 // matching says how many instances match.
@@ -74,15 +124,16 @@ func matching(n client.Counted) string {
 func newBulkStart(a *app) *cobra.Command {
 	var filter filterFlags
 	var job operate.BulkJob
-	payload := ""
+	payload, text := "", ""
 	wait := false
 	cmd := &cobra.Command{
-		Use:   "start ACT",
+		Use:   "start ACT [SEARCH]",
 		Short: "Start a job",
 		Long: "Start previews the job, asks, and starts it. ACT is cancel, terminate, suspend, resume, unblock, raise, restart, reset,\n" +
-			"fork, move, delete or redrive. The job acts on no more instances than the preview counted, or than --max.",
-		Example: "  perdure bulk start cancel --name Checkout --created-before 24h --reason 'old version' --yes --db orders.db",
-		Args:    arguments,
+			"fork, move, delete or redrive. The job acts on no more instances than the preview counted, or than --max.\n" + bulkSearchHelp,
+		Example: "  perdure bulk start cancel --name Checkout --created-before 24h --reason 'old version' --yes --db orders.db\n" +
+			"  perdure bulk start restart 'status:failed name:Checkout ended:<2h' --rate 10 --db orders.db",
+		Args: arguments,
 	}
 	filter.add(cmd)
 	yes := yesFlag(cmd)
@@ -90,7 +141,7 @@ func newBulkStart(a *app) *cobra.Command {
 	flags.StringVar(&job.ID, "job", "", "ID of the job; default a random one")
 	flags.Int64Var(&job.Max, "max", 0, "most instances to act on; default: as many as match now")
 	flags.Float64Var(&job.Rate, "rate", 0, "instances a second; 0 is no limit")
-	flags.StringVar(&job.Text, "text", "", "with --failure-group: only instances whose error has this text, as bulk preview shows it")
+	flags.StringVar(&text, "text", "", "with --failure-group: only instances whose error has this text, in quotes as bulk preview shows it, or as it is")
 	flags.BoolVar(&job.AllTexts, "all-texts", false, "with --failure-group: instances with any text of the group")
 	flags.StringVar(&job.Reason, "reason", "", "cancel, terminate, restart, reset, fork: reason for people to read")
 	flags.StringVar(&job.Event, "event", "", "raise: name of the event")
@@ -106,8 +157,8 @@ func newBulkStart(a *app) *cobra.Command {
 		if err := filter.check(cmd); err != nil {
 			return err
 		}
-		if filter.filter.FailureGroup != "" && (job.Text != "") == job.AllTexts {
-			return badUsage("flag --failure-group: a group may have several texts, which bulk preview shows: give --text or --all-texts")
+		if err := bulkText(cmd, &job, filter.filter.FailureGroup, text, args[1:]); err != nil {
+			return err
 		}
 		value, err := readJSON(cmd, "payload", payload)
 		if err != nil {
@@ -115,7 +166,7 @@ func newBulkStart(a *app) *cobra.Command {
 		}
 		job.Payload = value
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-			if job.Filter, err = filter.of(ctx, c); err != nil {
+			if job.Filter, err = filter.bulk(ctx, cmd, a, c, args[1:]); err != nil {
 				return err
 			}
 			b, err := a.startBulk(ctx, cmd, c, &job, *yes)
@@ -136,6 +187,26 @@ func newBulkStart(a *app) *cobra.Command {
 	return cmd
 }
 
+// bulkText reads the choice of texts of a job. It is made for a group of failures, and only for one.
+func bulkText(cmd *cobra.Command, job *operate.BulkJob, group, text string, search []string) (err error) {
+	if err := notEmpty(cmd, "text", len(text)); err != nil {
+		return err
+	}
+	if job.Text, err = bulk.ParseText(text); err != nil {
+		return badUsage("flag --text: %v", err)
+	}
+	if group, err = bulkGroup(group, search); err != nil {
+		return err
+	}
+	switch {
+	case group == "" && (job.Text != "" || job.AllTexts):
+		return badUsage("flags --text and --all-texts are for a group of failures: give --failure-group, which perdure failures shows")
+	case group != "" && (job.Text != "") == job.AllTexts:
+		return badUsage("flag --failure-group: a group may have several texts, which bulk preview shows: give --text or --all-texts")
+	}
+	return nil
+}
+
 // errNoMatch is the error of starting a job that would act on nothing.
 var errNoMatch = errors.New("no instance matches")
 
@@ -146,30 +217,42 @@ type bulkNone struct {
 
 // startBulk previews the job and starts it if the user wants it.
 func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Client, job *operate.BulkJob, yes bool) (operate.Bulk, error) {
-	p, err := operate.New(c).PreviewBulk(ctx, job.Filter)
+	o := operate.New(c)
+	if err := o.CheckBulk(ctx, *job); err != nil { // before anybody is asked
+		return operate.Bulk{}, err
+	}
+	p, err := o.PreviewBulk(ctx, job.Filter)
 	if err != nil {
 		return operate.Bulk{}, err
+	}
+	if job.Text != "" {
+		p = p.Only(job.Text)
 	}
 	if p.Exact && p.Count == 0 {
 		return operate.Bulk{}, errNoMatch
 	}
 	job.Before = p.At
 	if job.Max == 0 {
-		if !p.Exact {
+		if job.Max = p.Most; p.Most == 0 {
 			return operate.Bulk{}, badUsage("%s or more match: give --max, or a filter that fewer match", amount.Of(p.Count, "instance"))
 		}
-		job.Max = p.Count
 	}
-	what := fmt.Sprintf("%s %s", job.Act, amount.Of(job.Max, "instance"))
-	if n := matching(p.Counted); job.Max > p.Count {
-		what = fmt.Sprintf("%s at most %s (%s)", job.Act, amount.Of(job.Max, "instance"), n)
-	} else if job.Max < p.Count {
-		what += " of those that match (" + n + ")"
-	}
-	if err := a.confirm(cmd, yes, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
+	if err := a.confirm(cmd, yes, bulkWhat(job, &p)); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
 		return operate.Bulk{}, err
 	}
-	return operate.New(c).StartBulk(ctx, *job)
+	return o.StartBulk(ctx, *job)
+}
+
+// bulkWhat says what a job does to how many instances.
+func bulkWhat(job *operate.BulkJob, p *operate.BulkPreview) string {
+	what, n := amount.Of(job.Max, "instance"), matching(p.Counted)
+	switch {
+	case job.Max > p.Count, job.Max == p.Count && !p.Exact:
+		return fmt.Sprintf("%s at most %s (%s)", job.Act, what, n)
+	case job.Max < p.Count:
+		return fmt.Sprintf("%s %s of those that match (%s)", job.Act, what, n)
+	}
+	return fmt.Sprintf("%s %s", job.Act, what)
 }
 
 // followBulk waits for the end of a job.

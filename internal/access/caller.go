@@ -25,8 +25,9 @@ type Caller struct {
 	StartSystem func(ctx context.Context, s SystemStart) (Target, error)
 	// Message reads a stored message.
 	Message func(stored []byte) (Message, error)
-	// FailureText returns the text in an excerpt of an error; "": it has none, or it cannot be read.
-	FailureText func(excerpt []byte) string
+	// FailureText returns the text in an excerpt of an error. It is whole, or the beginning of a longer one. An error means that the excerpt
+	// cannot be read, as by a client without the key.
+	FailureText func(excerpt []byte) (text string, whole bool, err error)
 	// Limits returns what enforces the time limits of instances.
 	Limits func() LimitKeeper
 	// BulkActs returns what a bulk job does on an instance, by client.Act.
