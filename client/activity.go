@@ -181,17 +181,20 @@ func (p PendingActivity) act(ctx context.Context, verb, reason string, req provi
 	if reason != "" {
 		a.Detail += ": " + reason
 	}
+	return p.c.caller.Perform(ctx, &a, func(ctx context.Context) error { return p.steer(ctx, a.Op, req) })
+}
+
+// steer sends an act on the task.
+func (p PendingActivity) steer(ctx context.Context, op string, req provider.SteerTaskRequest) error {
 	req.TaskRef, req.Attempt, req.State = p.taskRef(), p.ref.Attempt, taskStates[p.ref.State]
-	return p.c.caller.Perform(ctx, &a, func(ctx context.Context) error {
-		doubtful, err := p.c.store.Write(ctx, a.Op, func(ctx context.Context) error {
-			_, err := p.c.store.SteerTask(ctx, req)
-			if provider.OutcomeOf(err) == provider.OutcomeHappened {
-				return nil
-			}
-			return err
-		})
-		return access.Doubt(p.explain(ctx, a.Op, err), doubtful, "look at the activity; a repeat changes nothing if it was stored")
+	doubtful, err := p.c.store.Write(ctx, op, func(ctx context.Context) error {
+		_, err := p.c.store.SteerTask(ctx, req)
+		if provider.OutcomeOf(err) == provider.OutcomeHappened {
+			return nil
+		}
+		return err
 	})
+	return access.Doubt(p.explain(ctx, op, err), doubtful, "look at the activity; a repeat changes nothing if it was stored")
 }
 
 // explain says what a refused act has met.

@@ -26,6 +26,7 @@ func (c *Client) bulkActs() map[string]access.BulkAct {
 		string(ActReset):     {Check: checkBulkReset, Do: c.bulkReset, WasDone: c.wasSteered},
 		string(ActFork):      {Check: checkBulkFork, Do: c.bulkFork, WasDone: c.wasForked, Named: true},
 		string(ActMove):      {Check: checkBulkMove, Do: c.bulkMove, WasDone: c.wasSteered},
+		string(ActRetryNow):  {Tasks: &access.BulkTasks{Wants: bulk.Delayed, Do: c.bulkRetryNow}, WasDone: c.wasRetried},
 		string(ActDelete):    {Do: c.bulkDelete, WasDone: wasDeleted},
 		string(ActRedrive):   {Do: c.bulkRedrive, WasDone: c.wasRedriven, Due: c.dueRedrive},
 	}
@@ -155,4 +156,15 @@ func (c *Client) bulkRedrive(ctx context.Context, a *access.Act, i *provider.Ins
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// bulkRetryNow begins the next attempt of a task that waits for it. It names the attempt and the state, so an attempt that runs is not given up, and
+// a later one is left alone.
+func (c *Client) bulkRetryNow(ctx context.Context, a *access.Act, t bulk.PlannedTask, _ *bulk.Args) error {
+	p := PendingActivity{c: c, t: a.On, ref: ActivityRef{Execution: t.Execution, EventID: t.Event, Attempt: t.Attempt, State: ActivityQueued}}
+	err := p.steer(ctx, a.Op, provider.SteerTaskRequest{Action: provider.SteerTaskRetry})
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound) {
+		return access.ErrNoEffect
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/history"
@@ -117,4 +118,22 @@ func (c *Client) wasRedriven(ctx context.Context, r *access.DoneRequest) (bool, 
 func (c *Client) dueRedrive(ctx context.Context, key provider.UUID) (bool, error) {
 	deadLetters, err := c.store.ListDeadLetters(ctx, "looking for dead letters", provider.DeadLettersRequest{Key: key, Max: 1})
 	return len(deadLetters) > 0, err
+}
+
+// wasRetried takes an instance as one that the job has retried if one of its planned attempts waits no more.
+func (c *Client) wasRetried(ctx context.Context, r *access.DoneRequest) (bool, error) {
+	if r.Now == nil {
+		return false, nil
+	}
+	res, err := access.Read(ctx, c.store.Store, r.Act.Op, c.store.Get, provider.GetRequest{Key: r.Now.Key, WithTasks: true})
+	if err != nil {
+		return false, access.Explain(r.Act.Op, 0, err)
+	}
+	for _, planned := range r.Planned.Tasks {
+		waits := func(t provider.TaskInfo) bool { return planned.Names(&t) && (t.NotBefore > res.Now) }
+		if !slices.ContainsFunc(res.Tasks, waits) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

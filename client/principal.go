@@ -74,12 +74,13 @@ const (
 	ActReset       Act = "reset"
 	ActFork        Act = "fork"
 	ActMove        Act = "move"
-	ActActivity    Act = "activity" // retry, pause, resume, complete or fail a pending activity
-	ActRedrive     Act = "redrive"  // of a dead letter
-	ActQueue       Act = "queue"    // pause and resume
-	ActNode        Act = "node"     // drain
-	ActSchedule    Act = "schedule" // create, change, trigger, delete
-	ActBulk        Act = "bulk"     // begin, stop, resume; each act of the job is checked, too
+	ActActivity    Act = "activity"  // retry, pause, resume, complete or fail a pending activity
+	ActRetryNow    Act = "retry-now" // of activities that wait for their next attempt, by a bulk job
+	ActRedrive     Act = "redrive"   // of a dead letter
+	ActQueue       Act = "queue"     // pause and resume
+	ActNode        Act = "node"      // drain
+	ActSchedule    Act = "schedule"  // create, change, trigger, delete
+	ActBulk        Act = "bulk"      // begin, stop, resume; each act of the job is checked, too
 
 	ActDelete    Act = "delete"
 	ActPrune     Act = "prune"
@@ -98,7 +99,7 @@ var acts = map[Act]Role{
 	ActView: RoleViewer, ActQuery: RoleViewer,
 	ActStart: RoleOperator, ActRaise: RoleOperator, ActUpdate: RoleOperator, ActCancel: RoleOperator, ActTerminate: RoleOperator,
 	ActSuspend: RoleOperator, ActResume: RoleOperator, ActUnblock: RoleOperator, ActDropMessage: RoleOperator, ActRestart: RoleOperator,
-	ActReset: RoleOperator, ActFork: RoleOperator, ActMove: RoleOperator, ActActivity: RoleOperator, ActRedrive: RoleOperator,
+	ActReset: RoleOperator, ActFork: RoleOperator, ActMove: RoleOperator, ActActivity: RoleOperator, ActRetryNow: RoleOperator, ActRedrive: RoleOperator,
 	ActQueue: RoleOperator, ActNode: RoleOperator, ActSchedule: RoleOperator, ActBulk: RoleOperator,
 	ActDelete: RoleAdmin, ActPrune: RoleAdmin, ActDiscard: RoleAdmin, ActRetention: RoleAdmin, ActExport: RoleAdmin, ActImport: RoleAdmin,
 	ActBackup: RoleAdmin, ActUpgrade: RoleAdmin,

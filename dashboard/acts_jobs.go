@@ -111,7 +111,7 @@ func jobActs() []act {
 				{name: "max", kind: anInt, label: "How many", required: true, help: "Type the number of instances that were counted."},
 				{name: "text", label: "Only with this text", help: "For a group of failures: one of the texts of the preview, in double quotes or as it is."},
 				{name: "allTexts", kind: aBool, label: "With any text", help: "For a group of failures, instead of one text."},
-				{name: "rate", label: "Instances a second", help: "Empty: as fast as they go."},
+				{name: "rate", label: "Instances a second", help: "Empty: as fast as they go. Retry-now needs it: activities a second."},
 				reasonField,
 				{name: "event", label: "Event", help: "For raise."},
 				{name: "payload", kind: aJSON, label: "Payload", help: "For raise. JSON."},

@@ -44,3 +44,29 @@ func TestHazard160_ThePageCountsTheText(t *testing.T) {
 		t.Errorf("%+v %v, want the two jobs with the text", jobs, err)
 	}
 }
+
+// The page of a job that retries counts what retries, names the queue to pause first, and refuses to begin without a rate.
+func TestHazard154_ThePageOffersTheQueueFirst(t *testing.T) {
+	w := newWorld(t)
+	s := w.site(Options{Authorize: as(client.RoleOperator)})
+	retrying := s.get("/retrying")
+	if !strings.Contains(retrying.body, `href="/jobs/start?act=retry-now&amp;filter=retrying%3Dtrue"`) {
+		t.Fatalf("the page of what retries has no link: %s", retrying.body)
+	}
+	r := s.get("/jobs/start?act=retry-now&filter=retrying%3Dtrue")
+	if !strings.Contains(r.body, "<option selected>retry-now") || !strings.Contains(r.body, `href="/queues/pause?name=`) {
+		t.Errorf("the page of the job says: %s", r.body)
+	}
+	for rate, want := range map[string]int{"": http.StatusBadRequest, "5": http.StatusOK} {
+		if r := s.call("/jobs/start", object{"act": "retry-now", "filter": "", "max": 1, "rate": rate}); r.StatusCode != want {
+			t.Errorf("rate %q: status %d, want %d: %s", rate, r.StatusCode, want, r.body)
+		}
+	}
+	viewer := w.site(Options{Authorize: as(client.RoleViewer)})
+	if r := viewer.call("/jobs/start", object{"act": "retry-now", "filter": "", "max": 1, "rate": "5"}); r.StatusCode != http.StatusForbidden {
+		t.Errorf("a viewer retries: status %d", r.StatusCode)
+	}
+	if r := viewer.get("/retrying"); strings.Contains(r.body, "retry-now") {
+		t.Error("a viewer is offered to retry")
+	}
+}

@@ -126,6 +126,7 @@ func (d *actData) preview(c *call) error {
 	if err != nil {
 		return err
 	}
+	f.Retrying = f.Retrying || c.param("act") == string(client.ActRetryNow)
 	p, err := operate.New(c.client).PreviewBulk(c.r.Context(), f)
 	if err != nil {
 		return err

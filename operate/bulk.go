@@ -47,14 +47,15 @@ func (o *Operator) bulkFilter(f *client.Filter) (provider.Filter, error) {
 
 // BulkJob is what a bulk job does. The arguments are for the acts named behind them.
 type BulkJob struct {
-	ID     string     // "" for a random one; a start that is repeated under the same ID returns client.ErrExists
-	Act    client.Act // one of BulkActs
-	Filter client.Filter
+	ID     string        // "" for a random one; a start that is repeated under the same ID returns client.ErrExists
+	Act    client.Act    // one of BulkActs
+	Filter client.Filter // of client.ActRetryNow: with Retrying, which StartBulk sets
 	// Before leaves out instances created later, by the storage's clock: BulkPreview.At. Zero: those created after the start.
 	Before time.Time
 	// Max is the most instances to act on: BulkPreview.Count. It is required.
-	Max  int64
-	Rate float64 // instances a second, at most MaxBulkRate; 0: as fast as they go
+	Max int64
+	// Rate is instances a second, at most MaxBulkRate; 0: as fast as they go. For client.ActRetryNow it is activities a second, and is required.
+	Rate float64
 
 	// Text and AllTexts are for a Filter with FailureGroup, whose instances may have failed with different texts. Text leaves out those with another
 	// one, which do not count: see BulkPreview.Texts and Only. It is a whole text of at most 256 bytes, because lists have no more, and some instance
@@ -203,6 +204,12 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 		return job, fmt.Errorf("%w: the most instances are %d: give the count of a preview, or the most that the job may act on", client.ErrInvalid, j.Max)
 	case !(j.Rate >= 0 && j.Rate <= MaxBulkRate):
 		return job, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for no limit", client.ErrInvalid, j.Rate, MaxBulkRate)
+	}
+	if a.Tasks != nil {
+		if j.Rate == 0 {
+			return job, fmt.Errorf("%w: %s has no rate: give activities a second, so that what they call is not overrun", client.ErrInvalid, j.Act)
+		}
+		j.Filter.Retrying = true
 	}
 	job.Args = bulk.Args{
 		Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force, Point: j.Point, Drop: j.DropLater, Prefix: j.Prefix,

@@ -15,7 +15,7 @@ import (
 func BulkActs() []client.Act {
 	return []client.Act{
 		client.ActCancel, client.ActDelete, client.ActFork, client.ActMove, client.ActRaise, client.ActRedrive, client.ActReset, client.ActRestart,
-		client.ActResume, client.ActSuspend, client.ActTerminate, client.ActUnblock,
+		client.ActResume, client.ActRetryNow, client.ActSuspend, client.ActTerminate, client.ActUnblock,
 	}
 }
 

@@ -29,6 +29,10 @@ type BulkPreview struct {
 	Texts      []BulkText `json:"texts,omitempty"`
 	OtherTexts bool       `json:"otherTexts,omitempty"`
 
+	// Queues are for a filter with Retrying: those of the activities of the sample that are tried again. Whoever pauses one first keeps its attempts
+	// from beginning: see Operator.PauseQueue.
+	Queues []string `json:"queues,omitempty"`
+
 	seen textsSeen
 }
 
@@ -65,6 +69,11 @@ func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPrevie
 			return p, err
 		}
 		p.Texts, p.OtherTexts = p.seen.most()
+	}
+	if f.Retrying {
+		if p.Queues, err = o.queuesOf(ctx, op, list.Items); err != nil {
+			return p, err
+		}
 	}
 	switch p.Counted = (client.Counted{Count: int64(len(list.Items)), Exact: true}); {
 	case list.Cursor == "":

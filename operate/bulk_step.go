@@ -71,6 +71,7 @@ type bulkStep struct {
 	done      bulk.Stepped
 	repeated  bool // an attempt before had the same plan, and was lost
 	until     time.Time
+	paced     bool // the step has acted on a task: the next one waits for the rate
 }
 
 // over reports whether the step has done enough.
@@ -81,9 +82,12 @@ func (s *bulkStep) over() bool {
 // maxPlannedNames bounds the IDs of a plan, in bytes: as JSON they may be six times as long, and must fit into a heartbeat.
 const maxPlannedNames = 32 << 10
 
+// maxPlannedTasks bounds the tasks of a plan, unless they are of one instance.
+const maxPlannedTasks = 1_000
+
 // plan stores on which instances of a page the step acts, so that no attempt loses count of them. rest reports that the page has others.
 func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bool, err error) {
-	names := 0
+	names, tasks := 0, 0
 	for n := range page.Instances {
 		i := &page.Instances[n]
 		if s.done.To.Passed(i) || reserved.ID(i.ID) {
@@ -104,6 +108,18 @@ func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bo
 				break
 			}
 			p.ID = i.ID
+		}
+		if s.act.Tasks != nil {
+			if p.Tasks, err = s.tasksOf(ctx, i.Key); err != nil {
+				return rest, err
+			}
+			if len(p.Tasks) == 0 { // nothing waits for its next attempt any more, or all that does is paused
+				continue
+			}
+			if tasks += len(p.Tasks); tasks > maxPlannedTasks && len(s.done.Plan) > 0 {
+				rest = true
+				break
+			}
 		}
 		if s.act.Due != nil {
 			if p.Due, err = s.act.Due(ctx, i.Key); err != nil {
@@ -172,7 +188,7 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 		Kind: job.Act, Op: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), On: access.Target{Key: p.Key},
 		RequestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
 	}
-	res, err := access.Read(ctx, s.o.caller.Store, a.Op, s.o.caller.Store.Get, provider.GetRequest{Key: p.Key, WithTasks: job.Filter.Retrying})
+	res, err := access.Read(ctx, s.o.caller.Store, a.Op, s.o.caller.Store.Get, provider.GetRequest{Key: p.Key, WithTasks: job.Filter.Retrying || s.act.Tasks != nil})
 	if err != nil {
 		err = access.Explain(a.Op, 0, err)
 	}
@@ -193,7 +209,11 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	} else if other {
 		return s.skip(ctx, &a, p, i, false)
 	}
-	err = s.act.Do(ctx, &a, i, &job.Args)
+	if s.act.Tasks == nil {
+		err = s.act.Do(ctx, &a, i, &job.Args)
+	} else {
+		err = s.actOnTasks(ctx, &a, p, &res)
+	}
 	switch {
 	case err == nil:
 		s.done.Done++

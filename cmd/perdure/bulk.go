@@ -130,9 +130,11 @@ func newBulkStart(a *app) *cobra.Command {
 		Use:   "start ACT [SEARCH]",
 		Short: "Start a job",
 		Long: "Start previews the job, asks, and starts it. ACT is cancel, terminate, suspend, resume, unblock, raise, restart, reset,\n" +
-			"fork, move, delete or redrive. The job acts on no more instances than the preview counted, or than --max.\n" + bulkSearchHelp,
+			"fork, move, delete, redrive or retry-now. The job acts on no more instances than the preview counted, or than --max.\n" +
+			"Retry-now begins the next attempt of activities that wait for it, at most --rate a second.\n" + bulkSearchHelp,
 		Example: "  perdure bulk start cancel --name Checkout --created-before 24h --reason 'old version' --yes --db orders.db\n" +
-			"  perdure bulk start restart 'status:failed name:Checkout ended:<2h' --rate 10 --db orders.db",
+			"  perdure bulk start restart 'status:failed name:Checkout ended:<2h' --rate 10 --db orders.db\n" +
+			"  perdure bulk start retry-now name:Checkout --rate 20 --db orders.db",
 		Args: arguments,
 	}
 	filter.add(cmd)
@@ -140,7 +142,7 @@ func newBulkStart(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&job.ID, "job", "", "ID of the job; default a random one")
 	flags.Int64Var(&job.Max, "max", 0, "most instances to act on; default: as many as match now")
-	flags.Float64Var(&job.Rate, "rate", 0, "instances a second; 0 is no limit")
+	flags.Float64Var(&job.Rate, "rate", 0, "instances a second, activities a second of retry-now, which needs it; 0 is no limit")
 	flags.StringVar(&text, "text", "", "with --failure-group: only instances whose error has this text, in quotes as bulk preview shows it, or as it is")
 	flags.BoolVar(&job.AllTexts, "all-texts", false, "with --failure-group: instances with any text of the group")
 	flags.StringVar(&job.Reason, "reason", "", "cancel, terminate, restart, reset, fork: reason for people to read")
@@ -169,6 +171,7 @@ func newBulkStart(a *app) *cobra.Command {
 			if job.Filter, err = filter.bulk(ctx, cmd, a, c, args[1:]); err != nil {
 				return err
 			}
+			job.Filter.Retrying = job.Filter.Retrying || job.Act == client.ActRetryNow
 			b, err := a.startBulk(ctx, cmd, c, &job, *yes)
 			if errors.Is(err, errNoMatch) {
 				return a.show(cmd, bulkNone{}, func(w *grid) { fmt.Fprintln(w, "no instance matches: no job was started") })
@@ -230,6 +233,11 @@ func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Clien
 	}
 	if p.Exact && p.Count == 0 {
 		return operate.Bulk{}, errNoMatch
+	}
+	for _, queue := range p.Queues {
+		if job.Act == client.ActRetryNow {
+			fmt.Fprintf(cmd.ErrOrStderr(), "to keep attempts from beginning until all is ready, first: perdure queue pause %s\n", shellWord(queue))
+		}
 	}
 	job.Before = p.At
 	if job.Max == 0 {

@@ -18,6 +18,16 @@ type BulkAct struct {
 	WasDone func(ctx context.Context, r *DoneRequest) (bool, error)
 	Due     func(ctx context.Context, key provider.UUID) (bool, error) // sets bulk.Planned.Due; nil: WasDone does not need it
 	Named   bool                                                       // WasDone needs bulk.Planned.ID only: the instance may be gone
+	// Tasks is for an act on tasks instead of Do; nil: it is on instances.
+	Tasks *BulkTasks
+}
+
+// BulkTasks do an act on pending tasks of instances that have one which is tried again. The plan of a step has the tasks and their attempts.
+type BulkTasks struct {
+	// Wants reports whether the act is about a task, as it is at a time of the storage.
+	Wants func(t *provider.TaskInfo, now provider.Time) bool
+	// Do acts on one task, unless another attempt is pending or runs: then the error is ErrNoEffect.
+	Do func(ctx context.Context, a *Act, t bulk.PlannedTask, args *bulk.Args) error
 }
 
 // A DoneRequest asks whether a lost attempt of a step has acted on an instance.

@@ -58,7 +58,7 @@ type Job struct {
 	Args      Args            `json:"args"`
 	Filter    provider.Filter `json:"filter"`
 	Max       int64           `json:"max"`            // instances
-	Rate      float64         `json:"rate,omitempty"` // instances a second; 0: as fast as they go
+	Rate      float64         `json:"rate,omitempty"` // instances a second, or tasks of an act on tasks; 0: as fast as they go
 	Principal *Principal      `json:"principal,omitempty"`
 	// Text leaves out instances whose error is another text. It is for a filter of a failure group, which may have several.
 	Text string `json:"text,omitempty"`
@@ -143,6 +143,21 @@ type Planned struct {
 	ID  string        `json:"id,omitempty"`  // of an act that leaves its trace at another instance; "": another act, or the plan of an older release
 	At  provider.Time `json:"at"`            // when it was created
 	Due bool          `json:"due,omitempty"` // there was something to do, of an act that leaves no trace
+	// Tasks are the tasks of an act on tasks, with the attempts that were pending. Another attempt is left alone, so that a repeated step does
+	// nothing twice.
+	Tasks []PlannedTask `json:"tasks,omitempty"`
+}
+
+// PlannedTask is an attempt of a task of an instance.
+type PlannedTask struct {
+	Execution int64 `json:"execution"`
+	Event     int64 `json:"event"`
+	Attempt   int64 `json:"attempt"`
+}
+
+// Names reports whether the planned attempt is the one that is pending.
+func (p PlannedTask) Names(t *provider.TaskInfo) bool {
+	return p.Execution == t.Execution && p.Event == t.EventID && p.Attempt == t.Attempt
 }
 
 // State is the input of an execution: all that a job carries over continue-as-new.

@@ -62,3 +62,8 @@ func meets(a *provider.Attribute, m *provider.AttributeMatch) bool {
 
 // Retrying reports whether a pending task is one that is tried again: its attempt is not the first one, or an earlier delivery was lost.
 func Retrying(t provider.TaskInfo) bool { return t.Attempt > 1 || t.Deliveries > 1 }
+
+// Delayed reports whether a task waits for the delay of its next attempt at a time of the storage. One that is paused does not.
+func Delayed(t *provider.TaskInfo, now provider.Time) bool {
+	return Retrying(*t) && t.State == provider.TaskQueued && t.NotBefore > now && t.NotBefore != provider.HeldUntil
+}

@@ -38,7 +38,7 @@ func startingBulk() section {
 			}
 			long := strings.Repeat("x", 513)
 			return []row{
-				{"an act that no job can do", start(func(j *operate.BulkJob) { j.Act = client.ActPrune }), clientInvalid, `starting a bulk job: invalid request: a bulk job cannot do "prune": give cancel, delete, fork, move, raise, redrive, reset, restart, resume, suspend, terminate, unblock`, "Use one of `BulkActs`."},
+				{"an act that no job can do", start(func(j *operate.BulkJob) { j.Act = client.ActPrune }), clientInvalid, `starting a bulk job: invalid request: a bulk job cannot do "prune": give cancel, delete, fork, move, raise, redrive, reset, restart, resume, retry-now, suspend, terminate, unblock`, "Use one of `BulkActs`."},
 				{"an ID of 257 bytes", start(func(j *operate.BulkJob) { j.ID = long[:257] }), clientInvalid, `starting a bulk job: invalid request: bulk job ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 257 bytes: shorten it to 256`, "Shorten it."},
 				{"a reason of 4 KiB and a byte", start(func(j *operate.BulkJob) { j.Reason = strings.Repeat("x", 4<<10+1) }), clientTooLarge, `starting a bulk job: too large: the reason has 4097 bytes: shorten it to 4096`, "Shorten it."},
 				{"no `Max`", start(func(j *operate.BulkJob) { j.Max = 0 }), clientInvalid, `starting a bulk job: invalid request: the most instances are 0: give the count of a preview, or the most that the job may act on`, "Pass `BulkPreview.Count`."},
@@ -57,6 +57,10 @@ func startingBulk() section {
 				{"reset without a point", start(func(j *operate.BulkJob) { j.Act = client.ActReset }), clientInvalid, `starting a bulk job: invalid request: the point is 0: give the event to go back to, 1 for the beginning`, "Set `Point`."},
 				{"fork without a prefix", start(func(j *operate.BulkJob) { j.Act, j.Point = client.ActFork, 1 }), clientInvalid, `starting a bulk job: invalid request: a fork has no prefix: give what the IDs of the new instances begin with`, "Set `Prefix`."},
 				{"fork with a reserved prefix", start(func(j *operate.BulkJob) { j.Act, j.Point, j.Prefix = client.ActFork, 1, "perdure/" }), clientInvalid, `starting a bulk job: invalid request: IDs that begin with perdure/ belong to perdure itself: give another prefix`, "Choose another prefix."},
+				{"retry-now without a rate", start(func(j *operate.BulkJob) { j.Act = client.ActRetryNow }), clientInvalid, `starting a bulk job: invalid request: retry-now has no rate: give activities a second, so that what they call is not overrun`, "Set `Rate`."},
+				{"a group without a choice of texts", start(func(j *operate.BulkJob) { j.Filter.FailureGroup = "g" }), clientInvalid, `starting a bulk job: invalid request: a group may have several texts: choose one that a preview has shown, or all of them`, "Set `Text` or `AllTexts`."},
+				{"a text without a group", start(func(j *operate.BulkJob) { j.Text = "x" }), clientInvalid, `starting a bulk job: invalid request: the text of an error needs the group of it: filter by that group, too`, "Set `Filter.FailureGroup`."},
+				{"a text that no instance has", start(func(j *operate.BulkJob) { j.Filter.FailureGroup, j.Text = "g", "x" }), clientInvalid, `starting a bulk job: invalid request: no instance that matches failed with the text "x": take one that a preview shows`, "Take a text of `BulkPreview.Texts`."},
 				{"a job of a viewer", as(client.RoleViewer, func(ctx context.Context, c *client.Client) error {
 					_, err := operate.New(c).StartBulk(ctx, operate.BulkJob{Act: client.ActSuspend, Max: 1})
 					return err
