@@ -275,8 +275,9 @@ func markOf(a *audit.Entry) string {
 	switch Act(a.Act) {
 	case ActQuery, ActExport, ActBackup:
 		return ""
-	case ActQueue, ActNode, ActBulk, ActActivity: // their details say which act it was, and have no reason
-		what = cmp.Or(a.Detail, what)
+	case ActQueue, ActNode, ActBulk, ActActivity: // their details say which act it was, before a reason
+		detail, _, _ := strings.Cut(a.Detail, ": ")
+		what = cmp.Or(detail, what)
 	case ActSchedule:
 		what, _, _ = strings.Cut(a.Detail, ":")
 		on = a.Other

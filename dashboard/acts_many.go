@@ -31,9 +31,9 @@ type each struct {
 }
 
 // failed adds an error.
-func (e *each) failed(err error) {
+func (e *each) failed(c *call, err error) {
 	if err != nil {
-		e.Error = err.Error()
+		e.Error = c.errorText(err)
 		_, e.Code = classify(err)
 	}
 }
@@ -133,7 +133,7 @@ func startMany(ctx context.Context, c *call, in input) (outcome, error) {
 		if one.ID = given[i].ID; made[i].Err == nil {
 			one.ID, one.Key = made[i].Handle.ID(), made[i].Handle.Key().String()
 		}
-		one.failed(made[i].Err)
+		one.failed(c, made[i].Err)
 	}
 	return outcome{value: done}, nil
 }
@@ -190,7 +190,7 @@ func actOnChosen(ctx context.Context, c *call, in input) (outcome, error) {
 		one.r.SetPathValue("key", key)
 		result := each{Key: key}
 		_, err := a.do(ctx, &one, in)
-		result.failed(err)
+		result.failed(c, err)
 		done.Items = append(done.Items, result)
 	}
 	return outcome{value: done}, nil

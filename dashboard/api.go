@@ -51,7 +51,7 @@ func (c *call) answer(v any) error {
 }
 
 func (c *call) wire() *wire {
-	return &wire{payload: c.reveal, text: c.text, wait: c.waitText, faces: c.seesFaces()}
+	return &wire{payload: c.reveal, text: c.text, part: c.part, wait: c.waitText, faces: c.seesFaces()}
 }
 
 // waitingField is the Field of a Payload with the text of a wait. Like an attribute it is shown to whoever may see payloads.
@@ -97,6 +97,14 @@ func (c *call) text(s string) string {
 		return c.redactText(s)
 	}
 	return s
+}
+
+// part returns a text of which the store may have the beginning only. Redact would not know half of a secret, so with it nothing is shown.
+func (c *call) part(s string) string {
+	if s != "" && c.texts && !c.s.o.HidePayloads && c.s.o.Redact != nil {
+		return "hidden: only its beginning is stored"
+	}
+	return c.text(s)
 }
 
 // redactText returns the text of an error as Options.Redact leaves it.

@@ -109,7 +109,7 @@ func (c *call) fail(err error) {
 	if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable && c.r.Context().Err() == nil {
 		c.s.logger.ErrorContext(c.r.Context(), "request to the dashboard failed", "path", c.r.URL.Path, "error", err)
 	}
-	text := err.Error()
+	text := c.errorText(err)
 	if r, ok := errors.AsType[*refusal](err); ok {
 		text = r.text
 	} else if !c.texts {

@@ -37,7 +37,8 @@ type Options struct {
 	// principals that ask for them, and texts of errors to all. What is hidden cannot be filtered or grouped by, either.
 	HidePayloads bool
 	// Redact replaces payloads before they are shown, and texts of errors as a JSON string with the Field "error"; default none. With it, excerpts and
-	// groups of errors are not shown. An error hides the payload. It must be safe for concurrent use.
+	// groups of errors are not shown. It gets whole texts, as they are stored: of long errors of attempts and of bulk jobs the store keeps the beginning
+	// only. An error hides the payload. It must be safe for concurrent use.
 	Redact func(context.Context, client.Principal, Payload) (json.RawMessage, error)
 	// Logger receives requests that failed for a reason of the server; default slog.Default().
 	Logger *slog.Logger

@@ -221,7 +221,7 @@ func (a *act) perform(c *call) error {
 	if failed != nil {
 		return err
 	}
-	data.Error = err.Error()
+	data.Error = c.errorText(err)
 	if status >= http.StatusInternalServerError {
 		c.s.logger.WarnContext(c.r.Context(), "act of the dashboard failed", "act", a.name, "error", err)
 	}

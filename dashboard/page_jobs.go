@@ -92,7 +92,6 @@ func (c *call) apiFailures() error {
 		if len(found.Items) == maxFailures {
 			break
 		}
-		f.Error = c.text(f.Error)
 		found.Items = append(found.Items, f)
 	}
 	return c.answer(found)

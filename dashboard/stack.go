@@ -19,8 +19,8 @@ type shownError struct {
 
 // Error returns the text of an error as the principal may see it, with the stack of a panic apart. A page shows each stack once.
 func (v *view) Error(text string) shownError {
-	head, frames := cutStack(text)
-	shown := shownError{Text: v.c.text(head)}
+	head, frames := cutStack(v.c.text(text)) // Redact sees all of it
+	shown := shownError{Text: head}
 	if len(frames) == 0 || !v.c.seesFaces() { // what Redact makes of a stack has no frames
 		return shown
 	}

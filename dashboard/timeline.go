@@ -50,7 +50,7 @@ type part struct {
 func (c *call) timelineOptions(rows int, d *client.Description) timeline.Options {
 	v := view{c: c}
 	return timeline.Options{
-		MaxRows: rows, Text: c.text, Wait: c.waitText,
+		MaxRows: rows, Text: c.text, Part: c.part, Wait: c.waitText,
 		Waiting: func(w *client.WaitingFor) (string, bool) {
 			text := v.WaitingText(d.Orchestration, w)
 			return clip(200, firstLine(text)), text != ""

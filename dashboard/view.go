@@ -163,6 +163,9 @@ func (v *view) With(name, value string) string {
 // Text returns a text of an error as the principal may see it.
 func (v *view) Text(s string) string { return v.c.text(s) }
 
+// Part returns a text of which the store may have the beginning only.
+func (v *view) Part(s string) string { return v.c.part(s) }
+
 // shownPayload is a payload on a page.
 type shownPayload struct {
 	Text   string

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // wire writes values of the client as JSON of the API. An int64 is always a string, since programs that read numbers as floating point
@@ -20,6 +21,7 @@ type wire struct {
 	buf     bytes.Buffer
 	payload func(Payload) json.RawMessage // returns nil for one that is not shown
 	text    func(string) string           // returns a text of an error as it is shown
+	part    func(string) string           // returns one of which the store may have the beginning only
 	faces   bool                          // excerpts and groups of errors are shown
 	wait    func(*client.Wait) string     // returns a wait in words, which may quote an error
 }
@@ -56,16 +58,61 @@ var (
 	rawType     = reflect.TypeFor[json.RawMessage]()
 	jsonType    = reflect.TypeFor[json.Marshaler]()
 	textType    = reflect.TypeFor[encoding.TextMarshaler]()
-	failureType = reflect.TypeFor[client.Failure]()
-	blockedType = reflect.TypeFor[client.Blocked]()
-	attemptType = reflect.TypeFor[client.Attempt]()
+	eventType   = reflect.TypeFor[client.HistoryEvent]()
 	waitingType = reflect.TypeFor[client.WaitingFor]()
 	waitType    = reflect.TypeFor[client.Wait]()
 )
 
-// errorText reports whether a field holds texts of user code's errors.
-func errorText(t reflect.Type, field string) bool {
-	return t == failureType && field == "message" || t == blockedType && field == "message" || t == attemptType && field == "failure"
+// quoting has the fields whose texts are of errors or of people, so that they may quote payloads.
+//
+//nolint:gochecknoglobals // constant table
+var quoting = map[reflect.Type][]string{
+	reflect.TypeFor[client.Failure]():             {"message"},
+	reflect.TypeFor[client.Blocked]():             {"message"},
+	reflect.TypeFor[client.Attempt]():             {"failure"},
+	reflect.TypeFor[client.Description]():         {"notStored"},
+	reflect.TypeFor[client.HistoryEvent]():        {"reason"},
+	reflect.TypeFor[client.ScheduleDescription](): {"note", "findings"},
+	reflect.TypeFor[operate.AuditEntry]():         {"detail", "error"},
+	reflect.TypeFor[operate.BulkInfo]():           {"problem"},
+	reflect.TypeFor[operate.BulkFailure]():        {"error"},
+	reflect.TypeFor[operate.DeadLetter]():         {"reason", "unreadable"},
+	reflect.TypeFor[operate.Order]():              {"reason"},
+	reflect.TypeFor[operate.RetentionInfo]():      {"problem"},
+}
+
+// errorText reports whether a field of a struct holds what is shown like the text of an error. The reason of an event that answers another one is a
+// word, such as "accepted".
+func errorText(of reflect.Value, field string) bool {
+	if t := of.Type(); t == eventType && of.FieldByName("Ref").Int() != 0 {
+		return false
+	}
+	return slices.Contains(quoting[of.Type()], field)
+}
+
+// partial are structs in which such texts are stored in part if they are long.
+//
+//nolint:gochecknoglobals // constant table
+var partial = []reflect.Type{
+	reflect.TypeFor[client.Attempt](), reflect.TypeFor[client.Description](), reflect.TypeFor[operate.BulkFailure](), reflect.TypeFor[operate.AuditEntry](),
+}
+
+// quoted writes a text of a struct, or several.
+func (w *wire) quoted(of reflect.Type, v reflect.Value) {
+	show := w.text
+	if slices.Contains(partial, of) {
+		show = w.part
+	}
+	if v.Kind() == reflect.String {
+		w.string(show(v.String()))
+		return
+	}
+	w.buf.WriteByte('[')
+	for i := range v.Len() {
+		w.comma(i)
+		w.string(show(v.Index(i).String()))
+	}
+	w.buf.WriteByte(']')
 }
 
 func (w *wire) value(v reflect.Value) {
@@ -172,8 +219,8 @@ func (w *wire) fields(v reflect.Value, written int) int {
 		w.key(written, f.name)
 		written++
 		switch {
-		case errorText(t, f.name):
-			w.string(w.text(field.String()))
+		case errorText(v, f.name):
+			w.quoted(t, field)
 		case t == waitType && f.name == "text":
 			of := v.Interface().(client.Wait) //nolint:forcetypeassert // its type was compared
 			w.string(w.wait(&of))

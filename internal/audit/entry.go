@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -96,7 +97,7 @@ const maxText = 4 << 10
 
 func cut(text string) string {
 	if len(text) > maxText {
-		return text[:maxText] + "..."
+		return strings.ToValidUTF8(text[:maxText], "") + "..."
 	}
 	return text
 }

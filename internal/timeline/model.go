@@ -138,6 +138,7 @@ func (s *Source) notRead() int64 { return max(0, s.Length-int64(len(s.Head)+len(
 type Options struct {
 	MaxRows int                                       // 1 or more; 0: 200
 	Text    func(text string) string                  // returns a text of an error as it is shown; nil: unchanged
+	Part    func(text string) string                  // returns one of which the store may have the beginning only; nil: unchanged
 	Waiting func(w *client.WaitingFor) (string, bool) // returns a text of a wait as it is shown, and false if it is hidden; nil: unchanged
 	Wait    func(w *client.Wait) (text string)        // returns a wait in words; nil: its text
 }

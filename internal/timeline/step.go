@@ -139,7 +139,7 @@ func (b *builder) attempts(r *Row, list []client.Attempt, ended time.Time, faile
 			began = before
 		}
 		r.Spans = append(r.Spans, Span{
-			Kind: SpanAttempt, Began: began, Ended: a.Ended, Attempt: a.Number, Node: a.Node, Failed: a.Failure != "", Failure: b.text(a.Failure),
+			Kind: SpanAttempt, Began: began, Ended: a.Ended, Attempt: a.Number, Node: a.Node, Failed: a.Failure != "", Failure: shown(a.Failure, b.opts.Part),
 		})
 		before, kind = a.Ended, SpanBackoff
 	}

@@ -7,24 +7,24 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// text returns a text of an error as it is shown.
-func (b *builder) text(s string) string {
-	if b.opts.Text == nil || s == "" {
+// shown returns a text of an error as it is shown.
+func shown(s string, as func(string) string) string {
+	if as == nil || s == "" {
 		return s
 	}
-	return b.opts.Text(s)
+	return as(s)
 }
 
-// failure returns the first line of an error.
+// failure returns the beginning of the first line of an error. What redacts it gets all of its text: it knows no half of a secret.
 func (b *builder) failure(f *client.Failure) string {
 	if f == nil {
 		return ""
 	}
-	line, _, _ := strings.Cut(f.Message, "\n")
+	line, _, _ := strings.Cut(shown(f.Message, b.opts.Text), "\n")
 	if len(line) > maxFailure {
 		line = strings.ToValidUTF8(line[:maxFailure], "") + "..."
 	}
-	return b.text(line)
+	return line
 }
 
 // offset returns a time from the begin of the axis on.

@@ -174,7 +174,7 @@ func TestTimelineOfHistories(t *testing.T) {
 	src.Of.Waits = []client.Wait{{Kind: client.WaitActivity, EventID: carry.ID}, {Kind: client.WaitTimer, EventID: carry.ID - 1}}
 	src.Of.Waiting = &client.WaitingFor{Text: "approve the order of Bob?", Since: running.now.Add(-30 * time.Second)}
 	src.Of.Blocked = &client.Blocked{Reason: "poisoned", Message: "secret text", Count: 4, Since: running.now.Add(-10 * time.Second)}
-	golden(t, "running", dump(New(src, Options{Text: func(string) string { return "(hidden)" }})))
+	golden(t, "running", dump(New(src, Options{Text: func(string) string { return "(hidden)" }, Part: func(string) string { return "(hidden)" }})))
 }
 
 // loop returns two thousand calls one after the other, of which some failed.
@@ -370,5 +370,26 @@ func TestUnknownTimesAreLeftOut(t *testing.T) {
 	text, err := json.Marshal(New(src, Options{}))
 	if err != nil || strings.Contains(string(text), "0001-01-01") || !strings.Contains(string(text), "since when is not stored") {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// Whoever redacts texts sees all of them: the first line and the first 200 bytes are cut off afterwards.
+func TestHazard161_TextsAreRedactedBeforeTheyAreCut(t *testing.T) {
+	const secret = "PIN=1\n234"
+	s := newScript()
+	s.add("ActivityFailed", client.HistoryEvent{Ref: s.call("Charge"), Attempt: 1, Failure: &client.Failure{Message: strings.Repeat("-", 50) + secret}})
+	s.add("ExecutionFailed", client.HistoryEvent{Failure: &client.Failure{Message: strings.Repeat("-", maxFailure-6) + secret}})
+	line := New(s.source(false), Options{Text: func(text string) string { return strings.ReplaceAll(text, secret, "(redacted)") }})
+	failed := 0
+	for _, r := range line.Rows {
+		if strings.Contains(r.Failure, "PIN") {
+			t.Errorf("%s shows %q", r.Title(), r.Failure)
+		}
+		if r.Failure != "" {
+			failed++
+		}
+	}
+	if failed != 2 {
+		t.Errorf("%d rows have failed, want 2", failed)
 	}
 }
