@@ -52,7 +52,7 @@ func (h Handle[Out]) Steps(ctx context.Context, events []HistoryEvent) ([]Histor
 		for i := range page.Events {
 			e := &page.Events[i]
 			if s := open[e.Ref]; s != nil {
-				s.End, s.Took = e, e.Time.Sub(s.Time)
+				s.End, s.Took = new(*e), e.Time.Sub(s.Time) // without the rest of the page, which can be freed
 				delete(open, e.Ref)
 			}
 		}

@@ -17,6 +17,8 @@ const (
 	// maxHistoryPage is the maximum of HistoryRange.Max, and maxHistoryScan how many events a page looks at.
 	maxHistoryPage = 1_000
 	maxHistoryScan = 5_000
+	// maxHistoryHeld ends a page whose events hold so many bytes of payloads and texts.
+	maxHistoryHeld = 16 << 20
 )
 
 // HistoryRange selects events of one execution.
@@ -50,7 +52,7 @@ type HistoryPage struct {
 func HistoryKinds() []string { return history.KindNames() }
 
 // HistoryPage returns events of the instance that the ID names now. A page may have fewer events than Max while there are more: it
-// looks at 5,000 events at most.
+// looks at 5,000 events at most, and ends with the event with which its payloads have 16 MiB.
 func (c *Client) HistoryPage(ctx context.Context, id string, r HistoryRange) (HistoryPage, error) {
 	return c.pageOfHistory(ctx, access.Target{ID: id}, r)
 }
@@ -129,6 +131,7 @@ func (p *HistoryPage) note(events *eventReader, read *readEvents) {
 // forward reads a page in order.
 func (r *HistoryRange) forward(ctx context.Context, events *eventReader) (HistoryPage, error) {
 	page := HistoryPage{Events: []HistoryEvent{}, Next: r.From}
+	held := 0
 	for scanned := 0; ; {
 		to := page.Next + r.chunk(&page) - 1
 		if r.To > 0 {
@@ -142,10 +145,11 @@ func (r *HistoryRange) forward(ctx context.Context, events *eventReader) (Histor
 		for i := range read.events {
 			if e := &read.events[i]; r.matches(e) {
 				page.Events = append(page.Events, *e)
+				held += e.held()
 			}
 			page.Next = read.events[i].ID + 1
 			scanned++
-			if len(page.Events) == r.Max {
+			if len(page.Events) == r.Max || held >= maxHistoryHeld {
 				break
 			}
 		}
@@ -154,7 +158,7 @@ func (r *HistoryRange) forward(ctx context.Context, events *eventReader) (Histor
 			end = min(end, r.To)
 		}
 		page.More = page.Next <= end
-		if !page.More || len(page.Events) == r.Max || scanned >= maxHistoryScan || len(read.events) == 0 {
+		if !page.More || len(page.Events) == r.Max || held >= maxHistoryHeld || scanned >= maxHistoryScan || len(read.events) == 0 {
 			return page, nil
 		}
 	}
@@ -172,19 +176,18 @@ func (r *HistoryRange) backward(ctx context.Context, events *eventReader) (Histo
 	if r.To > 0 {
 		page.Next = min(page.Next, r.To)
 	}
-	for scanned := int64(0); page.Next >= r.From && len(page.Events) < r.Max && scanned < maxHistoryScan; {
+	held, cut := 0, false
+	for scanned := int64(0); page.Next >= r.From && len(page.Events) < r.Max && scanned < maxHistoryScan && !cut; {
 		from := max(r.From, page.Next-r.chunk(&page)+1)
-		list, err := events.span(ctx, from, page.Next)
+		list, reached, err := events.span(ctx, from, page.Next, r, maxHistoryHeld-held)
 		if err != nil {
 			return HistoryPage{}, err
 		}
 		scanned += page.Next - from + 1
-		page.Next = from - 1
+		page.Next, cut = reached-1, reached > from
 		for _, e := range slices.Backward(list) {
-			if !r.matches(&e) {
-				continue
-			}
 			page.Events = append(page.Events, e)
+			held += e.held()
 			if len(page.Events) == r.Max {
 				page.Next = e.ID - 1
 				break
@@ -195,20 +198,42 @@ func (r *HistoryRange) backward(ctx context.Context, events *eventReader) (Histo
 	return page, nil
 }
 
-// span reads all events of a range.
-func (r *eventReader) span(ctx context.Context, from, to int64) (list []HistoryEvent, err error) {
-	for from <= to {
+// span reads the events of a range that match, as many of the last ones as have room, and one at least. reached is the event before which it has kept
+// none.
+func (r *eventReader) span(ctx context.Context, from, to int64, of *HistoryRange, room int) (list []HistoryEvent, reached int64, err error) {
+	reached = from
+	for held := 0; from <= to; {
 		page, err := r.read(ctx, from, to)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if len(page.events) == 0 { // pruned, or reset since its length was read
-			return list, nil
+			break
 		}
-		list = append(list, page.events...)
+		for i := range page.events {
+			if e := &page.events[i]; of.matches(e) {
+				list = append(list, *e)
+				held += e.held()
+			}
+			for held > room && len(list) > 1 {
+				held -= list[0].held()
+				list[0] = HistoryEvent{} // so that it can be freed
+				list = list[1:]
+				reached = list[0].ID
+			}
+		}
 		from = r.last.ID + 1
 	}
-	return list, nil
+	return list, reached, nil
+}
+
+// held returns how many bytes the payloads and texts of an event have.
+func (h *HistoryEvent) held() int {
+	n := len(h.Input) + len(h.Output)
+	if f := h.Failure; f != nil {
+		n += len(f.Message) + len(f.Details)
+	}
+	return n
 }
 
 // await waits for an event behind a page that has none.

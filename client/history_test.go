@@ -3,6 +3,7 @@ package client_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -264,6 +265,55 @@ func TestHistoryErrors(t *testing.T) {
 	} {
 		if n, err := read(c.id, c.execution); n != c.events || !errors.Is(err, c.want) {
 			t.Errorf("%s: after %d: %v", name, n, err)
+		}
+	}
+}
+
+// A page of a history ends when it holds 16 MiB, in both directions and with a choice of kinds. The pages together have each event once.
+func TestAPageOfAHistoryIsBounded(t *testing.T) {
+	const mebi, all = 1 << 20, 40
+	w := newWorld(t, client.Options{})
+	h := w.Start()
+	big := make([]history.Body, all)
+	for i := range big {
+		big[i] = &history.SideEffectRecorded{Value: []byte(`"` + strings.Repeat("x", mebi) + `"`)}
+	}
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, big[:all/2]...)
+	if err := h.Raise(t.Context(), "next", 1); err != nil {
+		t.Fatal(err)
+	}
+	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, big[all/2:]...)
+	for _, r := range []client.HistoryRange{
+		{Max: 1000, From: 2}, {Max: 1000, From: 2, Newest: true}, {Max: 1000, Kinds: []string{"SideEffectRecorded"}},
+		{Max: 1000, Kinds: []string{"SideEffectRecorded"}, Newest: true},
+	} {
+		var found []int64
+		pages := 0
+		for more := true; more; pages++ {
+			p, err := h.HistoryPage(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := 0
+			for _, e := range p.Events {
+				held += len(e.Output)
+				found = append(found, e.ID)
+			}
+			if held > 18*mebi {
+				t.Errorf("%+v: a page of %d events holds %d bytes", r, len(p.Events), held)
+			}
+			if more = p.More; r.Newest {
+				r.To = p.Next
+			} else {
+				r.From = p.Next
+			}
+		}
+		if r.Newest {
+			slices.Reverse(found)
+		}
+		want := all + 1 - min(1, len(r.Kinds)) // with the event between both commits
+		if len(found) != want || found[0] != 2 || found[want-1] != all+2 || !slices.IsSorted(found) || pages < 3 {
+			t.Errorf("%+v: %d pages with the events %d", r, pages, found)
 		}
 	}
 }

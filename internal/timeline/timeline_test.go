@@ -393,3 +393,42 @@ func TestHazard161_TextsAreRedactedBeforeTheyAreCut(t *testing.T) {
 		t.Errorf("%d rows have failed, want 2", failed)
 	}
 }
+
+// What is read for a timeline holds a bounded number of bytes, however large payloads, details and texts are. What it does not hold counts as not read.
+func TestATimelineHoldsABoundedNumberOfBytes(t *testing.T) {
+	t.Parallel()
+	const many = 40
+	large := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	for name, add := range map[string]func(s *script){
+		"payloads": func(s *script) {
+			of := s.add("ActivityScheduled", client.HistoryEvent{Name: "Large", Input: large, Header: map[string]string{"h": string(large)}})
+			s.add("ActivityCompleted", client.HistoryEvent{Ref: of, Attempt: 1, Output: large, Attributes: map[string]any{"a": string(large)}})
+		},
+		"details": func(s *script) {
+			s.add("ActivityFailed", client.HistoryEvent{Ref: s.call("Large"), Attempt: 1, Failure: &client.Failure{Message: "no", Details: large}})
+		},
+		"texts": func(s *script) {
+			s.add("ActivityFailed", client.HistoryEvent{Ref: s.call("Large"), Attempt: 1, Failure: &client.Failure{Message: string(large)}})
+		},
+	} {
+		s := newScript()
+		for range many {
+			add(s.after(time.Second))
+		}
+		src, err := Read(t.Context(), &pages{events: s.events, most: 7}, s.source(true).Of, 0, 6_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal([]any{src.Head, src.Tail})
+		if most := 2*maxHeld + 7<<20; err != nil || len(text) > most {
+			t.Errorf("%s: %d bytes are held, want at most %d: %v", name, len(text), most, err)
+		}
+		read := len(src.Head) + len(src.Tail)
+		if name != "texts" && read != len(s.events) || name == "texts" && (src.notRead() == 0 || len(src.Tail) == 0) {
+			t.Errorf("%s: %d of %d events are read, %d not", name, read, len(s.events), src.notRead())
+		}
+		if line := New(&src, Options{}); line.NotRead != src.notRead() || name != "texts" && len(line.Rows) > 3 {
+			t.Errorf("%s: %d rows, %d events not read", name, len(line.Rows), line.NotRead)
+		}
+	}
+}
