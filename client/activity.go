@@ -220,6 +220,8 @@ func (p PendingActivity) explain(ctx context.Context, op string, err error) erro
 		return fmt.Errorf("%s: %w: it has changed since it was shown; look at it again", op, ErrConflict)
 	case i != nil && i.Status.Ended():
 		return fmt.Errorf("%s: %w: its instance has ended (%s)", op, ErrNotFound, i.Status)
+	case i != nil && i.Execution < p.ref.Execution:
+		return fmt.Errorf("%s: %w: there is no execution %d yet, %d is the current one", op, ErrNotFound, p.ref.Execution, i.Execution)
 	case i != nil && i.Execution != p.ref.Execution:
 		return fmt.Errorf("%s: %w: execution %d is over, %d is the current one", op, ErrNotFound, p.ref.Execution, i.Execution)
 	default:

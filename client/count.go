@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Count returns how many instances match. It looks at all of them, which takes long among a million: CountUpTo is quick.
+// Count returns how many instances match. It looks at all of them, which takes long among a million: CountUpTo is quick. With Filter.Retrying stores
+// may stop at 5,000 activities, so that there may be more: CountUpTo says so.
 func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
 	const op = "counting instances"
 	filter, err := f.stored()

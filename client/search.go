@@ -126,8 +126,19 @@ func (f *Filter) timesHold() error {
 		word        string
 		from, until time.Time
 	}{{"started", f.CreatedAfter, f.CreatedBefore}, {"ended", f.EndedAfter, f.EndedBefore}} {
+		if max(r.from.Year(), r.until.Year()) > lastYear {
+			return &SearchError{Why: r.word + ": has a time after the year 9999", Mend: "leave it out"}
+		}
 		if !r.from.IsZero() && !r.until.IsZero() && !r.from.Before(r.until) {
 			return &SearchError{Why: r.word + ": leaves no time", Mend: "let the range begin before it ends"}
+		}
+	}
+	for i := range f.Attributes {
+		m := &f.Attributes[i].match
+		for _, v := range m.Any {
+			if m.Kind == provider.AttributeInstant && time.UnixMicro(v.Number).UTC().Year() > lastYear {
+				return &SearchError{Why: "@" + nameText(m.Name) + ": has a time after the year 9999", Mend: "leave it out"}
+			}
 		}
 	}
 	return nil

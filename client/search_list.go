@@ -16,6 +16,9 @@ import (
 // searchBudget is how long the branches of a search read together. Each reads once at least, for which stores have a bound of their own.
 const searchBudget = 60 * time.Millisecond
 
+// countBudgets is how many times as long a count of several branches lasts.
+const countBudgets = 10
+
 // SearchTime returns the time by which a search with relative times is to be parsed: that of the storage's clock, or, with the cursor of a page,
 // that of the first page. So <1h means the same on each page.
 func (c *Client) SearchTime(ctx context.Context, cursor string) (time.Time, error) {
@@ -78,7 +81,8 @@ func (c *Client) ListSearch(ctx context.Context, s Search, page Page) (Instances
 	return list, c.markListed(ctx, op, list.Items)
 }
 
-// CountSearchUpTo is CountUpTo for a search. It counts an instance that several branches match once, by listing the instances.
+// CountSearchUpTo is CountUpTo for a search. It counts an instance that several branches match once, by listing the instances: it stops after 600 ms,
+// and Exact is false then.
 func (c *Client) CountSearchUpTo(ctx context.Context, s Search, most int64) (Counted, error) {
 	const op = "counting instances"
 	if f, ok := s.Filter(); ok {
@@ -92,7 +96,7 @@ func (c *Client) CountSearchUpTo(ctx context.Context, s Search, most int64) (Cou
 	if err != nil {
 		return Counted{}, fmt.Errorf("%s: %w", op, err)
 	}
-	n := Counted{Exact: true}
+	n, until := Counted{Exact: true}, time.Now().Add(countBudgets*cmp.Or(c.searchBudget, searchBudget))
 	for {
 		if err := e.page(ctx); err != nil {
 			return Counted{}, access.Explain(op, 0, err)
@@ -102,6 +106,10 @@ func (c *Client) CountSearchUpTo(ctx context.Context, s Search, most int64) (Cou
 			return Counted{Count: most}, nil
 		}
 		if e.next == nil {
+			return n, nil
+		}
+		if !time.Now().Before(until) {
+			n.Exact = false
 			return n, nil
 		}
 		e.after = e.next

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -312,5 +313,33 @@ func TestSearchesAreCounted(t *testing.T) {
 		if n, err := c.CountSearchUpTo(t.Context(), s, 25); err != nil || n.String() != want {
 			t.Errorf("%q: %v, %v, want %s", text, n, err, want)
 		}
+	}
+}
+
+// A count of several branches has one time budget. What it has not seen by then may be more, and is never none.
+func TestHazard162_CountsHaveABudget(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2*provider.MaxPage + 10 {
+		if _, err := client.StartNamed[any](t.Context(), c, []string{"Order", "Refund"}[i%2], 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := client.ParseSearch("name:Order OR name:Refund", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetSearchBudget(1)
+	n, err := c.CountSearchUpTo(t.Context(), s, math.MaxInt64)
+	if err != nil || n.Exact || n.Count < 1 || n.Count >= 2*provider.MaxPage {
+		t.Errorf("within a nanosecond: %+v, %v", n, err)
+	}
+	c.SetSearchBudget(time.Hour)
+	if n, err = c.CountSearchUpTo(t.Context(), s, math.MaxInt64); err != nil || !n.Exact || n.Count != 2*provider.MaxPage+10 {
+		t.Errorf("with time: %+v, %v", n, err)
 	}
 }

@@ -22,13 +22,21 @@ func ParseSearch(text string, now time.Time) (Search, error) {
 	return p.search, nil
 }
 
+// CheckSearch returns the *SearchError of a text that ParseSearch would refuse at any time, and nil for others: whether a range such as
+// started:2026-01-02Z..5m has a time in it depends on when it is searched.
+func CheckSearch(text string) error {
+	return (&searchParser{text: text, now: time.Unix(1<<30, 0), anyTime: true}).parse()
+}
+
 // searchParser parses a search from left to right.
 type searchParser struct {
-	text   string
-	at     int // bytes before it are parsed
-	now    time.Time
-	search Search
-	seen   map[string]bool // words of the branch that may stand in it once
+	text    string
+	at      int // bytes before it are parsed
+	now     time.Time
+	anyTime bool // now stands for any time
+	relates bool // a time was relative to now
+	search  Search
+	seen    map[string]bool // words of the branch that may stand in it once
 }
 
 func (p *searchParser) parse() error {
@@ -220,7 +228,8 @@ func (p *searchParser) value() (v searchValues, err error) {
 	}
 	switch {
 	case p.at < len(p.text) && !p.spaceHere():
-		return v, p.fail(p.at, "put a space between terms, and quotes around a whole text", "%q cannot follow here", p.text[p.at:p.at+1])
+		next, _ := utf8.DecodeRuneInString(p.text[p.at:])
+		return v, p.fail(p.at, "put a space between terms, and quotes around a whole text", "%q cannot follow here", string(next))
 	case v.rng && v.ends[0] == nil && v.ends[1] == nil:
 		return v, p.fail(begin, "write A..B, A.. or ..B", "a range has no end")
 	}

@@ -326,3 +326,55 @@ func TestSearchNamesTheFirstEmptyRange(t *testing.T) {
 		}
 	}
 }
+
+// A range without a value in it is refused where it stands, a mistake is quoted with whole letters, and the last day that can be written is a day.
+func TestSearchRangesAndLetters(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"@a:5..1":                     "search, column 4: the range has no value in it",
+		"status:failed @a:5..5":       "search, column 18: the range has no value in it",
+		"@a:b..a":                     "search, column 4: the range has no value in it",
+		"@a:true..false":              "search, column 4: the range has no value in it",
+		"@a:2026-01-02Z..2026-01-01Z": "search, column 4: the range has no value in it",
+		`@a:"b"é`:                     `search, column 7: "é" cannot follow here`,
+		`@a:"b"` + "\U0001F600":       `search, column 7: "` + "\U0001F600" + `" cannot follow here`,
+	} {
+		if _, err := client.ParseSearch(text, now); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	for _, text := range []string{"started:9999-12-31Z", "ended:9999-12-31Z..", "@a:1..2", "@a:a..b", "@a:false..true", "@a:9999-12-31T23:59:59Z"} {
+		s, err := client.ParseSearch(text, now)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		again, err := client.ParseSearch(s.String(), now.Add(time.Hour))
+		if err != nil || again.String() != s.String() {
+			t.Errorf("%q is %q, and %q: %v", text, s, again, err)
+		}
+	}
+	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, f := range []client.Filter{{CreatedBefore: late}, {EndedAfter: late}, {Attributes: []client.AttributeFilter{client.AttributeIs("a", late)}}} {
+		if s, err := f.Search(); !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("%+v is %q: %v", f, s, err)
+		}
+	}
+}
+
+// Whether a range has a time in it may depend on when it is searched: a check without the time does not refuse it.
+func TestCheckSearch(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		"started:2026-11-01Z..5m": true, "started:5m..2026-11-01Z": true, "started:2026-11-01Z..5m ended:>1h": true, "started:>1h ended:<1h": true,
+		"started:2026-11-02Z..2026-11-01Z": false, "started:2026-11-01Z..5x": false, "status:faild": false, "": true,
+	} {
+		if err := client.CheckSearch(text); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := client.ParseSearch("started:2026-11-01Z..5m", time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("a range in the future: %v", err)
+	}
+}

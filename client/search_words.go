@@ -219,9 +219,13 @@ func (p *searchParser) times(from, to *time.Time, v searchValues, at int) error 
 		if !day {
 			return p.fail(at, "write A..B, A.. or ..B; <1h for the last hour, >2d for what is older", "one moment is no range")
 		}
-		low, high = t, t.Add(24*time.Hour)
+		if low, high = t, t.Add(24*time.Hour); high.Year() > lastYear {
+			high = time.Time{} // no later time can be written
+		}
 	}
-	*from, *to = later(*from, low), earlier(*to, high)
+	if *from, *to = later(*from, low), earlier(*to, high); p.anyTime && p.relates {
+		return nil
+	}
 	if !from.IsZero() && !to.IsZero() && !from.Before(*to) {
 		return p.fail(at, "let the range begin before it ends", "the range has no time in it")
 	}
@@ -230,6 +234,7 @@ func (p *searchParser) times(from, to *time.Time, v searchValues, at int) error 
 
 // ago returns the time so long before now.
 func (p *searchParser) ago(a *searchAtom, span time.Duration) (time.Time, error) {
+	p.relates = true
 	t := time.UnixMicro(p.now.Add(-span).UnixMicro()).UTC()
 	if p.now.IsZero() || t.Year() < 1 || t.IsZero() {
 		return t, p.fail(a.at, "give a time, such as 2026-01-02T03:04:05Z", "the time so long ago is not known")
@@ -260,12 +265,15 @@ func mendInstant(text string) string {
 	return "write 2026-01-02T03:04:05Z, a day with its zone such as 2026-01-02Z, or how long ago, such as 1h"
 }
 
+// lastYear is the last one that the text of a time can have.
+const lastYear = 9999
+
 // parseInstant parses a time or a day with its zone.
 func parseInstant(text string) (t time.Time, day, ok bool) {
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02Z07:00"} {
 		if t, err := time.Parse(form, text); err == nil {
 			t = time.UnixMicro(t.UnixMicro()).UTC()
-			return t, form == "2006-01-02Z07:00", t.Year() >= 1 && t.Year() <= 9999 && !t.IsZero()
+			return t, form == "2006-01-02Z07:00", t.Year() >= 1 && t.Year() <= lastYear && !t.IsZero()
 		}
 	}
 	return t, false, false
@@ -341,6 +349,9 @@ func (p *searchParser) attribute(f *Filter, t *SearchTerm, v searchValues, at in
 			}
 			m.Any = append(m.Any, *one)
 		}
+	}
+	if m.From != nil && m.To != nil && (m.From.Number > m.To.Number || m.From.Text > m.To.Text || *m.From == *m.To) {
+		return p.fail(at, "let the range begin before it ends", "the range has no value in it")
 	}
 	f.Attributes = append(f.Attributes, AttributeFilter{match: m})
 	t.match = m

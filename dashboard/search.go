@@ -151,7 +151,9 @@ func (s *selection) count(c *call, most int64) (client.Counted, error) {
 	if !s.asked {
 		return c.client.CountUpTo(c.r.Context(), s.filter, most)
 	}
-	return c.client.CountSearchUpTo(c.r.Context(), s.search, most)
+	return c.s.searches.count(c.r.Context(), fmt.Sprintf("count %d %s", most, s.search), func(ctx context.Context) (client.Counted, error) {
+		return c.client.CountSearchUpTo(ctx, s.search, most)
+	})
 }
 
 // bulk returns the filter of a bulk job, which has no OR.
@@ -177,20 +179,45 @@ type searches struct {
 	flights map[string]*flight
 }
 
+// searched is what a search has found: a page, or how many there are.
+type searched struct {
+	list  client.Instances
+	count client.Counted
+}
+
 // flight is a search that runs. It belongs to the request that began it.
 type flight struct {
-	done chan struct{} // closed when list and err are set
-	list client.Instances
-	err  error
-	gone bool // the request ended before the search did
+	done  chan struct{} // closed when found and err are set
+	found searched
+	err   error
+	gone  bool // the request ended before the search did
 }
 
 func newSearches() *searches {
 	return &searches{slots: make(chan struct{}, maxSearches), flights: map[string]*flight{}}
 }
 
-// list returns what read returns, or what the same search of another request does.
+// list returns the page that read returns, or that the same search of another request does.
 func (s *searches) list(ctx context.Context, key string, read func(context.Context) (client.Instances, error)) (client.Instances, error) {
+	found, err := s.join(ctx, key, func(ctx context.Context) (found searched, err error) {
+		found.list, err = read(ctx)
+		return found, err
+	})
+	found.list.Items = slices.Clone(found.list.Items)
+	return found.list, err
+}
+
+// count is list for how many there are. Its key is that of no list.
+func (s *searches) count(ctx context.Context, key string, read func(context.Context) (client.Counted, error)) (client.Counted, error) {
+	found, err := s.join(ctx, key, func(ctx context.Context) (found searched, err error) {
+		found.count, err = read(ctx)
+		return found, err
+	})
+	return found.count, err
+}
+
+// join returns what read returns, or what the same search of another request does.
+func (s *searches) join(ctx context.Context, key string, read func(context.Context) (searched, error)) (searched, error) {
 	for {
 		s.mu.Lock()
 		f := s.flights[key]
@@ -204,18 +231,16 @@ func (s *searches) list(ctx context.Context, key string, read func(context.Conte
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			return client.Instances{}, context.Cause(ctx)
+			return searched{}, context.Cause(ctx)
 		}
 		if !f.gone {
-			list := f.list
-			list.Items = slices.Clone(list.Items)
-			return list, f.err
+			return f.found, f.err
 		}
 	}
 }
 
 // run reads when there is a slot.
-func (s *searches) run(ctx context.Context, key string, f *flight, read func(context.Context) (client.Instances, error)) (client.Instances, error) {
+func (s *searches) run(ctx context.Context, key string, f *flight, read func(context.Context) (searched, error)) (searched, error) {
 	f.gone = true // also after a panic
 	defer func() {
 		s.mu.Lock()
@@ -230,15 +255,15 @@ func (s *searches) run(ctx context.Context, key string, f *flight, read func(con
 		defer func() { <-s.slots }()
 	case <-bounded.Done():
 		if ctx.Err() != nil {
-			return client.Instances{}, context.Cause(ctx)
+			return searched{}, context.Cause(ctx)
 		}
 		f.err = refuse(http.StatusTooManyRequests, "overloaded", "%d other searches run: try again", maxSearches)
 		f.gone = false
-		return f.list, f.err
+		return f.found, f.err
 	}
-	f.list, f.err = read(ctx)
+	f.found, f.err = read(ctx)
 	f.gone = ctx.Err() != nil
-	return f.list, f.err
+	return f.found, f.err
 }
 
 // filterForm is what the form of filters shows of a selection. Rest is a search for all that the form has no place for.

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/client"
 )
@@ -173,5 +175,42 @@ func TestHazard162_FewSearchesRunAtOnce(t *testing.T) {
 	all.Wait()
 	if len(s.flights) != 0 || len(s.slots) != 0 || len(began) > 0 {
 		t.Errorf("%d flights and %d slots are left, %d more began", len(s.flights), len(s.slots), len(began))
+	}
+}
+
+// Counts of searches take the slots of lists, and equal ones are one.
+func TestHazard162_CountsShareTheSlots(t *testing.T) {
+	full := newSearches()
+	for range maxSearches {
+		full.slots <- struct{}{}
+	}
+	found, err := client.ParseSearch("status:failed OR is:retrying", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &call{s: &server{searches: full}, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)}
+	_, err = (&selection{search: found, asked: true}).count(c, 10)
+	if status, _ := classify(err); status != http.StatusTooManyRequests {
+		t.Errorf("a count without a slot: %v", err)
+	}
+	counted, began, end := newSearches(), make(chan int, 9), make(chan struct{})
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			n, err := counted.count(t.Context(), "count", func(context.Context) (client.Counted, error) {
+				began <- 1
+				<-end
+				return client.Counted{Count: 7}, nil
+			})
+			if err != nil || n.Count != 7 {
+				t.Errorf("%v, %v", n, err)
+			}
+		})
+	}
+	<-began
+	close(end)
+	all.Wait()
+	if n := len(counted.slots); n != 0 {
+		t.Errorf("%d slots are left", n)
 	}
 }

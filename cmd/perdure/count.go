@@ -17,7 +17,8 @@ func newCount(a *app) *cobra.Command {
 		Short: "Count instances",
 		Long: "Count counts the instances that the flags choose. It stops at the number of --up-to, and then prints it with a plus. It looks\n" +
 			"at 20,000 rows of the database, or at twice --up-to if that is more. So where each of several conditions matches more rows,\n" +
-			"it may print fewer, with a plus. --up-to 0 counts all, which takes long among a million.\n" + searchHelp,
+			"it may print fewer, with a plus. --up-to 0 counts all, which takes long among a million; a search with OR ends after 600 ms, and\n" +
+			"what retries after 5,000 activities, with a plus.\n" + searchHelp,
 		Example: "  perdure count --status failed --ended-after 24h --db orders.db\n  perdure count --name Order --up-to 0 --db orders.db\n" +
 			"  perdure count 'status:failed ended:<24h' --db orders.db",
 		Args: arguments,

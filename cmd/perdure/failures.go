@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,16 @@ import (
 
 // newestShown is how many instances of a group the command failures shows.
 const newestShown = 5
+
+// maxGroups is the most that failures shows.
+const maxGroups = 1_000
+
+// groupsShown is the output of failures.
+type groupsShown struct {
+	Groups  []client.FailureGroup `json:"groups"`
+	AtLeast bool                  `json:"atLeast,omitempty"` // older instances were not looked at
+	AsOf    time.Time             `json:"asOf"`
+}
 
 // groupShown is the output of failures with a group.
 type groupShown struct {
@@ -34,8 +45,8 @@ func newFailures(a *app) *cobra.Command {
 		Example: "  perdure failures --since 24h --db orders.db\n  perdure failures 1-c307dea1235b7ee34fb3 --db orders.db",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if query.Max < 1 {
-				return badUsage("flag --limit is %d: it must be 1 or more", query.Max)
+			if query.Max < 1 || query.Max > maxGroups {
+				return badUsage("flag --limit is %d: it must be from 1 to %d", query.Max, maxGroups)
 			}
 			if since < 0 {
 				return badUsage("flag --since is %v: it must be a duration, such as 24h", since)
@@ -56,13 +67,17 @@ func newFailures(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.showLines(cmd, groups, each(groups.Items), func(w *grid) { failuresTable(w, &groups) })
+				if len(groups.Items) == 0 && a.output != outputJSON {
+					fmt.Fprintln(cmd.ErrOrStderr(), noGroup(&query, groups.AtLeast)+" has a group")
+				}
+				out := groupsShown{groups.Items, groups.AtLeast, groups.AsOf}
+				return a.showLines(cmd, out, each(groups.Items), func(w *grid) { failuresTable(w, &groups) })
 			})
 		},
 	}
 	cmd.Flags().StringVar(&query.Orchestration, "name", "", "only instances of this orchestration")
 	cmd.Flags().DurationVar(&since, "since", 0, "only instances that ended not longer ago than this, such as 24h")
-	cmd.Flags().IntVar(&query.Max, "limit", 100, "maximum number of groups")
+	cmd.Flags().IntVar(&query.Max, "limit", 100, "maximum number of groups, up to 1000")
 	return cmd
 }
 
@@ -73,7 +88,7 @@ func (a *app) showGroup(ctx context.Context, cmd *cobra.Command, c *client.Clien
 		return err
 	}
 	if len(groups.Items) == 0 {
-		return fmt.Errorf("group %s: %w: none of the newest 5,000 failed instances is in it: see perdure failures", query.Group, client.ErrNotFound)
+		return fmt.Errorf("group %s: %w: %s is in it: see perdure failures", query.Group, client.ErrNotFound, noGroup(&query, groups.AtLeast))
 	}
 	newest, err := c.List(ctx, client.Filter{FailureGroup: query.Group}, client.Page{Size: newestShown, Omit: []client.Column{
 		client.ColumnAttributes, client.ColumnCustomStatus, client.ColumnBlockedMessage,
@@ -83,6 +98,21 @@ func (a *app) showGroup(ctx context.Context, cmd *cobra.Command, c *client.Clien
 	}
 	out := groupShown{groups.Items[0], groups.AtLeast, newest.Items}
 	return a.show(cmd, out, func(w *grid) { groupTable(w, &out) })
+}
+
+// noGroup begins a sentence about failed instances of which a query has found none. cut says that older ones were not looked at.
+func noGroup(query *client.FailureGroupsQuery, cut bool) string {
+	text := "no failed instance"
+	if cut {
+		text = "none of the newest 5,000 failed instances"
+	}
+	if query.Orchestration != "" {
+		text += " of " + strconv.Quote(query.Orchestration)
+	}
+	if !query.EndedAfter.IsZero() {
+		text += " that ended after " + instant(query.EndedAfter)
+	}
+	return text
 }
 
 func failuresTable(w *grid, groups *client.FailureGroups) {
@@ -182,7 +212,7 @@ func newRetrying(a *app) *cobra.Command {
 				if out.More && a.output != outputJSON {
 					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %s: raise --limit for more\n", amount.Of(limit, "activity"))
 				}
-				return a.showLines(cmd, out, each(out.Activities), func(w *grid) { retryingTable(w, out.Activities) })
+				return a.showLines(cmd, out, each(out.Activities), func(w *grid) { retryingTable(w, &out) })
 			})
 		},
 	}
@@ -208,13 +238,17 @@ func retryingUpTo(ctx context.Context, c *client.Client, query client.Activities
 	}
 }
 
-func retryingTable(w *grid, list []client.ListedActivity) {
+func retryingTable(w *grid, out *retryingListed) {
 	row(w, "INSTANCE", "ACTIVITY", "QUEUE", "STATE", "ATTEMPT", "DELIVERIES", "SINCE", "NEXT TRY", "LAST ERROR")
-	for i := range list {
-		t := &list[i]
+	for i := range out.Activities {
+		t := &out.Activities[i]
 		next, last := "-", "(lost with its node)"
-		if t.State == client.ActivityQueued {
+		switch {
+		case t.State != client.ActivityQueued:
+		case t.NotBefore.After(out.AsOf):
 			next = instant(t.NotBefore)
+		default: // its pause is over
+			next = "due"
 		}
 		if t.Failure != nil {
 			last = excerptText(&client.Excerpt{Text: t.Failure.Message})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,10 +27,8 @@ func checkSearch(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return searchMistake(second(client.ParseSearch(args[0], time.Unix(1<<30, 0))))
+	return searchMistake(client.CheckSearch(args[0]))
 }
-
-func second[T any](_ T, err error) error { return err }
 
 // searchMistake makes a mistake of the command line of an error of a search.
 func searchMistake(err error) error {
@@ -62,7 +60,7 @@ func (f *filterFlags) selects(ctx context.Context, cmd *cobra.Command, a *app, c
 	if err != nil {
 		return selection{}, searchMistake(err)
 	}
-	if text := s.String(); text != args[0] && a.output != outputJSON {
+	if text := s.String(); text != strings.TrimSpace(args[0]) && a.output != outputJSON {
 		fmt.Fprintf(cmd.ErrOrStderr(), "searching %s\n", text)
 	}
 	return selection{search: &s}, nil
@@ -76,6 +74,9 @@ func (s *selection) list(ctx context.Context, c *client.Client, page client.Page
 	return c.ListSearch(ctx, *s.search, page)
 }
 
+// retryingCounted is above what stores count of instances whose activities are tried again.
+const retryingCounted = 1_000_000
+
 // count counts up to most; 0: all.
 func (s *selection) count(ctx context.Context, c *client.Client, most int64) (n client.Counted, err error) {
 	if s.search != nil {
@@ -87,6 +88,9 @@ func (s *selection) count(ctx context.Context, c *client.Client, most int64) (n 
 			return c.CountSearchUpTo(ctx, *s.search, most)
 		}
 		s.filter = f
+	}
+	if most == 0 && s.filter.Retrying {
+		most = retryingCounted // Count could not say that there may be more
 	}
 	if most > 0 {
 		return c.CountUpTo(ctx, s.filter, most)

@@ -133,7 +133,7 @@ func TestServerMistakes(t *testing.T) {
 		{"list --db mysql://guarded:s3cret@db/x", exitUsage, []string{"SQLite file", "postgres://"}},
 		{"list --db postgres:guarded:s3cret@db/x", exitUsage, []string{"SQLite file", "postgres://"}},
 		{"list --db host=db,password=s3cret", exitUsage, []string{"SQLite file", "postgres://"}},
-		{"list SLASH --db DB", exitUsage, []string{"unexpected argument"}},
+		{"list SLASH --db DB", exitUsage, []string{"is no word of searches"}},
 		{"migrate grants app --db FILE", exitUsage, []string{"has no roles", "postgres://"}},
 		{"migrate grants --db DB", exitUsage, []string{"ROLE is missing"}},
 	} {

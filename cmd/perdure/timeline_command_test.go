@@ -72,3 +72,23 @@ func TestTimelineFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// A row with nothing to say but why it failed says just that.
+func TestTimelineBeginsNoTextWithAColon(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	failed := client.HistoryEvent{ID: 2, Kind: "ExecutionFailed", Time: begin, Failure: &client.Failure{Message: "broken on purpose"}}
+	src := timeline.Source{
+		Of: client.Description{ID: "a", Status: client.StatusFailed, Execution: 1, CreatedAt: begin, EndedAt: begin}, Execution: 1, Status: client.StatusFailed,
+		Length: 2, Head: []client.HistoryEvent{{ID: 1, Kind: "ExecutionStarted", Time: begin, Name: "Order"}, failed},
+	}
+	for _, width := range []int{40, 80, 200} {
+		var out strings.Builder
+		if err := drawTimeline(&out, timeline.New(&src, timeline.Options{}), width, false); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); !strings.Contains(text, "broken") || strings.Contains(text, " : ") || strings.Contains(text, "\n:") {
+			t.Errorf("at %d columns: %s", width, text)
+		}
+	}
+}

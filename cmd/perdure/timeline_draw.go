@@ -149,10 +149,10 @@ func (d *drawing) row(r *timeline.Row, indent string) {
 	if !r.Next.IsZero() {
 		words += ", next at " + instant(r.Next)
 	}
-	if r.Failure != "" {
-		words += ": " + r.Failure
+	if words = strings.TrimPrefix(words, ", "); words != "" && r.Failure != "" {
+		words += ": "
 	}
-	words = plain(strings.TrimPrefix(words, ", "))
+	words = plain(words + r.Failure)
 	if !d.wide {
 		d.out.WriteString(cut(strings.TrimSpace(at+" "+what), d.width) + "\n")
 		if bar := d.barOf(r); bar != "" {
