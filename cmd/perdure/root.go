@@ -120,7 +120,7 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a), newDev(a), newDashboard(a),
 		newStart(a), newList(a), newCount(a), newFailures(a), newRetrying(a), newShow(a), newHistory(a), newTimelineOf(a), newTree(a), newResult(a),
 		newQuery(a), newUpdate(a), newRaise(a), newCancel(a), newTerminate(a), newUnblock(a), newDropMessage(a), newDeadLetters(a),
-		newSuspend(a), newResume(a), newRestart(a), newActivity(a), newQueue(a), newNode(a), newTop(a), newAudit(a),
+		newSuspend(a), newResume(a), newRestart(a), newActivity(a), newQueue(a), newNode(a), newTop(a), newIncident(a), newAudit(a),
 		newMove(a), newPatches(a), newVersions(a),
 		newDelete(a), newPrune(a), newTrim(a), newCompact(a), newRetention(a), newBulk(a),
 		newSchedule(a),
