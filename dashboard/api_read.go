@@ -95,6 +95,8 @@ func endpoints() []route {
 		get("/queues", "List the queues of activities.", reflect.TypeFor[list[operate.QueueInfo]](), (*call).apiQueues),
 		get("/figures", "Read what nodes did over time, by themselves.", reflect.TypeFor[client.Figures](), (*call).apiFigures,
 			field{name: "window", kind: aValue, choices: []string{"hour", "day", "week"}, help: "Default: hour."}),
+		get("/incident", "Read at once what changed, fails, retries, is blocked and waits. Groups of failures are left out where payloads are hidden.",
+			reflect.TypeFor[operate.Incident](), (*call).apiIncident),
 		get("/nodes", "List the nodes.", reflect.TypeFor[list[operate.NodeInfo]](), (*call).apiNodes),
 		get("/versions", "List the versions of code that run or are registered.", reflect.TypeFor[list[operate.VersionUse]](), (*call).apiVersions,
 			field{name: "orchestration"}),

@@ -115,7 +115,7 @@ func TestHazard161_PagesOnCallHideErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := map[string]string{ // what each shows of errors to those who may see them
-		"/": "IBAN unknown", "/retrying": "503 Service Unavailable", "/failures": "IBAN unknown", "/instances?q=status:failed": "IBAN unknown",
+		"/": "IBAN unknown", "/retrying": "503 Service Unavailable", "/failures": "IBAN unknown", "/incident": "503 Service Unavailable", "/instances?q=status:failed": "IBAN unknown",
 		"/instances/" + w.key("order-1007/delivery"):                "503 Service Unavailable",
 		"/instances/" + w.key("order-1007/delivery") + "/timeline":  "503 Service Unavailable",
 		"/instances/" + w.key("refund-17") + "/timeline":            "IBAN unknown",

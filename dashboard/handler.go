@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/operate"
 )
 
 // server is what all requests share. It does not change after Handler, but for the cache.
@@ -24,6 +25,7 @@ type server struct {
 	titles    map[string]string // of acts, by name
 	counts    *cache[[]statusCount]
 	seen      *cache[overviewData]
+	incidents *cache[*operate.Incident]
 	searches  *searches
 	figures   map[client.FiguresWindow]*cache[*client.Figures]
 }
@@ -48,7 +50,7 @@ func Handler(c *client.Client, o Options) (http.Handler, error) {
 	if o.Sessions != nil {
 		s.authorize = o.Sessions.authorize
 	}
-	s.counts, s.seen = newCache[[]statusCount](), newCache[overviewData]()
+	s.counts, s.seen, s.incidents = newCache[[]statusCount](), newCache[overviewData](), newCache[*operate.Incident]()
 	s.searches = newSearches()
 	s.figures = map[client.FiguresWindow]*cache[*client.Figures]{}
 	for _, w := range []client.FiguresWindow{client.FiguresHour, client.FiguresDay, client.FiguresWeek} {

@@ -22,7 +22,7 @@ func TestPages(t *testing.T) {
 			"/instances/" + w.key("order-1000") + "?payloads=show", "/instances/" + w.key("order-1006"), "/instances/" + w.key("order-1007"),
 			"/instances/" + w.key("bill-november"), "/instances/" + w.key("refund-17"), "/instances/" + w.key("reminder-ann"),
 			"/instances/" + w.key("order-1000") + "/history", "/instances/" + w.key("order-1000") + "/history?form=full&newest=true&payloads=show",
-			"/schedules", "/schedules/create", "/jobs", "/jobs/start?filter=status%3DRunning", "/queues", "/queues/pause?name=default", "/nodes", "/dead-letters", "/audit", "/instances/start", "/instances/" + w.key("order-1006") + "/raise",
+			"/incident", "/schedules", "/schedules/create", "/jobs", "/jobs/start?filter=status%3DRunning", "/queues", "/queues/pause?name=default", "/nodes", "/dead-letters", "/audit", "/instances/start", "/instances/" + w.key("order-1006") + "/raise",
 		} {
 			r := s.get(path)
 			if r.StatusCode != http.StatusOK {

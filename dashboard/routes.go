@@ -54,6 +54,7 @@ func routes() []route {
 		{method: http.MethodGet, pattern: "/nodes", right: client.ActView, serve: (*call).nodes},
 		{method: http.MethodGet, pattern: "/dead-letters", right: client.ActView, serve: (*call).deadLetters},
 		{method: http.MethodGet, pattern: "/failures", right: client.ActView, serve: (*call).failures},
+		{method: http.MethodGet, pattern: "/incident", right: client.ActView, serve: (*call).incidentPage},
 		{method: http.MethodGet, pattern: "/retrying", right: client.ActView, serve: (*call).retrying},
 		{method: http.MethodGet, pattern: "/retention", right: client.ActView, serve: (*call).retention},
 		{method: http.MethodGet, pattern: "/audit", right: client.ActView, serve: (*call).audit},

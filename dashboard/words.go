@@ -14,6 +14,7 @@ type pageLink struct{ Name, Path, Title string }
 func (v *view) Pages() []pageLink {
 	return []pageLink{
 		{"overview", "/", "Overview"},
+		{"incident", "/incident", "Incident"},
 		{"instances", "/instances", "Instances"},
 		{"schedules", "/schedules", "Schedules"},
 		{"jobs", "/jobs", "Bulk jobs"},
