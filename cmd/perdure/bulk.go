@@ -63,14 +63,17 @@ const bulkSearchHelp = "SEARCH is one branch of what list takes, such as 'status
 	"Relative times become absolute when the command begins."
 
 // checkBulkSearch refuses a text that is no search of one branch, before a database is opened.
-func checkBulkSearch(args []string) error { return second(bulkGroup("", args)) }
+func checkBulkSearch(args []string) error {
+	_, err := bulkGroup("", args)
+	return err
+}
 
 // bulkGroup returns the group of failures that a flag or else a search names.
 func bulkGroup(flag string, args []string) (string, error) {
 	if len(args) == 0 {
 		return flag, nil
 	}
-	s, err := client.ParseSearch(args[0], time.Unix(1<<30, 0))
+	s, err := client.ParseSearch(args[0], time.Now()) // bulk parses it once more, at the time of the storage
 	if err != nil {
 		return "", searchMistake(err)
 	}
