@@ -22,7 +22,7 @@ type committer struct {
 // reset begins a transaction's count of what it did.
 func (c *committer) reset() {
 	c.tx.Effects, c.tx.Changes, c.tx.owners.added = relational.NewEffects(), 0, nil
-	c.tx.Touched = c.tx.Touched[:0]
+	c.tx.Touched, c.tx.named = c.tx.Touched[:0], false
 }
 
 // run runs fn in a transaction of its own.
@@ -92,7 +92,7 @@ func (c *committer) commit() error {
 		return nil
 	}
 	if c.tx.Changes == 0 {
-		c.begun = false
+		c.begun, c.tx.named = false, false
 		_, err := c.tx.db.exec("ROLLBACK")
 		c.store.writeQueue.leave()
 		return err
@@ -100,9 +100,11 @@ func (c *committer) commit() error {
 	c.attachRows()
 	_, err := c.tx.db.exec("COMMIT")
 	if err != nil {
+		c.store.writer.unnamed.Add(1) // it may be stored, and nobody will be woken
 		c.rollback()
 		return &commitError{err}
 	}
+	c.tx.named = false
 	c.begun, c.tx.read.added = false, false
 	c.others.committed()
 	c.store.writeQueue.leave()
@@ -112,7 +114,7 @@ func (c *committer) commit() error {
 // rollback ends a transaction that failed. If SQLite has ended it already, the statement fails and there is nothing to undo.
 func (c *committer) rollback() {
 	c.forget()
-	c.tx.read.added = false
+	c.tx.read.added, c.tx.named = false, false
 	if !c.begun {
 		return
 	}

@@ -71,6 +71,7 @@ func (w *writer) finishRound() {
 func (w *writer) transact(savepoints bool) ([]*waitingFetch, error) {
 	t, c := w.tx, &w.committer
 	c.reset()
+	t.named = true // round publishes what it did
 	t.watched = w.waiters.awaitsPlace()
 	t.schedule.tried = tried{}
 	if err := w.store.pathError(); err != nil {

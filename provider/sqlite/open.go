@@ -104,6 +104,9 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 			if s.writer.commits.Add(1) == logAfter {
 				close(s.writer.needsLogRoom)
 			}
+			if !s.writer.tx.named {
+				s.writer.unnamed.Add(1)
+			}
 			return 0
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/maphash"
+	"sync"
+	"time"
 
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -22,25 +24,52 @@ const (
 //nolint:gochecknoglobals // constant; stamps are compared within the process
 var stampSeed = maphash.MakeSeed()
 
-// changes counts the transactions that changed the file since it was opened, as far as the writer knows. A store without a writer
-// does not know.
-func (s *store) changes() (n int64, known bool) {
-	if s.writer == nil {
-		return 0, false
+// stampAtLeast is how long own commits alone make no stamps be read. They wake the calls that follow what they change: this is a net below.
+const stampAtLeast = 10 * time.Second
+
+// stampReads knows what was counted when stamps were last read.
+type stampReads struct {
+	mu      sync.Mutex
+	changes [2]int64 // at the last two polls: a commit is counted before it can be read
+	polls   int      // that are in changes
+	commits int64    // of our own, when stamps were last read
+	readAt  time.Time
+}
+
+// due reports whether followers may miss something without their stamps: another process has committed, or this one has without waking those
+// who follow what it changed. A store without a writer does not know.
+func (r *stampReads) due(w *writer) bool {
+	if w == nil {
+		return true
 	}
-	return s.writer.commits.Load() + s.writer.otherCommits.Load(), true
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own, changes := w.commits.Load(), w.otherCommits.Load()+w.unnamed.Load()
+	same := r.polls == len(r.changes) && r.changes[0] == changes && r.changes[1] == changes
+	r.changes[1], r.changes[0] = r.changes[0], changes
+	r.polls = min(r.polls+1, len(r.changes))
+	if same && (own == r.commits || time.Since(r.readAt) < stampAtLeast) {
+		return false
+	}
+	r.commits, r.readAt = own, time.Now()
+	return true
+}
+
+// failed makes the next poll read stamps.
+func (r *stampReads) failed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.polls = 0
 }
 
 // Stamps implements [relational.Source].
 func (s storage) Stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
-	now, known := s.store.changes()
-	last := s.store.stamped[0].Swap(now)
-	if before := s.store.stamped[1].Swap(last); known && now == last && now == before { // a commit is counted before it can be read
+	if !s.store.stamps.due(s.store.writer) {
 		return nil, nil
 	}
 	defer func() {
 		if err != nil {
-			s.store.stamped[0].Store(-1)
+			s.store.stamps.failed()
 		}
 	}()
 	err = s.readSnapshot(ctx, "get", func(c *conn) error {

@@ -92,6 +92,7 @@ func (r *rows) Query(list ...relational.Query) error {
 	u := r.historyRows.unit
 	for i := range list {
 		if each := list[i].Each; list[i].Writes {
+			u.named = false // the statement alone knows what it changes
 			list[i].Each = func(r relational.Row) error {
 				u.Changes++
 				return each(r)

@@ -21,7 +21,7 @@ type store struct {
 	clock       *clock
 	log         *slog.Logger
 	hub         *relational.Hub
-	stamped     [2]atomic.Int64 // what changes had counted at the last two reads of stamps
+	stamps      stampReads
 	readers     *pool
 	writer      *writer
 	janitor     *janitor

@@ -53,6 +53,7 @@ func (cl *claimer) sweep() error {
 		}
 	}
 	for _, ref := range tasks {
+		t.Touch(ref.Key)
 		if err := t.requeue(ref); err != nil {
 			return damageTo(ref, err)
 		}

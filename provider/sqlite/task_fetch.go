@@ -205,6 +205,7 @@ func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.Le
 		return task, err
 	}
 	t.leases.note(place.TaskRef)
+	t.Touch(place.Key)
 	task, err = t.leasedTask(place.TaskRef)
 	task.Rank = place.rank()
 	if err == nil && task.StartBy != 0 && !place.late {

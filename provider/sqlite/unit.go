@@ -16,6 +16,7 @@ type unit struct {
 	clock  *clock
 	skew   int64   // of the clocks, the same for the whole transaction
 	owners *owners // nil in a transaction of a caller
+	named  bool    // Touched and Effects name all instances that the transaction has changed
 	args   []any   // of the last statement
 }
 

@@ -27,6 +27,7 @@ type writer struct {
 	commits      atomic.Int64
 	answerReads  atomic.Int64 // of answers, by calls of Ask
 	otherCommits atomic.Int64 // of other processes
+	unnamed      atomic.Int64 // commits of our own that wake no followers of what they changed
 	ownTxEnded   atomic.Bool  // a transaction of the program has ended: poll for what it stored
 
 	lock sync.Mutex // held by the goroutine that runs a group: the writer's own, or that of a caller that leads

@@ -31,6 +31,7 @@ func (t *Tx) Redrive(l *DeadLetterRow) (bool, error) {
 	if err != nil || task != nil {
 		return false, err
 	}
+	t.Touch(l.Key)
 	tasks := newTasks{t: t, h: h}
 	err = tasks.add(&provider.NewTask{
 		EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: l.Priority,

@@ -98,6 +98,7 @@ func (a pageImport) clear() error {
 	if err := a.t.reread(a.req.Key); err != nil {
 		return err
 	}
+	a.t.Touch(a.req.Key)
 	queries := make([]Query, 0, len(keyed))
 	for _, table := range keyed {
 		queries = append(queries, Query{

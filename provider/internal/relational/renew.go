@@ -48,6 +48,7 @@ func renew(t *Tx, item *provider.TaskRenewal, req *provider.RenewTasksRequest, r
 		task.FetchAt, task.ExpireAt = 0, 0
 	}
 	t.Changes++
+	t.Touch(task.Key)
 	if err := t.Rows.StoreTask(task, item.Details); err != nil {
 		return err
 	}

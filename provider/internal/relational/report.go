@@ -62,6 +62,7 @@ func releaseTasks(t *Tx, item *provider.TaskReport) error {
 			continue
 		}
 		t.Changes++
+		t.Touch(task.Key)
 		if err := endTaskLease(t, task); err != nil {
 			return err
 		}
@@ -96,6 +97,7 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 		}
 	}
 	t.Changes++
+	t.Touch(task.Key)
 	if err := endTaskLease(t, task); err != nil {
 		return res, err
 	}

@@ -66,6 +66,7 @@ func (s taskSteering) apply(shown provider.TaskState) error {
 		return nil
 	}
 	t.Changes++
+	t.Touch(task.Key)
 	if task.State == provider.TaskLeased {
 		t.Free(task.Kind)
 	}

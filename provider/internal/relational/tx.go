@@ -16,7 +16,7 @@ type Tx struct {
 	Changes int           // heads and rows changed so far
 	Heads   map[provider.UUID]*Head
 
-	Touched []provider.UUID // instances whose heads were changed, for the calls that follow them
+	Touched []provider.UUID // instances that were changed, for the calls that follow them; some twice
 
 	dirty   []*Head // changed and not yet written
 	journal journal // of the member that runs
@@ -79,6 +79,9 @@ func (t *Tx) touch(h *Head) {
 		t.Touched = append(t.Touched, h.Key)
 	}
 }
+
+// Touch notes an instance of which something beside its head has changed, such as a task, for the calls that follow it.
+func (t *Tx) Touch(key provider.UUID) { t.Touched = append(t.Touched, key) }
 
 // TouchWide marks a head whose indexed columns changed, or columns that they depend on.
 func (t *Tx) TouchWide(h *Head) {
