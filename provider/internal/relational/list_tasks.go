@@ -127,10 +127,11 @@ func (w *taskWalk) take(r Row) error {
 
 // read reads the tasks that were found, and the time.
 func (w *taskWalk) read(q Queryer, skew int64, res *provider.ListTasksResult) error {
-	list := []Query{{SQL: `SELECT ` + sqlNow, Each: func(r Row) error {
+	list := make([]Query, 1, 1+len(w.found))
+	list[0] = Query{SQL: `SELECT ` + sqlNow, Each: func(r Row) error {
 		res.Now = timeIn(r, 0)
 		return nil
-	}}}
+	}}
 	for _, p := range w.found {
 		list = append(list, Query{SQL: sqlListedTask, Args: []any{p.key, p.execution, p.event}, Each: func(r Row) error {
 			now := timeIn(r, pendingCount+4)

@@ -12,7 +12,6 @@ import (
 
 // Whatever a rule changes of a stored instance, the calls that follow it are woken: SQLite looks for nothing else that this process does.
 func TestHazard83_EveryChangeIsNamed(t *testing.T) {
-	t.Parallel()
 	seen := 0
 	eachCase(t, func(t *testing.T, c ruleCase, fast bool) {
 		w := c.world(fast)
