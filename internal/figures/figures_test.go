@@ -43,6 +43,9 @@ type fleet struct {
 	full  atomic.Bool  // no put of figures is carried out
 	waits atomic.Pointer[[]provider.WaitingTasks]
 	shut  atomic.Bool // what waits cannot be read
+
+	mu    sync.Mutex
+	sizes map[string][]int // of values put, by letter
 }
 
 // wait sets what waits in queues.
@@ -62,7 +65,7 @@ func (f *fleet) Stats(context.Context, provider.StatsRequest) (res provider.Stat
 func newFleet(t *testing.T, skew time.Duration) *fleet {
 	t.Helper()
 	clock := skewed{skew}
-	f := &fleet{t: t, clock: clock, store: provider.FullOf(memory.New(memory.Options{Clock: clock}))}
+	f := &fleet{t: t, clock: clock, sizes: map[string][]int{}, store: provider.FullOf(memory.New(memory.Options{Clock: clock}))}
 	t.Cleanup(func() { _ = f.store.Close() })
 	return f
 }
@@ -90,6 +93,9 @@ func (n *node) Record(ctx context.Context, req provider.RecordRequest) (provider
 	}
 	if figures && req.Action == provider.RecordPut {
 		n.fleet.puts.Add(1)
+		n.fleet.mu.Lock()
+		n.fleet.sizes[req.Key[:1]] = append(n.fleet.sizes[req.Key[:1]], len(req.Value))
+		n.fleet.mu.Unlock()
 		if n.fleet.keys != nil {
 			n.fleet.keys <- req.Key
 		}
@@ -290,7 +296,7 @@ func TestHazard157_IdleWritesNothing(t *testing.T) {
 			t.Errorf("an idle hour is %s, want zeros", got)
 		}
 		a.run(1, observe.Completed)
-		wait(time.Hour)
+		wait(time.Hour + 2*time.Minute)
 		if n := f.puts.Load(); n != 3 {
 			t.Errorf("one busy minute made %d writes, want one for each fineness", n)
 		}
@@ -403,7 +409,7 @@ func TestHazard157_OldRecordsAreRemoved(t *testing.T) {
 		}
 		wait(17 * 24 * time.Hour)
 		b.run(1, observe.Completed)
-		wait(2 * time.Minute)
+		wait(62 * time.Minute)
 		if got := count(); got["m"] != 1 || got["t"] != 1 || got["h"] != 1 || got["n"] != 0 {
 			t.Errorf("after twenty days: %v records, want those of now", got)
 		}

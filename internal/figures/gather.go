@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/upgrade"
@@ -21,6 +22,9 @@ type reader struct {
 	whole provider.Time // not all was read of the time before it
 
 	left, leftEnds int // how many records may be read
+
+	fine    provider.Time            // from when on the finest records are kept
+	through map[string]provider.Time // to when all that a node has counted is read, by owner
 
 	looks    []upgrade.Period // at what waits
 	silences []upgrade.Period // of nodes that keep no figures
@@ -47,6 +51,41 @@ func (r *reader) chunk(ctx context.Context, at, now provider.Time) error {
 	}
 	r.cut, r.whole = at, until
 	return r.running(ctx, at, read)
+}
+
+// rest reads from the finest records what nodes have not written into those of the level yet, or never will because they were killed.
+func (r *reader) rest(ctx context.Context, now provider.Time) error {
+	fine := &levels[0]
+	if r.level == fine {
+		return nil
+	}
+	left := maxRead
+	for at := floor(now, fine.chunk()); at >= r.fine; at = at.Add(-fine.chunk()) {
+		all, err := r.scan(ctx, fine.letter, at, at.Add(fine.chunk()), &left, func(at provider.Time, owner string, value []byte) error {
+			if at < r.through[owner] {
+				return nil
+			}
+			return r.add(fine, at, owner, value)
+		})
+		if err != nil {
+			return err
+		}
+		if !all {
+			r.whole = max(r.whole, at.Add(fine.chunk()))
+			return nil
+		}
+	}
+	return nil
+}
+
+// stored returns until when all that a node has counted is read, which counted so. Records by ten minutes or by the hour may lack what came last,
+// which the finest ones have as long as they are kept.
+func (r *reader) stored(until, tens, hours provider.Time) provider.Time {
+	lacks := [...]provider.Time{0, tens, hours}[slices.IndexFunc(levels[:], func(l level) bool { return l.letter == r.level.letter })]
+	if lacks != 0 && lacks < r.fine {
+		return min(until, lacks)
+	}
+	return until
 }
 
 // running reads the records of a time of the nodes that run, besides those that are read already.
@@ -118,6 +157,7 @@ func (r *reader) node(n *upgrade.Node, now provider.Time) {
 	if !s.Live {
 		s.Lost = LostAt(n)
 	}
+	s.Until = r.stored(s.Until, n.Counts.Tens, n.Counts.Hours)
 	r.m.Spans = append(r.m.Spans, s)
 	r.looks, r.silences = append(r.looks, n.Counts.Looks), append(r.silences, n.Counts.Silence)
 }
@@ -141,24 +181,33 @@ func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
 	if err := json.Unmarshal(value, &e); err != nil {
 		return err
 	}
-	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: e.Until, Lost: e.Lost, Clean: e.Lost == 0})
+	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: r.stored(e.Until, e.Tens, e.Hours), Lost: e.Lost, Clean: e.Lost == 0})
 	r.looks, r.silences = append(r.looks, e.Looks), append(r.silences, e.Silence)
 	return nil
 }
 
+// record takes in a record of the level.
 func (r *reader) record(at provider.Time, owner string, value []byte) error {
+	return r.add(r.level, at, owner, value)
+}
+
+// add takes in a record of a level.
+func (r *reader) add(l *level, at provider.Time, owner string, value []byte) error {
 	var rec record
 	if err := json.Unmarshal(value, &rec); err != nil {
 		return err
 	}
 	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
 	r.looks, r.silences = append(r.looks, rec.Looks...), append(r.silences, rec.Silences...)
+	if l == r.level { // it was written when a slot was over, or the node ended
+		r.through[owner] = max(r.through[owner], floor(rec.Until-1, l.slot).Add(l.slot))
+	}
 	for i := range rec.Slots {
 		s := &rec.Slots[i]
-		if s.Index < 0 || s.Index >= r.level.slots {
+		if s.Index < 0 || s.Index >= l.slots {
 			continue
 		}
-		begin := at.Add(time.Duration(s.Index) * r.level.slot)
+		begin := floor(at.Add(time.Duration(s.Index)*l.slot), r.level.slot)
 		into := r.slots[begin]
 		if into == nil {
 			into = new(slot)

@@ -87,7 +87,10 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 		From: floor(now.Add(-w.length()), l.chunk()), Slot: l.slot,
 		Failed: map[string]int64{}, Activities: map[string]*Activity{}, Queues: map[string]*Queue{},
 	}
-	r := reader{m: m, level: l, store: store, slots: map[provider.Time]*slot{}, left: maxRead, leftEnds: maxRead}
+	r := reader{
+		m: m, level: l, store: store, slots: map[provider.Time]*slot{}, through: map[string]provider.Time{}, left: maxRead, leftEnds: maxRead,
+		fine: floor(now.Add(-levels[0].keep), levels[0].chunk()),
+	}
 	for i := range nodes {
 		r.node(&nodes[i], now)
 	}
@@ -96,6 +99,9 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 		if err = r.chunk(ctx, at, now); err != nil {
 			return nil, err
 		}
+	}
+	if err = r.rest(ctx, now); err != nil {
+		return nil, err
 	}
 	m.LeftOut = r.whole
 	if m.Versions, err = readVersions(ctx, store, m.From); err != nil {

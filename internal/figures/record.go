@@ -3,6 +3,7 @@ package figures
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,16 @@ func (r *record) add(index int, d *delta) {
 	}
 }
 
+// clone returns a copy that shares nothing with the record.
+func (r *record) clone() *record {
+	c := *r
+	c.Slots, c.Looks, c.Silences, c.Failed = slices.Clone(r.Slots), slices.Clone(r.Looks), slices.Clone(r.Silences), maps.Clone(r.Failed)
+	c.Activities, c.Queues = map[string]*Activity{}, map[string]*Queue{}
+	merge(c.Activities, r.Activities)
+	merge(c.Queues, r.Queues)
+	return &c
+}
+
 // recordMost bounds the bytes of a record. MaxNames names of usual length stay far below it. The longest names that a store takes, which JSON
 // makes up to six times longer, would not fit into any value without it.
 const recordMost = provider.MaxPayload / 4
@@ -113,13 +124,16 @@ type ended struct {
 	Until provider.Time `json:"until"`          // it has counted all until then
 	Lost  provider.Time `json:"lost,omitempty"` // it was killed, at this time at the latest; 0: it was shut down
 
-	Looks   upgrade.Period `json:"looks,omitzero"` // the last ones, as in upgrade.Counts
+	Tens  provider.Time `json:"tens,omitzero"` // as in upgrade.Counts
+	Hours provider.Time `json:"hours,omitzero"`
+
+	Looks   upgrade.Period `json:"looks,omitzero"`
 	Silence upgrade.Period `json:"silence,omitzero"`
 }
 
 // endedAs returns the record of a node that has counted so; lost is 0 if it was shut down.
 func endedAs(c *upgrade.Counts, lost provider.Time) ended {
-	return ended{Since: c.Since, Until: c.Until, Lost: lost, Looks: c.Looks, Silence: c.Silence}
+	return ended{Since: c.Since, Until: c.Until, Lost: lost, Tens: c.Tens, Hours: c.Hours, Looks: c.Looks, Silence: c.Silence}
 }
 
 // key returns the key of a record. Keys of a letter sort by time.

@@ -111,7 +111,7 @@ func TestHazard157_ARecordFitsTheStore(t *testing.T) {
 				}
 				wait(time.Minute)
 			}
-			wait(time.Minute)
+			wait(time.Hour)
 			res, err := f.store.Record(t.Context(), provider.RecordRequest{Action: provider.RecordScan, Namespace: "perdure/figures"})
 			if err != nil || len(res.Records) != 3 {
 				t.Fatalf("%s: %d records (%v), want 3", c.kind, len(res.Records), err)

@@ -32,11 +32,13 @@ type Writer struct {
 	runs    []provider.Capability
 	logger  *slog.Logger
 
-	offset  atomic.Int64 // between that clock and the storage's, in microseconds, as begin has measured it
-	since   atomic.Int64 // from when the node has counted without a break; 0: it does not yet, or never
-	until   atomic.Int64 // all that was counted before is stored
-	behind  atomic.Bool  // something that was drained is not stored
-	chunks  []*chunk     // the newest of each level, and older ones that are not stored
+	offset  atomic.Int64              // between that clock and the storage's, in microseconds, as begin has measured it
+	since   atomic.Int64              // from when the node has counted without a break; 0: it does not yet, or never
+	until   atomic.Int64              // all that was counted before is stored
+	behind  atomic.Bool               // something that was to be stored is not
+	coarse  [len(levels)]atomic.Int64 // for each level, until when all is in its records; 0: as until says
+	chunks  []*chunk                  // the newest of each level, and older ones that are not stored
+	closed  provider.Time             // nothing is added to a time before it
 	pruned  provider.Time
 	failing bool
 	absent  bool // the store keeps no records
@@ -44,13 +46,37 @@ type Writer struct {
 	noted   bool // the code versions of the node
 }
 
-// chunk is a record that may still change.
+// chunk is a record that may still change. The finest is written each minute, the others when a slot of them is over.
 type chunk struct {
 	level   *level
 	start   provider.Time
-	version int64 // stored
-	dirty   bool
-	record  record
+	version int64         // stored
+	record  record        // what was counted
+	open    provider.Time // end of the last slot, if that is not in due yet; 0: all is
+	due     *record       // to be stored; nil: nothing is
+	first   provider.Time // begin of the first slot that is not stored
+}
+
+// pending reports whether something is not stored.
+func (c *chunk) pending() bool { return c.open != 0 || c.due != nil }
+
+// add adds what was counted in a minute.
+func (c *chunk) add(minute provider.Time, d *delta) {
+	slot := floor(minute, c.level.slot)
+	if !c.pending() {
+		c.first = slot
+	}
+	c.record.add(int((slot-c.start)/provider.Time(c.level.slot.Microseconds())), d)
+	c.open = slot.Add(c.level.slot)
+}
+
+// close makes what was counted until a time due to be stored.
+func (c *chunk) close(until provider.Time) {
+	c.due = c.record.clone()
+	if c.due.Until = until; c.level != &levels[0] {
+		c.due.Until = min(until, c.open)
+	}
+	c.open = 0
 }
 
 // NewWriter returns the Writer of a node that runs some orchestrations. now returns the storage's time, or 0 as long as it is not known.
@@ -76,6 +102,7 @@ func (w *Writer) Counted() *upgrade.Counts {
 	}
 	now := w.now() // before the next line: what is counted meanwhile happens later
 	c.Looks, c.Silence = w.counter.periods()
+	c.Tens, c.Hours = provider.Time(w.coarse[1].Load()), provider.Time(w.coarse[2].Load())
 	if !w.counter.dirty.Load() && !w.behind.Load() {
 		c.Until = max(now, c.Until)
 	}
@@ -91,13 +118,9 @@ func (w *Writer) Run(ctx context.Context) {
 		}
 	}
 	for !w.absent {
-		if !w.behind.Load() {
-			select {
-			case <-ctx.Done():
-				w.end(ctx)
-				return
-			case <-w.counter.woken:
-			}
+		if !w.behind.Load() && !w.await(ctx) {
+			w.end(ctx)
+			return
 		}
 		minute := floor(w.now(), time.Minute)
 		for left := time.Duration(1); left > 0; {
@@ -106,9 +129,32 @@ func (w *Writer) Run(ctx context.Context) {
 				return
 			}
 		}
-		w.flush(ctx, max(minute, floor(w.now().Add(-late), time.Minute)))
+		w.flush(ctx, max(minute, floor(w.now().Add(-late), time.Minute)), false)
 		w.prune(ctx)
 	}
+}
+
+// await waits until something is counted, or a slot is over of which something is not stored. It returns false when ctx is done.
+func (w *Writer) await(ctx context.Context) bool {
+	var over <-chan time.Time
+	first := provider.Time(0)
+	for _, c := range w.chunks {
+		if c.open != 0 && (first == 0 || c.open < first) {
+			first = c.open
+		}
+	}
+	if first != 0 {
+		timer := time.NewTimer(first.Sub(w.now()))
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.counter.woken:
+	case <-over:
+	}
+	return true
 }
 
 // pause waits. It returns false when ctx is done.
@@ -144,9 +190,10 @@ func (w *Writer) begin(ctx context.Context) bool {
 	return true
 }
 
-// flush adds what was counted to a minute, and writes.
-func (w *Writer) flush(ctx context.Context, minute provider.Time) {
+// flush adds what was counted to a minute, and writes what is due, or all if it is the last time.
+func (w *Writer) flush(ctx context.Context, minute provider.Time, last bool) {
 	w.behind.Store(true)
+	minute = max(minute, w.closed)
 	until := w.now()
 	select {
 	case <-w.counter.woken: // what it tells of is drained now
@@ -154,13 +201,27 @@ func (w *Writer) flush(ctx context.Context, minute provider.Time) {
 	}
 	if w.counter.dirty.Load() {
 		d := w.counter.drain()
+		for _, c := range w.chunks {
+			if c.open != 0 && c.open <= minute {
+				c.close(c.open)
+			}
+		}
 		for i := range levels {
-			c := w.chunk(&levels[i], minute)
-			c.record.add(int((minute-c.start)/provider.Time(levels[i].slot.Microseconds())), &d)
-			c.dirty = true
+			w.chunk(&levels[i], minute).add(minute, &d)
 		}
 	}
-	err := w.write(ctx, until)
+	for _, c := range w.chunks {
+		switch fine := c.level == &levels[0]; {
+		case c.open == 0 || !fine && !last && c.open > until:
+			continue
+		case !fine && !last:
+			w.closed = max(w.closed, c.open)
+		}
+		c.close(until)
+	}
+	w.noteCoarse()
+	err := w.write(ctx)
+	w.noteCoarse()
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		w.absent = true
@@ -176,6 +237,19 @@ func (w *Writer) flush(ctx context.Context, minute provider.Time) {
 	}
 }
 
+// noteCoarse notes until when all is in the records of each level but the finest.
+func (w *Writer) noteCoarse() {
+	for i := 1; i < len(levels); i++ {
+		first := provider.Time(0)
+		for _, c := range w.chunks {
+			if c.level == &levels[i] && c.pending() && (first == 0 || c.first < first) {
+				first = c.first
+			}
+		}
+		w.coarse[i].Store(int64(first))
+	}
+}
+
 // chunk returns the record of a level that a minute belongs to.
 func (w *Writer) chunk(l *level, minute provider.Time) *chunk {
 	start := floor(minute, l.chunk())
@@ -185,7 +259,7 @@ func (w *Writer) chunk(l *level, minute provider.Time) *chunk {
 		switch {
 		case c.level == l && c.start == start:
 			found = c
-		case c.level == l && !c.dirty:
+		case c.level == l && !c.pending():
 			continue
 		}
 		kept = append(kept, c)
@@ -206,17 +280,18 @@ func (w *Writer) chunk(l *level, minute provider.Time) *chunk {
 	return found
 }
 
-// write stores all records that have changed. until is when they were drained.
-func (w *Writer) write(ctx context.Context, until provider.Time) error {
+// write stores all that is due.
+func (w *Writer) write(ctx context.Context) error {
 	for _, c := range w.chunks {
-		if !c.dirty {
+		if c.due == nil {
 			continue
 		}
-		c.record.Since, c.record.Until = provider.Time(w.since.Load()), until
 		if err := w.put(ctx, c); err != nil {
 			return err
 		}
-		c.dirty = false
+		if c.due = nil; c.open != 0 {
+			c.first = c.open.Add(-c.level.slot)
+		}
 	}
 	return nil
 }
@@ -225,7 +300,8 @@ func (w *Writer) write(ctx context.Context, until provider.Time) error {
 func (w *Writer) put(ctx context.Context, c *chunk) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	rec := c.record
+	rec := *c.due
+	rec.Since = provider.Time(w.since.Load())
 	looks, silence := w.counter.periods()
 	rec.Looks, rec.Silences = with(rec.Looks, looks), with(rec.Silences, silence)
 	value, err := rec.encode()
@@ -262,8 +338,8 @@ func (w *Writer) end(ctx context.Context) {
 	if w.since.Load() == 0 && (w.absent || !w.counter.dirty.Load() || !w.begin(ctx)) {
 		return
 	}
-	if w.counter.dirty.Load() || w.behind.Load() {
-		if w.flush(ctx, floor(w.now(), time.Minute)); w.behind.Load() || w.absent {
+	if w.counter.dirty.Load() || w.behind.Load() || slices.ContainsFunc(w.chunks, (*chunk).pending) {
+		if w.flush(ctx, floor(w.now(), time.Minute), true); w.behind.Load() || w.absent {
 			return
 		}
 	}

@@ -66,6 +66,11 @@ type Counts struct {
 	Since provider.Time `json:"since"` // 0: it has just begun
 	Until provider.Time `json:"until"`
 
+	// The records by ten minutes and by the hour are written later than those by the minute, which are kept for two hours. These say until when
+	// all is in them; 0: until Until.
+	Tens  provider.Time `json:"tens,omitzero"`
+	Hours provider.Time `json:"hours,omitzero"`
+
 	Looks   Period `json:"looks,omitzero"`   // the last in which the node looked at what waits in queues; 0: it never did
 	Silence Period `json:"silence,omitzero"` // the last in which it saw a node that keeps no figures; 0: there was none
 }
