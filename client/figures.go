@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/access"
-	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/check"
-	"github.com/perdure/perdure/internal/control"
 	"github.com/perdure/perdure/internal/figures"
 	"github.com/perdure/perdure/internal/upgrade"
-	"github.com/perdure/perdure/provider"
 )
 
 // FiguresWindow is how far back figures go.
@@ -97,7 +93,7 @@ type QueueFigure struct {
 	Oldest  time.Time     `json:"oldest,omitzero"` // since when the oldest of these waits
 }
 
-// FiguresMark is something that changed.
+// FiguresMark is something that changed. Nodes that began, were shut down or were lost within the same ten minutes share a mark.
 type FiguresMark struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"` // node-joined, node-left, node-lost, version, queue-paused or act
@@ -118,7 +114,7 @@ type Figures struct {
 	Failed     []FailedFigure   `json:"failed,omitempty"`
 	Activities []ActivityFigure `json:"activities,omitempty"`
 	Queues     []QueueFigure    `json:"queues,omitempty"` // in which something waited
-	Marks      []FiguresMark    `json:"marks,omitempty"`  // by time, at most 200
+	Marks      []FiguresMark    `json:"marks,omitempty"`  // by time, at most 200, of these at most 100 acts: the newest
 	// Silent are nodes that run and keep no figures: their option NoFigures is set, or their release is older. No point is wholly known then.
 	Silent []string `json:"silent,omitempty"`
 	// LeftOut is zero if all records were read. Otherwise more than 20,000 nodes have written within the window, and of the time before LeftOut nothing
@@ -126,13 +122,8 @@ type Figures struct {
 	LeftOut time.Time `json:"leftOut,omitzero"`
 }
 
-// maxMarks bounds the marks, and the acts among them.
-const (
-	maxMarks    = 200
-	maxActMarks = 100
-	// recentLook is how long the last look at a queue counts as that of the end of the window.
-	recentLook = 2 * time.Minute
-)
+// recentLook is how long the last look at a queue counts as that of the end of the window.
+const recentLook = 2 * time.Minute
 
 // Figures returns what the nodes of the store did within a window. It reads some records for each node, and no instances.
 //
@@ -222,77 +213,5 @@ func (f *Figures) set(m *figures.Merged, marks []FiguresMark) {
 			}
 		}
 		f.Queues = append(f.Queues, shown)
-	}
-}
-
-// figureMarks returns what changed within the window, as far as the store tells.
-func (c *Client) figureMarks(ctx context.Context, m *figures.Merged) ([]FiguresMark, error) {
-	var marks []FiguresMark
-	mark := func(at provider.Time, kind, text string) {
-		if at >= m.From {
-			marks = append(marks, FiguresMark{At: at.Std(), Kind: kind, Text: text})
-		}
-	}
-	for i := range m.Spans {
-		s := &m.Spans[i]
-		mark(s.Since, "node-joined", "node "+s.Owner+" began")
-		switch {
-		case s.Clean:
-			mark(s.Until, "node-left", "node "+s.Owner+" was shut down")
-		case s.Lost != 0:
-			mark(s.Until, "node-lost", "node "+s.Owner+" was lost")
-		}
-	}
-	for _, v := range m.Versions {
-		mark(v.At, "version", fmt.Sprintf("code version %s of %s came", v.Version, v.Name))
-	}
-	orders, err := control.Read(ctx, c.store)
-	if err != nil {
-		return nil, err
-	}
-	for _, queue := range slices.Sorted(maps.Keys(orders.Paused)) {
-		if order := orders.Paused[queue]; order.By == "" { // otherwise it is an act of the audit
-			mark(order.At, "queue-paused", fmt.Sprintf("queue %q was paused", queue))
-		}
-	}
-	acts, _, err := audit.List(ctx, c.store, &audit.Query{From: m.From}, "", maxActMarks)
-	if err != nil {
-		return nil, err
-	}
-	for i := range acts {
-		if text := markOf(&acts[i]); text != "" {
-			mark(acts[i].At, "act", text)
-		}
-	}
-	slices.SortStableFunc(marks, func(a, b FiguresMark) int { return a.At.Compare(b.At) })
-	return marks[max(0, len(marks)-maxMarks):], nil
-}
-
-// markOf says what an act did; "": it has changed nothing. It leaves out what somebody wrote as a reason: not everybody who sees figures may see
-// that.
-func markOf(a *audit.Entry) string {
-	what, on := a.Act, strings.TrimSpace(a.Other+" "+a.Instance)
-	switch Act(a.Act) {
-	case ActQuery, ActExport, ActBackup:
-		return ""
-	case ActQueue, ActNode, ActBulk, ActActivity: // their details say which act it was, before a reason
-		detail, _, _ := strings.Cut(a.Detail, ": ")
-		what = cmp.Or(detail, what)
-	case ActSchedule:
-		what, _, _ = strings.Cut(a.Detail, ":")
-		on = a.Other
-		if a.Detail == scheduleDeleted {
-			what = "delete"
-		}
-	default: // its name is enough
-	}
-	text := fmt.Sprintf("%s: %s %s", a.Principal, what, on)
-	switch a.Outcome {
-	case audit.Failed:
-		return ""
-	case audit.Done:
-		return text
-	default:
-		return text + " (outcome not known)"
 	}
 }

@@ -22,6 +22,9 @@ const (
 	topTime = 10 * time.Second
 	// topRows is how many queues, nodes, activities and changes are shown.
 	topRows = 10
+	// topWidth is how many columns a line has, and topName how many of them a name has.
+	topWidth = 80
+	topName  = 24
 )
 
 // topSeen is what top shows, and its output as JSON.
@@ -95,7 +98,9 @@ func followTop(ctx context.Context, out io.Writer, read func(context.Context) (*
 		pause = topPause(pause, time.Since(began), err != nil)
 		var screen grid
 		if err != nil {
-			row(&screen, fmt.Sprintf("The database does not answer, trying again in %v: %s", pause.Round(time.Second), err))
+			for _, line := range wrap(fmt.Sprintf("Reading has failed, trying again in %v: %s", pause.Round(time.Second), err), topWidth, 3) {
+				row(&screen, line)
+			}
 		} else {
 			last = seen
 		}
@@ -122,7 +127,7 @@ func followTop(ctx context.Context, out io.Writer, read func(context.Context) (*
 func topTable(w *grid, seen *topSeen) {
 	f := seen.Figures
 	row(w, fmt.Sprintf("Counted until %s, from %s.", instant(f.Until), instant(f.From)))
-	row(w, "", "LAST MINUTE", "5 MINUTES", "ALL")
+	row(w, "SINCE", sinceOf(f.Points, 1), sinceOf(f.Points, 5), sinceOf(f.Points, len(f.Points)))
 	spans := []topSpan{spanOf(f.Points, 1), spanOf(f.Points, 5), spanOf(f.Points, len(f.Points))}
 	for _, line := range []struct {
 		name string
@@ -141,10 +146,10 @@ func topTable(w *grid, seen *topSeen) {
 		row(w, cells...)
 	}
 	if !f.LeftOut.IsZero() {
-		row(w, fmt.Sprintf("More than 20,000 nodes have written: what was before %s is left out.", instant(f.LeftOut)))
+		row(w, fmt.Sprintf("More than 20,000 nodes wrote: what was before %s is left out.", instant(f.LeftOut)))
 	}
 	for _, owner := range f.Silent {
-		row(w, fmt.Sprintf("Node %s keeps no figures, so all counts are lower bounds.", owner))
+		row(w, fmt.Sprintf("Node %s keeps no figures, so all counts are lower bounds.", topCut(owner, topName)))
 	}
 	topNodes(w, seen.Nodes)
 	topQueues(w, seen)
@@ -153,9 +158,21 @@ func topTable(w *grid, seen *topSeen) {
 		row(w)
 		row(w, "CHANGED", "WHAT")
 		for i := n - 1; i >= max(0, n-topRows); i-- {
-			row(w, instant(f.Marks[i].At), f.Marks[i].Text)
+			at := instant(f.Marks[i].At)
+			row(w, at, topCut(f.Marks[i].Text, topWidth-columnGap-len(at)))
 		}
 	}
+}
+
+// topCut cuts stored text to a number of columns. Its end is in the output as JSON.
+func topCut(s string, columns int) string { return cut(plain(s), columns) }
+
+// sinceOf returns when the last points begin, to the minute.
+func sinceOf(points []client.FiguresPoint, last int) string {
+	if len(points) == 0 {
+		return "unknown"
+	}
+	return points[max(0, len(points)-last)].At.UTC().Format("15:04")
 }
 
 // topSpan are the counts of some points.
@@ -206,7 +223,7 @@ func topNodes(w *grid, nodes []operate.NodeInfo) {
 		if l := n.Load; l != nil {
 			turns, activities = fmt.Sprintf("%d of %d", l.Turns, l.TurnSlots), fmt.Sprintf("%d of %d", l.Activities, l.ActivitySlots)
 		}
-		row(w, n.Owner, n.State, turns, activities)
+		row(w, topCut(n.Owner, topName), n.State, turns, activities)
 	}
 	topMore(w, len(nodes))
 }
@@ -224,7 +241,7 @@ func topQueues(w *grid, seen *topSeen) {
 		if q.Paused != nil {
 			state = "paused"
 		}
-		row(w, q.Queue, state, q.Waiting, instant(q.Oldest), q.Running)
+		row(w, topCut(q.Queue, topName), state, q.Waiting, instant(q.Oldest), q.Running)
 	}
 	topMore(w, len(seen.Queues))
 }
@@ -241,7 +258,7 @@ func topActivities(w *grid, f *client.Figures) {
 		if act.Measured > 0 {
 			half, most = act.P50.Round(10*time.Microsecond).String(), act.P99.Round(10*time.Microsecond).String()
 		}
-		row(w, act.Activity, act.Completed, act.Failed, act.Retried, half, most)
+		row(w, topCut(act.Activity, topName), act.Completed, act.Failed, act.Retried, half, most)
 	}
 	topMore(w, len(f.Activities))
 }

@@ -113,10 +113,10 @@ func TestHazard165_TopBacksOff(t *testing.T) {
 			}
 		}
 		screens := strings.Split(out.String(), "\x1b[H\x1b[2J")
-		if failed := screens[3]; !strings.Contains(failed, "does not answer, trying again in 10s: no answer") || !strings.Contains(failed, "queue-2") {
+		if failed := screens[3]; !strings.Contains(failed, "Reading has failed, trying again in 10s: no answer") || !strings.Contains(failed, "queue-2") {
 			t.Errorf("after a failure: %s", failed)
 		}
-		if again := screens[7]; strings.Contains(again, "does not answer") || !strings.Contains(again, "queue-7") {
+		if again := screens[7]; strings.Contains(again, "failed, trying") || !strings.Contains(again, "queue-7") {
 			t.Errorf("after the failures: %s", again)
 		}
 	})
@@ -154,5 +154,33 @@ func TestTopSaysWhatItDoesNotKnow(t *testing.T) {
 	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "starts unknown 4 or more 5 or more") ||
 		!strings.Contains(text, "What waits in queues is not known") || !strings.Contains(text, "No node is listed.") {
 		t.Errorf("%s", out.String())
+	}
+}
+
+// Long names and changes are cut, so that each line fits a terminal of 80 columns.
+func TestTopFitsTheTerminal(t *testing.T) {
+	long := strings.Repeat("a long name ", 20)
+	at := time.Date(2026, 11, 29, 12, 34, 0, 0, time.UTC)
+	f := &client.Figures{
+		From: at, Until: at, LeftOut: at, Silent: []string{long}, Points: []client.FiguresPoint{{At: at}, {At: at.Add(time.Minute)}},
+		Marks:      []client.FiguresMark{{At: at, Text: long}},
+		Activities: []client.ActivityFigure{{Activity: long, Completed: 1e6, Failed: 1e6, Retried: 1e6, Measured: 1, P50: 12345678 * time.Microsecond, P99: time.Hour}},
+	}
+	load := &operate.NodeLoad{Turns: 1000, TurnSlots: 1000, Activities: 1000, ActivitySlots: 1000}
+	var w grid
+	topTable(&w, &topSeen{
+		Figures: f, Nodes: []operate.NodeInfo{{Owner: long, Load: load}}, Queues: []operate.QueueInfo{{Queue: long, Waiting: 1e6, Oldest: at}},
+	})
+	var out strings.Builder
+	if err := w.flush(&out); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := columnsOf(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(out.String(), "12:35") {
+		t.Errorf("no time of the last minute: %s", out.String())
 	}
 }

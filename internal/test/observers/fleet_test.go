@@ -153,7 +153,7 @@ func TestHazard157_AnyProcessReadsWhatNodesCounted(t *testing.T) {
 			for _, m := range f.Marks {
 				kinds[m.Kind]++
 			}
-			if kinds["node-joined"] != 2 || kinds["node-left"] != 2 {
+			if kinds["node-joined"] < 1 || kinds["node-joined"] > 2 || kinds["node-left"] < 1 || kinds["node-left"] > 2 { // one if it is within ten minutes
 				t.Errorf("marks: %+v", f.Marks)
 			}
 			var file bytes.Buffer
