@@ -295,6 +295,16 @@ func addTo[T any, P adder[T]](in map[string]P, name string, more P) {
 	in[name].add((*T)(more))
 }
 
+// merge adds figures, each under its name.
+func merge[T any, P adder[T]](into, more map[string]P) {
+	for name, m := range more {
+		if into[name] == nil {
+			into[name] = new(T)
+		}
+		into[name].add((*T)(m))
+	}
+}
+
 // drain returns what was counted since the last drain. Only one goroutine may call it.
 func (c *Counter) drain() (d delta) {
 	c.dirty.Store(false)

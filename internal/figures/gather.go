@@ -223,12 +223,3 @@ func (r *reader) add(l *level, at provider.Time, owner string, value []byte) err
 	merge(r.m.Queues, rec.Queues)
 	return nil
 }
-
-func merge[T any, P adder[T]](into, more map[string]P) {
-	for name, m := range more {
-		if into[name] == nil {
-			into[name] = new(T)
-		}
-		into[name].add((*T)(m))
-	}
-}
