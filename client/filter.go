@@ -14,7 +14,7 @@ import (
 
 // Filter selects instances. Zero fields do not restrict; all others must match. A store of a million instances finds a page by
 // any of them in milliseconds: see docs/how-to/find-and-follow-instances.md.
-type Filter struct { //nolint:recvcheck // Search may be called on a literal; the other methods copy nothing
+type Filter struct { //nolint:recvcheck // callers pass it by value; some methods fill it in
 	IDPrefix      string
 	Orchestration string        // stored name
 	CodeVersions  []string      // any of them; "" is code without a version

@@ -284,7 +284,9 @@ func TestAPageOfAHistoryIsBounded(t *testing.T) {
 	}
 	w.Commit(h.Key(), func(*provider.CommitTurnRequest) {}, big[all/2:]...)
 	for _, r := range []client.HistoryRange{
-		{Max: 1000, From: 2}, {Max: 1000, From: 2, Newest: true}, {Max: 1000, Kinds: []string{"SideEffectRecorded"}},
+		{Max: 1000, From: 2},
+		{Max: 1000, From: 2, Newest: true},
+		{Max: 1000, Kinds: []string{"SideEffectRecorded"}},
 		{Max: 1000, Kinds: []string{"SideEffectRecorded"}, Newest: true},
 	} {
 		var found []int64

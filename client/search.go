@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,7 +167,10 @@ func (f Filter) Search() (Search, error) {
 	}
 	s := Search{branches: []Filter{f.whole()}}
 	s.terms = f.terms()
-	return s, cmp.Or(f.timesHold(), s.bounded())
+	if err := f.timesHold(); err != nil {
+		return s, err
+	}
+	return s, s.bounded()
 }
 
 // whole returns the filter with the microseconds that stores have.

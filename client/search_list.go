@@ -171,7 +171,10 @@ func (c *Client) either(ctx context.Context, op string, s Search, page Page) (*e
 	for i := range s.branches {
 		f := &s.branches[i]
 		stored, err := f.stored()
-		if err = cmp.Or(err, c.store.Filters(&stored)); err != nil {
+		if err == nil {
+			err = c.store.Filters(&stored)
+		}
+		if err != nil {
 			return nil, err
 		}
 		e.branches = append(e.branches, provider.ListRequest{Filter: stored, Max: min(e.size+1, provider.MaxPage), Omit: omit})
@@ -206,6 +209,14 @@ func (e *either) page(ctx context.Context) error {
 	return nil
 }
 
+// selects reports whether an instance that a branch has found is on the page or behind it.
+func (e *either) selects(branch int, i *provider.Instance) bool {
+	if e.users[branch] && reserved.ID(i.ID) {
+		return false
+	}
+	return e.after == nil || placeOf(i).compare(*e.after) > 0
+}
+
 // read reads a branch until it is full, has passed the place where the page ends anyway, or the time is up. It reads on within the
 // instances that were created in the microsecond of e.after: their place alone leads no further.
 func (e *either) read(ctx context.Context, branch int, until time.Time) error {
@@ -224,7 +235,7 @@ func (e *either) read(ctx context.Context, branch int, until time.Time) error {
 		e.now = res.Now
 		for i := range res.Instances {
 			in := &res.Instances[i]
-			if (e.after == nil || placeOf(in).compare(*e.after) > 0) && !(e.users[branch] && reserved.ID(in.ID)) {
+			if e.selects(branch, in) {
 				e.found = append(e.found, *in)
 				found++
 			}

@@ -74,7 +74,7 @@ type searched struct {
 // look notes what matches now.
 func (s *searched) look() {
 	now := map[provider.UUID]bool{}
-	res, err := s.store.Full.List(context.Background(), provider.ListRequest{Filter: provider.Filter{Replaced: true}}) //nolint:usetesting // rapid's context ends with each check
+	res, err := s.store.Full.List(context.Background(), provider.ListRequest{Filter: provider.Filter{Replaced: true}})
 	if err != nil || res.Cursor != "" {
 		s.t.Fatalf("the list of all goes on with %q: %v", res.Cursor, err)
 	}
@@ -157,12 +157,21 @@ func branches() []branch {
 		}
 	}
 	return []branch{
-		{"status:running", is(provider.StatusRunning)}, {"status:terminated", is(provider.StatusTerminated)},
-		{"status:suspended,terminated", is(provider.StatusSuspended, provider.StatusTerminated)}, {"@region:eu", region("eu")},
-		{"@region:us status:running", all(region("us"), is(provider.StatusRunning))}, {"@region:eu,ap", region("eu", "ap")}, {"@region:e*", region("eu")},
-		{"@size:1..3", size(1, 3)}, {"@size:..2 name:Order", all(size(0, 2), name("Order"))}, {"@size:3.. @region:us", all(size(3, 9), region("us"))},
-		{"id:a-", id("a-")}, {"name:Order", name("Order")}, {"name:Refund id:b-", all(name("Refund"), id("b-"))},
-		{"started:2000-01-01Z.. name:Refund", name("Refund")}, {"started:..2000-01-01Z", func(*provider.Instance) bool { return false }},
+		{"status:running", is(provider.StatusRunning)},
+		{"status:terminated", is(provider.StatusTerminated)},
+		{"status:suspended,terminated", is(provider.StatusSuspended, provider.StatusTerminated)},
+		{"@region:eu", region("eu")},
+		{"@region:us status:running", all(region("us"), is(provider.StatusRunning))},
+		{"@region:eu,ap", region("eu", "ap")},
+		{"@region:e*", region("eu")},
+		{"@size:1..3", size(1, 3)},
+		{"@size:..2 name:Order", all(size(0, 2), name("Order"))},
+		{"@size:3.. @region:us", all(size(3, 9), region("us"))},
+		{"id:a-", id("a-")},
+		{"name:Order", name("Order")},
+		{"name:Refund id:b-", all(name("Refund"), id("b-"))},
+		{"started:2000-01-01Z.. name:Refund", name("Refund")},
+		{"started:..2000-01-01Z", func(*provider.Instance) bool { return false }},
 	}
 }
 

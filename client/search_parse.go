@@ -124,7 +124,7 @@ func (p *searchParser) term(f *Filter) error {
 // attributeName parses the name between @ and the colon.
 func (p *searchParser) attributeName() (string, error) {
 	begin := p.at
-	name := ""
+	var name string
 	if strings.HasPrefix(p.text[p.at:], `"`) {
 		a, err := p.quoted()
 		if err != nil {
@@ -226,14 +226,19 @@ func (p *searchParser) value() (v searchValues, err error) {
 		}
 		p.at++
 	}
+	return v, p.valueEnds(&v, begin)
+}
+
+// valueEnds refuses what follows a value but a space, and a range without ends.
+func (p *searchParser) valueEnds(v *searchValues, begin int) error {
 	switch {
 	case p.at < len(p.text) && !p.spaceHere():
 		next, _ := utf8.DecodeRuneInString(p.text[p.at:])
-		return v, p.fail(p.at, "put a space between terms, and quotes around a whole text", "%q cannot follow here", string(next))
+		return p.fail(p.at, "put a space between terms, and quotes around a whole text", "%q cannot follow here", string(next))
 	case v.rng && v.ends[0] == nil && v.ends[1] == nil:
-		return v, p.fail(begin, "write A..B, A.. or ..B", "a range has no end")
+		return p.fail(begin, "write A..B, A.. or ..B", "a range has no end")
 	}
-	return v, nil
+	return nil
 }
 
 func (p *searchParser) spaceHere() bool {

@@ -66,8 +66,11 @@ type searchFlag struct {
 // flags returns the conditions without a value of their own.
 func (f *Filter) flags() []searchFlag {
 	return []searchFlag{
-		{"is", "blocked", &f.Blocked}, {"is", "waiting", &f.Waiting}, {"is", "retrying", &f.Retrying},
-		{"also", "replaced", &f.Replaced}, {"also", "system", &f.System},
+		{"is", "blocked", &f.Blocked},
+		{"is", "waiting", &f.Waiting},
+		{"is", "retrying", &f.Retrying},
+		{"also", "replaced", &f.Replaced},
+		{"also", "system", &f.System},
 	}
 }
 

@@ -17,8 +17,6 @@ import (
 )
 
 // searchNow is the storage's time in tests of searches.
-//
-//nolint:gochecknoglobals // constant
 var searchNow = time.Date(2026, 3, 4, 5, 6, 7, 89_000, time.UTC)
 
 // Each word is found, and is written in one form.
@@ -168,7 +166,7 @@ func TestHazard163_WordsAndTimesStay(t *testing.T) {
 		"@a:5..":         client.AttributeFrom("a", 5), "@a:..m": client.AttributeBelow("a", "m"), "@a:eu*": client.AttributePrefix("a", "eu"),
 	} {
 		s, err := client.ParseSearch(text, searchNow)
-		if f, _ := s.Filter(); err != nil || !reflect.DeepEqual(f.Attributes, []client.AttributeFilter{want}) {
+		if f, _ := s.Filter(); err != nil || !reflect.DeepEqual(f.Attributes, []client.AttributeFilter{want}) { //nolint:govet // filters that were parsed have no errors
 			t.Errorf("%s is %+v, want %+v: %v", text, f.Attributes, want, err)
 		}
 	}
@@ -256,7 +254,7 @@ func TestSearchesGoToTextAndBack(t *testing.T) {
 		if err != nil || s.String() != text {
 			t.Fatalf("%s became %s: %v", text, s, err)
 		}
-		if len(filters) > 0 && !reflect.DeepEqual(s.Filters(), filters) {
+		if len(filters) > 0 && !reflect.DeepEqual(s.Filters(), filters) { //nolint:govet // filters that were parsed have no errors
 			t.Fatalf("%s is %+v, want %+v", text, s.Filters(), filters)
 		}
 	})
@@ -280,7 +278,7 @@ func FuzzSearch(f *testing.F) {
 			return
 		}
 		again, err := client.ParseSearch(s.String(), searchNow.Add(time.Hour))
-		if err != nil || again.String() != s.String() || !reflect.DeepEqual(again.Filters(), s.Filters()) {
+		if err != nil || again.String() != s.String() || !reflect.DeepEqual(again.Filters(), s.Filters()) { //nolint:govet // filters that were parsed have no errors
 			t.Fatalf("%q is %q, which is read as %q: %v", text, s, again, err)
 		}
 	})

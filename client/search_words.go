@@ -183,20 +183,8 @@ func (p *searchParser) times(from, to *time.Time, v searchValues, at int) error 
 	var err error
 	switch {
 	case v.sign != 0:
-		var ago time.Time
-		if len(v.atoms) != 1 {
-			return p.fail(at, "write <1h for the last hour, or >2d for what is older than two days", "the sign takes one duration")
-		}
-		a := &v.atoms[0]
-		span, ok := parseSpan(a.text)
-		if !ok || a.quoted || a.star {
-			return p.fail(a.at, "write a duration such as <30m, <1h30m or >2d; for times write A..B, A.. or ..B", "%s is no duration", check.Quote(a.text))
-		}
-		if ago, err = p.ago(a, span); err != nil {
+		if low, high, err = p.since(&v, at); err != nil {
 			return err
-		}
-		if low = ago; v.sign == '>' {
-			low, high = time.Time{}, ago
 		}
 	case v.rng:
 		for i, end := range v.ends {
@@ -230,6 +218,24 @@ func (p *searchParser) times(from, to *time.Time, v searchValues, at int) error 
 		return p.fail(at, "let the range begin before it ends", "the range has no time in it")
 	}
 	return nil
+}
+
+// since parses the range of a duration with a sign.
+func (p *searchParser) since(v *searchValues, at int) (low, high time.Time, err error) {
+	if len(v.atoms) != 1 {
+		return low, high, p.fail(at, "write <1h for the last hour, or >2d for what is older than two days", "the sign takes one duration")
+	}
+	a := &v.atoms[0]
+	span, ok := parseSpan(a.text)
+	if !ok || a.quoted || a.star {
+		return low, high, p.fail(a.at, "write a duration such as <30m, <1h30m or >2d; for times write A..B, A.. or ..B", "%s is no duration",
+			check.Quote(a.text))
+	}
+	ago, err := p.ago(a, span)
+	if v.sign == '>' {
+		return low, ago, err
+	}
+	return ago, high, err
 }
 
 // ago returns the time so long before now.
@@ -310,28 +316,10 @@ func (p *searchParser) attribute(f *Filter, t *SearchTerm, v searchValues, at in
 		}
 		return p.fail(at, mend, "attributes take no %q", v.sign)
 	}
-	value := func(a *searchAtom) (*provider.AttributeValue, error) {
-		kind, stored, err := p.typed(a)
-		if err == nil && m.Kind != 0 && m.Kind != kind {
-			err = p.fail(a.at, "give values of one kind; quotes make a text", "the values are of several kinds")
-		}
-		m.Kind = kind
-		return &stored, err
-	}
-	var err error
 	switch {
 	case v.rng:
-		for i, end := range v.ends {
-			if end == nil {
-				continue
-			}
-			if end.star {
-				return p.fail(end.at, "write A..B without a star", "the end of a range is a value")
-			}
-			into := []**provider.AttributeValue{&m.From, &m.To}[i]
-			if *into, err = value(end); err != nil {
-				return err
-			}
+		if err := p.attributeRange(&m, &v, at); err != nil {
+			return err
 		}
 	case len(v.atoms) == 1 && v.atoms[0].star:
 		m.Kind, m.Prefix = provider.AttributeText, v.atoms[0].text
@@ -343,19 +331,45 @@ func (p *searchParser) attribute(f *Filter, t *SearchTerm, v searchValues, at in
 			if v.atoms[i].star {
 				return p.fail(v.atoms[i].at, "write OR between branches", "a beginning stands alone")
 			}
-			one, err := value(&v.atoms[i])
+			one, err := p.attributeValue(&m, &v.atoms[i])
 			if err != nil {
 				return err
 			}
 			m.Any = append(m.Any, *one)
 		}
 	}
-	if m.From != nil && m.To != nil && (m.From.Number > m.To.Number || m.From.Text > m.To.Text || *m.From == *m.To) {
-		return p.fail(at, "let the range begin before it ends", "the range has no value in it")
-	}
 	f.Attributes = append(f.Attributes, AttributeFilter{match: m})
 	t.match = m
 	return nil
+}
+
+// attributeRange sets the ends of a range.
+func (p *searchParser) attributeRange(m *provider.AttributeMatch, v *searchValues, at int) (err error) {
+	for i, end := range v.ends {
+		if end == nil {
+			continue
+		}
+		if end.star {
+			return p.fail(end.at, "write A..B without a star", "the end of a range is a value")
+		}
+		if *[]**provider.AttributeValue{&m.From, &m.To}[i], err = p.attributeValue(m, end); err != nil {
+			return err
+		}
+	}
+	if m.From != nil && m.To != nil && (m.From.Number > m.To.Number || m.From.Text > m.To.Text || *m.From == *m.To) {
+		return p.fail(at, "let the range begin before it ends", "the range has no value in it")
+	}
+	return nil
+}
+
+// attributeValue returns a value of the kind that the others have.
+func (p *searchParser) attributeValue(m *provider.AttributeMatch, a *searchAtom) (*provider.AttributeValue, error) {
+	kind, stored, err := p.typed(a)
+	if err == nil && m.Kind != 0 && m.Kind != kind {
+		err = p.fail(a.at, "give values of one kind; quotes make a text", "the values are of several kinds")
+	}
+	m.Kind = kind
+	return &stored, err
 }
 
 // typed returns a value of the kind that its form says.

@@ -135,7 +135,7 @@ func jobActs() []act {
 }
 
 func startJob(ctx context.Context, c *call, in input) (outcome, error) {
-	f, err := c.parseFilter(in["filter"])
+	f, err := c.parseFilter(in["filter"]) //nolint:contextcheck // a call has the context of its request
 	if err != nil {
 		return outcome{}, err
 	}

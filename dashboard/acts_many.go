@@ -133,7 +133,7 @@ func startMany(ctx context.Context, c *call, in input) (outcome, error) {
 		if one.ID = given[i].ID; made[i].Err == nil {
 			one.ID, one.Key = made[i].Handle.ID(), made[i].Handle.Key().String()
 		}
-		one.failed(c, made[i].Err)
+		one.failed(c, made[i].Err) //nolint:contextcheck // a call has the context of its request
 	}
 	return outcome{value: done}, nil
 }
@@ -190,7 +190,7 @@ func actOnChosen(ctx context.Context, c *call, in input) (outcome, error) {
 		one.r.SetPathValue("key", key)
 		result := each{Key: key}
 		_, err := a.do(ctx, &one, in)
-		result.failed(c, err)
+		result.failed(c, err) //nolint:contextcheck // as above
 		done.Items = append(done.Items, result)
 	}
 	return outcome{value: done}, nil

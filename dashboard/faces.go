@@ -20,5 +20,6 @@ func (c *call) checkFaces() error {
 		return nil
 	}
 	return refuse(http.StatusForbidden, "forbidden",
-		"groups of failures quote payloads, which this dashboard does not show: use perdure failures, or a dashboard with Authorize and without HidePayloads and Redact")
+		"groups of failures quote payloads, which this dashboard does not show: "+
+			"use perdure failures, or a dashboard with Authorize and without HidePayloads and Redact")
 }

@@ -18,8 +18,16 @@ var barSigns = []struct {
 	sign rune
 	text string
 }{
-	{'x', "failed"}, {'#', "blocked"}, {'*', "a moment"}, {'>', "runs, since when is not stored"}, {'=', "from its call, or an attempt"},
-	{'~', "waits"}, {'_', "paused or parked"}, {'-', "until the next attempt"}, {'.', "queued"}, {'?', "not kept or not read"},
+	{'x', "failed"},
+	{'#', "blocked"},
+	{'*', "a moment"},
+	{'>', "runs, since when is not stored"},
+	{'=', "from its call, or an attempt"},
+	{'~', "waits"},
+	{'_', "paused or parked"},
+	{'-', "until the next attempt"},
+	{'.', "queued"},
+	{'?', "not kept or not read"},
 }
 
 // signOf returns the character of a span.
