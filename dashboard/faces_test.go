@@ -57,6 +57,10 @@ func TestHazard161_ErrorsArePayloads(t *testing.T) {
 				"/api/v1/instances/" + d.Key.String() + "?payloads=show":                true,
 				"/api/v1/instances/" + d.Key.String() + "/history?payloads=show&max=99": true,
 				"/api/v1/activities?payloads=show":                                      false,
+				"/instances/" + d.Key.String() + "/timeline":                            true, "/instances/" + d.Key.String() + "/children": false,
+				"/instances?q=status:failed": true, "/api/v1/instances?q=status:failed+OR+is:retrying": true, "/api/v1/instances/count?q=status:failed": false,
+				"/api/v1/figures": false, "/audit": false, "/api/v1/audit": false, "/api/v1/instances/" + d.Key.String() + "/waits": false,
+				"/api/v1/instances/" + d.Key.String() + "/tree": true, "/api/v1/queues": false, "/?window=day": true,
 			} {
 				r := s.get(path)
 				text := strings.Contains(r.body, d.Excerpt.Text)
@@ -70,14 +74,21 @@ func TestHazard161_ErrorsArePayloads(t *testing.T) {
 			for path, plain := range map[string]bool{
 				"/instances?" + group: true, "/api/v1/instances?" + group: true, "/api/v1/instances/count?" + group: true, "/failures": true,
 				"/failures?group=" + d.FailureGroup: true, "/api/v1/failures": true, "/api/v1/failures?group=" + d.FailureGroup: true,
-				"/api/v1/instances/count?retrying=true": false,
+				"/api/v1/instances/count?retrying=true": false, "/instances?q=group:" + d.FailureGroup: true,
+				"/api/v1/instances?q=group:" + d.FailureGroup: true, "/api/v1/instances/count?q=group:" + d.FailureGroup: true,
+				"/api/v1/instances/count?q=is:retrying+OR+group:" + d.FailureGroup: true, "/api/v1/jobs/preview?" + group: true,
+				"/failures?orchestration=" + d.Orchestration: true, "/api/v1/failures?orchestration=" + d.Orchestration: true,
+				"/api/v1/instances/count?q=is:retrying+OR+status:failed": false,
 			} {
 				r := s.get(path)
 				if want := map[bool]int{true: http.StatusOK, false: http.StatusForbidden}[c.shown || !plain]; r.StatusCode != want {
 					t.Errorf("%v, %s: %s: status %d, want %d: %s", role, c.name, path, r.StatusCode, want, r.body)
 				}
-				if !c.shown && strings.Contains(r.body, d.Excerpt.Text) {
+				if !c.shown && (strings.Contains(r.body, d.Excerpt.Text) || strings.Contains(r.Header.Get("Location"), d.FailureGroup)) {
 					t.Errorf("%v, %s: %s shows the text", role, c.name, path)
+				}
+				if !c.shown && plain && strings.Contains(r.body, `"count"`) {
+					t.Errorf("%v, %s: %s counts: %s", role, c.name, path, r.body)
 				}
 			}
 			if strings.Contains(log.String(), d.Excerpt.Text) {
