@@ -60,7 +60,7 @@ func (r *incidentReader) stopFailing() (acts []IncidentAct) {
 		if queue := r.queueOf(activity); queue != "" {
 			a.pause(queue, fmt.Sprintf("%s of %s failed by activity %s within the last hour", amount.Of(n, "instance"), g.Orchestration, activity))
 		} else {
-			a.suspend(g.Orchestration, false, amount.Of(n, "instance")+" of it failed within the last hour")
+			a.suspend(g.Orchestration, false, fmt.Sprintf("%s of %s failed within the last hour", amount.Of(n, "instance"), g.Orchestration))
 		}
 		acts = append(acts, a)
 	}
@@ -101,7 +101,7 @@ func (r *incidentReader) stopRetrying() (acts []IncidentAct) {
 	for i := range r.in.Retrying.Items {
 		t := &r.in.Retrying.Items[i]
 		a := IncidentAct{Instances: t.Count}
-		a.pause(t.Queue, fmt.Sprintf("%s of activity %s, at attempt %d", amount.Of(t.Count, "call")+" "+isOrAre(t.Count)+" tried again", t.Activity, t.Attempt))
+		a.pause(t.Queue, fmt.Sprintf("%s of activity %s %s tried again, at attempt %d", amount.Of(t.Count, "call"), t.Activity, isOrAre(t.Count), t.Attempt))
 		acts = append(acts, a)
 	}
 	return acts
@@ -115,8 +115,8 @@ func stopBlocked(b *IncidentBlocks) (acts []IncidentAct) {
 	for i := range b.Items {
 		one := &b.Items[i]
 		a := IncidentAct{Instances: one.Count}
-		why := fmt.Sprintf("%s %s blocked (%s)", amount.Of(one.Count, "instance"), isOrAre(one.Count), one.Reason)
-		a.suspend(one.Orchestration, true, why+": deploy code that can run them, then resume them")
+		a.suspend(one.Orchestration, true, fmt.Sprintf("%s of %s %s blocked (%s): suspended, nothing is tried until mended code is deployed",
+			amount.Of(one.Count, "instance"), one.Orchestration, isOrAre(one.Count), one.Reason))
 		acts = append(acts, a)
 	}
 	return acts

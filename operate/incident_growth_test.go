@@ -73,3 +73,29 @@ func TestHoursOfGroupsThatAreCut(t *testing.T) {
 		t.Errorf("a slow store: %+v", slow)
 	}
 }
+
+// A sum of which nothing is known but that it is not negative is not known.
+func TestZeroOrMoreIsUnknown(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_000_000, 0)
+	point := func(known client.FiguresKnown, failed int64) client.FiguresPoint {
+		return client.FiguresPoint{At: at, Until: at.Add(10 * time.Minute), Known: known, Counts: &client.FiguresCounts{Failed: failed}}
+	}
+	failed := func(c *client.FiguresCounts) int64 { return c.Failed }
+	for name, c := range map[string]struct {
+		points []client.FiguresPoint
+		want   *client.Counted
+	}{
+		"nothing":         {nil, nil},
+		"a gap":           {[]client.FiguresPoint{{At: at, Until: at.Add(time.Minute), Known: client.FiguresNone}}, nil},
+		"zero":            {[]client.FiguresPoint{point(client.FiguresAll, 0)}, &client.Counted{Exact: true}},
+		"zero or more":    {[]client.FiguresPoint{point(client.FiguresPart, 0), point(client.FiguresAll, 0)}, nil},
+		"seven or more":   {[]client.FiguresPoint{point(client.FiguresPart, 0), point(client.FiguresAll, 7)}, &client.Counted{Count: 7}},
+		"seven, with all": {[]client.FiguresPoint{point(client.FiguresAll, 4), point(client.FiguresAll, 3)}, &client.Counted{Count: 7, Exact: true}},
+	} {
+		got, _ := figuresOf(c.points, failed)
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

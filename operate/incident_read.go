@@ -212,7 +212,7 @@ func incidentTrend(f *client.Figures) *IncidentTrend {
 	return t
 }
 
-// figuresOf adds up points. It returns nil if nothing is known of any, and how long they are.
+// figuresOf adds up points, and returns how long they are. It returns nil if nothing is known.
 func figuresOf(points []client.FiguresPoint, of func(*client.FiguresCounts) int64) (n *client.Counted, long time.Duration) {
 	sum, known := client.Counted{Exact: true}, false
 	for i := range points {
@@ -224,7 +224,7 @@ func figuresOf(points []client.FiguresPoint, of func(*client.FiguresCounts) int6
 			known = true
 		}
 	}
-	if !known {
+	if !known || sum.Count == 0 && !sum.Exact { // "zero or more" says nothing
 		return nil, long
 	}
 	return &sum, long

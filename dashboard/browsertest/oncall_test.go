@@ -82,6 +82,7 @@ func oncallPages(s *site) [][2]string {
 	return [][2]string{
 		{"figures", "/"},
 		{"figures-week", "/?window=week"},
+		{"incident", "/incident"},
 		{"failures", "/failures"},
 		{"failures-group", "/failures?group=" + d.FailureGroup},
 		{"failures-none", "/failures?orchestration=Nobody"},

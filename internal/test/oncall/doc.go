@@ -1,0 +1,2 @@
+// Package oncall tests what somebody on call sees of a store with many instances in which much goes wrong. It has tests only.
+package oncall
