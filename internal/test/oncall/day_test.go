@@ -177,8 +177,10 @@ func goWrong(t *testing.T, c *client.Client) {
 		f    client.Filter
 		n    int64
 	}{
-		{"failed", client.Filter{Statuses: []client.Status{client.StatusFailed}}, 3 * inGroup}, {"retrying", client.Filter{Retrying: true}, retrying},
-		{"blocked", client.Filter{Blocked: true}, blocked}, {"waiting", client.Filter{Waiting: true}, approvals},
+		{"failed", client.Filter{Statuses: []client.Status{client.StatusFailed}}, 3 * inGroup},
+		{"retrying", client.Filter{Retrying: true}, retrying},
+		{"blocked", client.Filter{Blocked: true}, blocked},
+		{"waiting", client.Filter{Waiting: true}, approvals},
 	} {
 		for {
 			got, err := c.CountUpTo(ctx, want.f, 10_000)
