@@ -194,23 +194,10 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 	if err != nil {
 		return job, err
 	}
-	for _, err := range []error{checkBulkID(j.ID), access.Reason(j.Reason), access.Invalid(check.OptionalName("version", j.Version))} {
-		if err != nil {
-			return job, err
-		}
+	if err := j.check(a.Tasks != nil); err != nil {
+		return job, err
 	}
-	switch {
-	case j.Max < 1:
-		return job, fmt.Errorf("%w: the most instances are %d: give the count of a preview, or the most that the job may act on", client.ErrInvalid, j.Max)
-	case !(j.Rate >= 0 && j.Rate <= MaxBulkRate):
-		return job, fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for no limit", client.ErrInvalid, j.Rate, MaxBulkRate)
-	}
-	if a.Tasks != nil {
-		if j.Rate == 0 {
-			return job, fmt.Errorf("%w: %s has no rate: give activities a second, so that what they call is not overrun", client.ErrInvalid, j.Act)
-		}
-		j.Filter.Retrying = true
-	}
+	j.Filter.Retrying = j.Filter.Retrying || a.Tasks != nil
 	job.Args = bulk.Args{
 		Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force, Point: j.Point, Drop: j.DropLater, Prefix: j.Prefix,
 	}
@@ -230,20 +217,46 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 	if err := o.bulkServed(&job); err != nil {
 		return job, err
 	}
-	if job.Filter.FailureGroup == "" && j.AllTexts {
-		return job, errTextAlone()
-	}
-	if job.Filter.FailureGroup != "" && (job.Text != "") == j.AllTexts {
-		return job, fmt.Errorf("%w: a group may have several texts: choose one that a preview has shown, or all of them", client.ErrInvalid)
+	if err := j.textChosen(); err != nil {
+		return job, err
 	}
 	if err := j.bound(ctx, o, &job); err != nil {
 		return job, err
 	}
-	text, err := json.Marshal(job) //nolint:musttag // a filter is stored by the names of its fields
+	text, err := json.Marshal(job)
 	if err == nil && len(text) > maxBulkJob {
 		err = fmt.Errorf("%w: filter and payload have more than %d bytes: shorten them", client.ErrTooLarge, maxBulkJob)
 	}
 	return job, err
+}
+
+// check refuses what no filter can mend. onTasks reports that the act is on tasks.
+func (j *BulkJob) check(onTasks bool) error {
+	for _, err := range []error{checkBulkID(j.ID), access.Reason(j.Reason), access.Invalid(check.OptionalName("version", j.Version))} {
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case j.Max < 1:
+		return fmt.Errorf("%w: the most instances are %d: give the count of a preview, or the most that the job may act on", client.ErrInvalid, j.Max)
+	case !(j.Rate >= 0 && j.Rate <= MaxBulkRate):
+		return fmt.Errorf("%w: rate %v: give instances a second, at most %d, or 0 for no limit", client.ErrInvalid, j.Rate, MaxBulkRate)
+	case onTasks && j.Rate == 0:
+		return fmt.Errorf("%w: %s has no rate: give activities a second, so that what they call is not overrun", client.ErrInvalid, j.Act)
+	}
+	return nil
+}
+
+// textChosen refuses a choice of texts without a group, and a group without a choice.
+func (j *BulkJob) textChosen() error {
+	switch group := j.Filter.FailureGroup != ""; {
+	case !group && j.AllTexts:
+		return errTextAlone()
+	case group && (j.Text != "") == j.AllTexts:
+		return fmt.Errorf("%w: a group may have several texts: choose one that a preview has shown, or all of them", client.ErrInvalid)
+	}
+	return nil
 }
 
 // bound leaves out what is created after the preview.
@@ -357,7 +370,7 @@ func (b Bulk) describe(ctx context.Context, nodes *fleet) (BulkInfo, error) {
 	}
 	if res.Value != nil {
 		var v bulk.View
-		if err := json.Unmarshal(res.Value.Value, &v); err != nil { //nolint:musttag // a filter is stored by the names of its fields
+		if err := json.Unmarshal(res.Value.Value, &v); err != nil {
 			return info, fmt.Errorf("%s: %w", op, err)
 		}
 		info.Phase, info.Act, info.Max, info.Rate, info.Problem = BulkPhase(v.Phase), client.Act(v.Job.Act), v.Job.Max, v.Job.Rate, v.Problem

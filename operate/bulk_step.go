@@ -188,7 +188,8 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 		Kind: job.Act, Op: fmt.Sprintf("%s of the instance with the key %s", job.Act, p.Key), On: access.Target{Key: p.Key},
 		RequestID: bulk.RequestID(s.req.Key, p.Key, job.Act),
 	}
-	res, err := access.Read(ctx, s.o.caller.Store, a.Op, s.o.caller.Store.Get, provider.GetRequest{Key: p.Key, WithTasks: job.Filter.Retrying || s.act.Tasks != nil})
+	req := provider.GetRequest{Key: p.Key, WithTasks: job.Filter.Retrying || s.act.Tasks != nil}
+	res, err := access.Read(ctx, s.o.caller.Store, a.Op, s.o.caller.Store.Get, req)
 	if err != nil {
 		err = access.Explain(a.Op, 0, err)
 	}

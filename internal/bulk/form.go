@@ -74,14 +74,14 @@ func (j Job) MarshalJSON() ([]byte, error) {
 	if j.read != nil {
 		return j.read, nil
 	}
-	return json.Marshal(plainJob(j))
+	return json.Marshal(plainJob(j)) //nolint:musttag // a filter is stored by the names of its fields
 }
 
 // UnmarshalJSON reads what this release knows. See Unknown.
 func (j *Job) UnmarshalJSON(text []byte) error {
 	var plain plainJob
-	if err := json.Unmarshal(text, &plain); err != nil {
-		return err
+	if err := json.Unmarshal(text, &plain); err != nil { //nolint:musttag // a filter is stored by the names of its fields
+		return fmt.Errorf("reading a bulk job: %w", err)
 	}
 	*j = Job(plain)
 	j.read = bytes.Clone(text)
@@ -96,7 +96,7 @@ func (r *StepRequest) Unknown() error {
 	var plain plainJob
 	d := json.NewDecoder(bytes.NewReader(r.Job.read))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&plain); err != nil {
+	if err := d.Decode(&plain); err != nil { //nolint:musttag // a filter is stored by the names of its fields
 		return fmt.Errorf("the job says what this release does not know: it waits for a node of a newer release: %w", err)
 	}
 	return nil

@@ -52,6 +52,8 @@ type Principal struct {
 }
 
 // Job is what a job does. Its filter is bounded to the instances that there were at the preview.
+//
+//nolint:recvcheck // a job is marshalled as a value, and unmarshalled into one
 type Job struct {
 	ID        string          `json:"id"`
 	Act       string          `json:"act"`

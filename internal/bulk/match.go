@@ -18,10 +18,7 @@ func Matches(f *provider.Filter, i *provider.Instance, tasks []provider.TaskInfo
 		f.Blocked && i.Blocked == nil,
 		!f.ParentKey.IsZero() && f.ParentKey != i.Parent.Key,
 		len(f.ParentKeys) > 0 && !slices.Contains(f.ParentKeys, i.Parent.Key),
-		i.CreatedAt < f.CreatedAfter,
-		f.CreatedBefore != 0 && i.CreatedAt >= f.CreatedBefore,
-		f.EndedAfter != 0 && (i.EndedAt == 0 || i.EndedAt < f.EndedAfter),
-		f.EndedBefore != 0 && (i.EndedAt == 0 || i.EndedAt >= f.EndedBefore),
+		!inTime(f, i),
 		f.FailureGroup != "" && (i.Status != provider.StatusFailed || f.FailureGroup != i.FailureGroup),
 		f.Retrying && !slices.ContainsFunc(tasks, Retrying):
 		return false
@@ -39,6 +36,13 @@ func Matches(f *provider.Filter, i *provider.Instance, tasks []provider.TaskInfo
 		}
 	}
 	return true
+}
+
+// inTime reports whether an instance meets the times of a filter.
+func inTime(f *provider.Filter, i *provider.Instance) bool {
+	return i.CreatedAt >= f.CreatedAfter && (f.CreatedBefore == 0 || i.CreatedAt < f.CreatedBefore) &&
+		(f.EndedAfter == 0 || i.EndedAt != 0 && i.EndedAt >= f.EndedAfter) &&
+		(f.EndedBefore == 0 || i.EndedAt != 0 && i.EndedAt < f.EndedBefore)
 }
 
 // meets reports whether an attribute meets a condition on its value.

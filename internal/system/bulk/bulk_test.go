@@ -105,7 +105,7 @@ func (w *world) attempt(
 		}
 		return done
 	}
-	request, err := json.Marshal(req) //nolint:musttag // a filter is stored by the names of its fields
+	request, err := json.Marshal(req)
 	if err != nil {
 		return done, err
 	}

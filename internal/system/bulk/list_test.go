@@ -32,8 +32,7 @@ func (s *scans) Record(ctx context.Context, req provider.RecordRequest) (provide
 func TestBulksReadNodesOnce(t *testing.T) {
 	store := &scans{Provider: memory.New(memory.Options{})}
 	e := enginetest.On(t, store, runtime.Options{})
-	w := &world{Engine: e, Client: e.Client(client.Options{})}
-	o := operate.New(w.Client)
+	o := operate.New(e.Client(client.Options{}))
 	for n := range 3 {
 		if _, err := o.StartBulk(t.Context(), operate.BulkJob{ID: fmt.Sprint("j-", n), Act: client.ActSuspend, Max: 1}); err != nil {
 			t.Fatal(err)
