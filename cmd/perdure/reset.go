@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -23,12 +25,16 @@ type reopened struct {
 	Fork      string        `json:"fork,omitempty"`      // ID of the new instance
 	Key       provider.UUID `json:"key,omitzero"`        // of the new instance
 	Reason    string        `json:"reason,omitempty"`
+	Point     *client.Point `json:"point,omitempty"` // with --to: what it means
 }
 
 // openFlags are the flags that reset and fork share.
 type openFlags struct {
 	execution int64
 	at        int64
+	to        string
+	preview   bool
+	point     *client.PointKind // of --to; nil: none
 	reason    string
 	input     string
 	timeout   time.Duration
@@ -36,7 +42,9 @@ type openFlags struct {
 }
 
 func (f *openFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (required)")
+	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (this or --to is required)")
+	cmd.Flags().StringVar(&f.to, "to", "", "find the event: first-failure or last-failure of an activity, patch=ID, or time=2026-01-02T03:04:05Z")
+	cmd.Flags().BoolVar(&f.preview, "preview", false, "with --to: only show the event, what is lost and what runs again")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for people")
 	cmd.Flags().StringVar(&f.input, "input", "", "with --at 1: another input as JSON, @file, or - for standard input")
 	cmd.Flags().Int64Var(&f.execution, "execution", 0,
@@ -48,10 +56,15 @@ func (f *openFlags) add(cmd *cobra.Command) {
 // options returns the options of a call, or what is wrong with the flags.
 func (f *openFlags) options(cmd *cobra.Command) (opts []client.OpenOption, err error) {
 	switch {
-	case !cmd.Flags().Changed("at"):
-		return nil, badUsage("flag --at is missing: give the number of an event; 'perdure history' shows them")
+	case cmd.Flags().Changed("at") == (f.to != ""):
+		return nil, badUsage("flags --at and --to: give one of them, such as --at with the number of an event, which 'perdure history' shows")
+	case f.preview && f.to == "":
+		return nil, badUsage("flag --preview is for --to: give that, too")
 	case f.timeout <= 0:
 		return nil, badUsage("flag --timeout is %v: give more than zero", f.timeout)
+	}
+	if f.point, err = pointKind(f.to); err != nil {
+		return nil, err
 	}
 	if f.request == "" {
 		f.request = uuid.NewString()
@@ -71,6 +84,59 @@ func (f *openFlags) options(cmd *cobra.Command) (opts []client.OpenOption, err e
 		opts = append(opts, client.WithInput(value))
 	}
 	return opts, nil
+}
+
+// pointKind reads --to; nil: it is not given.
+func pointKind(text string) (*client.PointKind, error) {
+	kind, value, _ := strings.Cut(text, "=")
+	var k client.PointKind
+	switch {
+	case text == "":
+		return nil, nil //nolint:nilnil // the flag is not given
+	case text == "first-failure":
+		k = client.BeforeFirstFailure()
+	case text == "last-failure":
+		k = client.BeforeLastFailure()
+	case kind == "patch" && value != "":
+		k = client.BeforePatch(value)
+	case kind == "time":
+		t, err := parseMoment("to", value)
+		if err != nil {
+			return nil, err
+		}
+		k = client.BeforeTime(t)
+	default:
+		return nil, badUsage("flag --to is %q: give first-failure, last-failure, patch=ID or time=2026-01-02T03:04:05Z", text)
+	}
+	return &k, nil
+}
+
+// find finds the event of --to, and returns what it means; nil: --at was given. The act is bound to the execution that was read.
+func (f *openFlags) find(ctx context.Context, h client.Handle[json.RawMessage]) (*client.Point, []client.OpenOption, error) {
+	if f.point == nil {
+		return nil, nil, nil
+	}
+	p, err := h.FindPoint(ctx, *f.point)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.execution != 0 && f.execution != p.Execution {
+		return nil, nil, fmt.Errorf("execution %d of %q: %w: it is %d", f.execution, h.ID(), client.ErrSuperseded, p.Execution)
+	}
+	f.at = p.Event
+	return &p, []client.OpenOption{client.InExecution(p.Execution)}, nil
+}
+
+// showPoint says what a point means, without doing anything.
+func (a *app) showPoint(cmd *cobra.Command, id string, p *client.Point) error {
+	return a.show(cmd, reopened{ID: id, Action: "preview", Event: p.Event, Point: p}, func(w *grid) {
+		fmt.Fprintf(w, "event %d of execution %d of %s\n", p.Event, p.Execution, plain(id))
+		fmt.Fprintf(w, "lost: %s, in which %s ended\n", amount.Of(p.Lost, "event"), amount.Of(p.Ended, "activity"))
+		fmt.Fprintf(w, "received again: %s of others\n", amount.Of(p.Received, "event"))
+		for _, r := range p.Reruns {
+			fmt.Fprintf(w, "runs again: %s of event %d\n", plain(r.Name), r.EventID)
+		}
+	})
 }
 
 // withOrigin calls do with the instance that is reset or forked.
@@ -98,8 +164,9 @@ func newReset(a *app) *cobra.Command {
 		Long: "Reset opens a new execution of the instance with the history before the event, and lets it go on from there. It\n" +
 			"works in any status. Pending activities run again, and later events of others are received again. A service that\n" +
 			"runs the orchestration must be running on the database: it replays the history first.",
-		Example: "  perdure reset order-42 --at 17 --reason 'wrong price' --db orders.db",
-		Args:    arguments,
+		Example: "  perdure reset order-42 --at 17 --reason 'wrong price' --db orders.db\n" +
+			"  perdure reset order-42 --to last-failure --preview --db orders.db",
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shared, err := f.options(cmd)
 			if err != nil {
@@ -113,11 +180,21 @@ func newReset(a *app) *cobra.Command {
 				opts = append(opts, client.DropLater())
 			}
 			return f.withOrigin(a, cmd, args[0], func(ctx context.Context, h client.Handle[json.RawMessage]) error {
+				point, found, err := f.find(ctx, h)
+				if err != nil {
+					return err
+				}
+				if f.preview {
+					return a.showPoint(cmd, h.ID(), point)
+				}
+				for _, opt := range found {
+					opts = append(opts, opt)
+				}
 				execution, err := client.Reset(ctx, h, f.at, opts...)
 				if err != nil {
 					return err
 				}
-				out := reopened{ID: h.ID(), Action: "reset", Event: f.at, Execution: execution, Reason: f.reason}
+				out := reopened{ID: h.ID(), Action: "reset", Event: f.at, Execution: execution, Reason: f.reason, Point: point}
 				return a.show(cmd, out, func(w *grid) {
 					fmt.Fprintf(w, "reset %s to event %d: it runs as execution %d\n", plain(out.ID), out.Event, out.Execution)
 				})
@@ -153,11 +230,21 @@ func newFork(a *app) *cobra.Command {
 				opts = append(opts, opt)
 			}
 			return f.withOrigin(a, cmd, args[0], func(ctx context.Context, h client.Handle[json.RawMessage]) error {
+				point, found, err := f.find(ctx, h)
+				if err != nil {
+					return err
+				}
+				if f.preview {
+					return a.showPoint(cmd, h.ID(), point)
+				}
+				for _, opt := range found {
+					opts = append(opts, opt)
+				}
 				fork, err := client.Fork(ctx, h, f.at, into, opts...)
 				if err != nil {
 					return err
 				}
-				out := reopened{ID: h.ID(), Action: "fork", Event: f.at, Fork: fork.ID(), Key: fork.Key(), Reason: f.reason}
+				out := reopened{ID: h.ID(), Action: "fork", Event: f.at, Fork: fork.ID(), Key: fork.Key(), Reason: f.reason, Point: point}
 				return a.show(cmd, out, func(w *grid) {
 					fmt.Fprintf(w, "forked %s at event %d into %s\n", plain(out.ID), out.Event, plain(out.Fork))
 				})
