@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/access"
@@ -40,9 +41,9 @@ func BeforeFirstFailure() PointKind {
 // BeforeLastFailure is the point before the last failed activity, local or not, of the execution.
 func BeforeLastFailure() PointKind {
 	return PointKind{text: "before the last failed activity", find: func(events []pointEvent) int64 {
-		for i := len(events) - 1; i >= 0; i-- {
-			if events[i].failed {
-				return events[i].id
+		for _, e := range slices.Backward(events) {
+			if e.failed {
+				return e.id
 			}
 		}
 		return 0

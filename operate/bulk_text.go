@@ -130,7 +130,7 @@ func (o *Operator) hasText(ctx context.Context, op string, job *bulk.Job) error 
 	case err != nil || found:
 		return err
 	case cut:
-		return fmt.Errorf("%w: the text %s is the beginning of longer ones, which may differ, and lists do not have the rest: take any text, or chosen instances",
+		return fmt.Errorf("%w: the text %s is the beginning of longer ones, which may differ behind it: take any text, or chosen instances",
 			client.ErrInvalid, bulk.QuoteText(job.Text))
 	}
 	return fmt.Errorf("%w: no instance that matches failed with the text %s: take one that a preview shows", client.ErrInvalid, bulk.QuoteText(job.Text))

@@ -74,7 +74,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 	if j.read != nil {
 		return j.read, nil
 	}
-	return json.Marshal(plainJob(j)) //nolint:musttag // a filter is stored by the names of its fields
+	return json.Marshal(plainJob(j)) //nolint:musttag,wrapcheck // it says all; a filter is stored by the names of its fields
 }
 
 // UnmarshalJSON reads what this release knows. See Unknown.
