@@ -179,7 +179,7 @@ func LostAt(n *upgrade.Node) provider.Time {
 func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
 	var e ended
 	if err := json.Unmarshal(value, &e); err != nil {
-		return err
+		return fmt.Errorf("decoding it: %w", err)
 	}
 	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: r.stored(e.Until, e.Tens, e.Hours), Lost: e.Lost, Clean: e.Lost == 0})
 	r.looks, r.silences = append(r.looks, e.Looks), append(r.silences, e.Silence)
@@ -195,7 +195,7 @@ func (r *reader) record(at provider.Time, owner string, value []byte) error {
 func (r *reader) add(l *level, at provider.Time, owner string, value []byte) error {
 	var rec record
 	if err := json.Unmarshal(value, &rec); err != nil {
-		return err
+		return fmt.Errorf("decoding it: %w", err)
 	}
 	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
 	r.looks, r.silences = append(r.looks, rec.Looks...), append(r.silences, rec.Silences...)
