@@ -341,7 +341,6 @@ func TestHazard163_CursorsKeepTheTimes(t *testing.T) {
 		if fmt.Sprint(ids) != "[5 4 3 2]" {
 			t.Errorf("%s finds %v", text, ids)
 		}
-
 	}
 	c, err := client.New(memory.New(memory.Options{}), client.Options{})
 	if err != nil {
