@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +118,21 @@ func (c *call) redactText(s string) string {
 		return hiddenError
 	}
 	return text
+}
+
+// userErrors are the codes of errors that have the text of one of the user's code.
+//
+//nolint:gochecknoglobals // constant table
+var userErrors = []string{
+	"rejected", "update-failed", "panicked", "query-failed", "query-panicked", "query-refused", "not-replayed", "failed", "blocked", "not-stored",
+}
+
+// errorText returns the text of an error as the principal may see it. What the user's code says may quote payloads.
+func (c *call) errorText(err error) string {
+	if _, code := classify(err); slices.Contains(userErrors, code) {
+		return c.text(err.Error())
+	}
+	return err.Error()
 }
 
 // waitText returns what an instance waits for, without texts of errors if those are not shown.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/perdure/perdure/client"
 )
@@ -86,21 +85,6 @@ func classify(err error) (status int, code string) {
 	default:
 		return http.StatusInternalServerError, cmp.Or(code, "internal")
 	}
-}
-
-// userErrors are the codes of errors that have the text of one of the user's code.
-//
-//nolint:gochecknoglobals // constant table
-var userErrors = []string{
-	"rejected", "update-failed", "panicked", "query-failed", "query-panicked", "query-refused", "not-replayed", "failed", "blocked", "not-stored",
-}
-
-// errorText returns the text of an error as the principal may see it. What the user's code says may quote payloads.
-func (c *call) errorText(err error) string {
-	if _, code := classify(err); slices.Contains(userErrors, code) {
-		return c.text(err.Error())
-	}
-	return err.Error()
 }
 
 // badInput is an error of the request's input.
