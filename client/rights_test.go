@@ -178,7 +178,9 @@ func startedOne[Out any](all []client.ManyStarted[Out], err error) error {
 // reading are the exported functions that only read.
 func reading() []string {
 	return []string{
-		"Bulk.Describe", "Bulk.Failures", "Client.All", "Client.Activities", "Client.FailureGroups", "Operator.Audit", "Operator.Bulk", "Operator.Bulks", "Operator.CheckBulk", "BulkPreview.Only", "Client.Count", "Client.CountUpTo", "Client.CountSearchUpTo", "Client.Figures", "Client.ListSearch", "Client.SearchTime",
+		"Bulk.Describe", "Bulk.Failures", "BulkPreview.Only", "Client.All", "Client.Activities", "Client.FailureGroups", "Client.Figures",
+		"Operator.Audit", "Operator.Bulk", "Operator.Bulks", "Operator.CheckBulk", "Operator.Incident", "Client.Count", "Client.CountUpTo",
+		"Client.CountSearchUpTo", "Client.ListSearch", "Client.SearchTime",
 		"Operator.DeadLetterPage", "Operator.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
 		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Operator.PreviewBulk", "Operator.Queues",
 		"Client.Result", "Operator.Retention", "Client.Schedules", "Operator.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
