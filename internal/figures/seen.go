@@ -59,16 +59,16 @@ func with(all []upgrade.Period, last upgrade.Period) []upgrade.Period {
 }
 
 // joined returns periods in their order, each of which begins after the end of the one before.
-func joined(all []upgrade.Period) (apart []upgrade.Period) {
+func joined(all []upgrade.Period) (periods []upgrade.Period) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b upgrade.Period) int { return cmp.Compare(a.Since, b.Since) })
 	for _, p := range all {
-		if n := len(apart); n > 0 && p.Since <= apart[n-1].Until {
-			apart[n-1].Until = max(apart[n-1].Until, p.Until)
+		if n := len(periods); n > 0 && p.Since <= periods[n-1].Until {
+			periods[n-1].Until = max(periods[n-1].Until, p.Until)
 		} else if p.Until > p.Since {
-			apart = append(apart, p)
+			periods = append(periods, p)
 		}
 	}
-	return apart
+	return periods
 }
 
 // covered says how much of a time lies in joined periods.
