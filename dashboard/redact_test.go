@@ -102,10 +102,11 @@ func TestHazard161_RedactSeesWholeTexts(t *testing.T) {
 // Every field of the API whose name says that it holds a text of somebody is shown like the text of an error, or is known to hold none.
 func TestHazard161_FieldsOfTheAPIAreJudged(t *testing.T) {
 	words := strings.Fields("reason message problem detail error failure note notStored findings unreadable why text")
-	harmless := []string{ // texts of perdure itself; faces and texts of groups, which have rules of their own
+	harmless := []string{ // texts of perdure itself; what a call of the store returns; faces and texts of groups, which have rules of their own
 		"client.Blocked reason", "client.Excerpt text", "client.Excerpt unreadable", "client.FailedText text", "client.Description unreadable",
 		"client.WaitingFor text", "client.Wait text", "client.NotBegun reason", "client.NotBegun text", "client.FiguresMark text", "client.Triggered reason",
 		"client.Triggered detail", "client.ScheduleSkip reason", "client.ScheduleSkip detail", "operate.BulkText text", "dashboard.each error",
+		"operate.IncidentAct why", "operate.IncidentBlock reason", "operate.IncidentUnknown why", "operate.IncidentUnknown error", "operate.IncidentStore error",
 	}
 	seen := map[reflect.Type]bool{}
 	var judge func(of reflect.Type)
