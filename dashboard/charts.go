@@ -187,10 +187,10 @@ func drawChart(f *client.Figures, which int) chart {
 
 // slotText says how long a point of the figures is.
 func slotText(d time.Duration) string {
-	switch {
-	case d == time.Hour:
+	switch d {
+	case time.Hour:
 		return "an hour"
-	case d == time.Minute:
+	case time.Minute:
 		return "a minute"
 	default:
 		return fmt.Sprintf("%d minutes", int(d.Minutes()))

@@ -21,7 +21,7 @@ func checkResets(t *testing.T, db string) {
 		code exitCode
 		says []string
 	}{
-		{"reset greet-1 --db DB", exitUsage, []string{"--at is missing"}},
+		{"reset greet-1 --db DB", exitUsage, []string{"give one of them", "perdure history"}},
 		{"reset nobody --at 1 --db DB", exitNotFound, []string{"nobody", "check the ID"}},
 		{"reset greet-1 --at 0 --db DB", exitUsage, []string{"events begin with 1"}},
 		{"reset greet-1 --at 2 --db DB", exitUsage, []string{"event 2 of 4 is no point", "use event 1 or 3"}},

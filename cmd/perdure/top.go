@@ -93,7 +93,7 @@ func followTop(ctx context.Context, out io.Writer, read func(context.Context) (*
 		began := time.Now()
 		seen, err := read(ctx)
 		if ctx.Err() != nil {
-			return nil // Ctrl-C is how top ends
+			return nil //nolint:nilerr // Ctrl-C is how top ends
 		}
 		pause = topPause(pause, time.Since(began), err != nil)
 		var screen grid
@@ -139,7 +139,8 @@ func topTable(w *grid, seen *topSeen) {
 		{"cancelled", func(c *client.FiguresCounts) int64 { return c.Cancelled }},
 		{"retries", func(c *client.FiguresCounts) int64 { return c.Retried }},
 	} {
-		cells := []any{line.name}
+		cells := make([]any, 1, 1+len(spans))
+		cells[0] = line.name
 		for i := range spans {
 			cells = append(cells, spans[i].text(line.of(&spans[i].counts)))
 		}

@@ -27,7 +27,7 @@ type spy struct {
 	stats int
 }
 
-func (s *spy) note(format string, args ...any) {
+func (s *spy) notef(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wrong = append(s.wrong, fmt.Sprintf(format, args...))
@@ -38,29 +38,29 @@ func (s *spy) Stats(ctx context.Context, req provider.StatsRequest) (provider.St
 	s.stats++
 	s.mu.Unlock()
 	if req != (provider.StatsRequest{Waiting: true}) {
-		s.note("stats %+v", req)
+		s.notef("stats %+v", req)
 	}
 	return s.Full.Stats(ctx, req)
 }
 
 func (s *spy) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
-	s.note("list")
+	s.notef("list")
 	return s.Full.List(ctx, req)
 }
 
 func (s *spy) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
-	s.note("count")
+	s.notef("count")
 	return s.Full.Count(ctx, req)
 }
 
 func (s *spy) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
-	s.note("get")
+	s.notef("get")
 	return s.Full.Get(ctx, req)
 }
 
 func (s *spy) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	if req.Action != provider.RecordGet && req.Action != provider.RecordScan {
-		s.note("record action %d", req.Action)
+		s.notef("record action %d", req.Action)
 	}
 	return s.Full.Record(ctx, req)
 }
@@ -99,17 +99,17 @@ func TestHazard165_TopBacksOff(t *testing.T) {
 				return nil, errors.New("no answer")
 			case n == 8:
 				slow = 3 * time.Second
-				time.Sleep(slow) //nolint:forbidigo // virtual time
+				time.Sleep(slow)
 			}
 			return &topSeen{Figures: &client.Figures{}, Queues: []operate.QueueInfo{{Queue: fmt.Sprintf("queue-%d", n)}}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []time.Duration{0, 5, 10, 20, 40, 80, 140, 145, 175, 180}
-		for i, w := range want {
-			if at[i] != w*time.Second {
-				t.Fatalf("read %d came after %v, want %v (all: %v)", i+1, at[i], w*time.Second, at[:len(want)])
+		want := []int{0, 5, 10, 20, 40, 80, 140, 145, 175, 180}
+		for i, seconds := range want {
+			if w := time.Duration(seconds) * time.Second; at[i] != w {
+				t.Fatalf("read %d came after %v, want %v (all: %v)", i+1, at[i], w, at[:len(want)])
 			}
 		}
 		screens := strings.Split(out.String(), "\x1b[H\x1b[2J")
@@ -144,8 +144,12 @@ func TestTopSaysWhatItDoesNotKnow(t *testing.T) {
 	one := &client.FiguresCounts{Started: 1}
 	var w grid
 	topTable(&w, &topSeen{Figures: &client.Figures{Points: []client.FiguresPoint{
-		{Known: client.FiguresAll, Counts: one}, {Known: client.FiguresPart, Counts: one}, {Known: client.FiguresAll, Counts: one},
-		{Known: client.FiguresAll, Counts: one}, {Known: client.FiguresAll, Counts: one}, {Known: client.FiguresNone},
+		{Known: client.FiguresAll, Counts: one},
+		{Known: client.FiguresPart, Counts: one},
+		{Known: client.FiguresAll, Counts: one},
+		{Known: client.FiguresAll, Counts: one},
+		{Known: client.FiguresAll, Counts: one},
+		{Known: client.FiguresNone},
 	}}})
 	var out strings.Builder
 	if err := w.flush(&out); err != nil {

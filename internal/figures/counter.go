@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -192,7 +193,7 @@ func (c *Counter) Attempt(key *provider.UUID, activity string, outcome observe.O
 			s.activities[activity] = a
 		}
 	}
-	switch outcome { //nolint:exhaustive // the others are no end of an attempt's work
+	switch outcome {
 	case observe.Completed:
 		a.completed++
 	case observe.Failed, observe.TimedOut:
@@ -327,9 +328,7 @@ func (c *Counter) drain() (d delta) {
 	defer c.mu.Unlock()
 	d.backlog, d.looks, d.silences = c.backlog, c.looks, c.silent
 	c.looks.ended, c.silent.ended = nil, nil
-	for name, q := range c.queues {
-		d.queues[name] = q
-	}
+	maps.Copy(d.queues, c.queues)
 	c.queues, c.backlog = nil, 0
 	return d
 }

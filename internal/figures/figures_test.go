@@ -357,7 +357,11 @@ func TestHazard157_NamesAreBounded(t *testing.T) {
 			t.Fatalf("%d records (%v), want 8", len(res.Records), err)
 		}
 		for _, r := range res.Records {
-			var names struct{ Failed, Activities, Queues map[string]any }
+			var names struct {
+				Failed     map[string]any `json:"failed"`
+				Activities map[string]any `json:"activities"`
+				Queues     map[string]any `json:"queues"`
+			}
 			if err := json.Unmarshal(r.Value, &names); err != nil || max(len(names.Failed), len(names.Activities), len(names.Queues)) > 201 {
 				t.Errorf("record %s has %d, %d and %d names (%v)", r.Key, len(names.Failed), len(names.Activities), len(names.Queues), err)
 			}

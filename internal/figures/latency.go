@@ -17,9 +17,9 @@ const (
 
 // bucketOf returns the bucket of a duration.
 func bucketOf(d time.Duration) int {
-	us := uint64(max(d.Microseconds(), 0)) //nolint:gosec // not negative
+	us := uint64(max(d.Microseconds(), 0))
 	if us < 2 {
-		return int(us) //nolint:gosec // 0 or 1
+		return int(us)
 	}
 	octave := bits.Len64(us) - 1
 	if octave > maxOctave {

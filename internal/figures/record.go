@@ -44,10 +44,10 @@ const (
 
 // slot is what happened in a slot of a record.
 type slot struct {
+	Counts
+
 	Index   int   `json:"i"`
 	Backlog int64 `json:"backlog,omitempty"` // the most activities that waited at once
-
-	Counts
 }
 
 // record is what a node counted in a chunk.

@@ -131,8 +131,10 @@ func TestHazard157_ARecordFitsTheStore(t *testing.T) {
 func countsOf(t *testing.T, r *provider.Record) (failed, attempts int64, names int) {
 	t.Helper()
 	var rec struct {
-		Failed     map[string]int64
-		Activities map[string]struct{ Latency map[string]int64 }
+		Failed     map[string]int64 `json:"failed"`
+		Activities map[string]struct {
+			Latency map[string]int64 `json:"latency"`
+		} `json:"activities"`
 	}
 	if err := json.Unmarshal(r.Value, &rec); err != nil {
 		t.Fatal(err)
