@@ -87,10 +87,10 @@ type ActivityFigure struct {
 // QueueFigure is what waited in a queue of activities.
 type QueueFigure struct {
 	Queue   string        `json:"queue"`
-	Peak    int64         `json:"peak"`            // the most that waited at once
-	Longest time.Duration `json:"longest"`         // that one of them had waited, in nanoseconds
-	Waiting *int64        `json:"waiting"`         // at the end of the window; null: no node has looked
-	Oldest  time.Time     `json:"oldest,omitzero"` // since when the oldest of these waits
+	Peak    int64         `json:"peak"`              // the most that waited at once
+	Longest time.Duration `json:"longest"`           // that one of them had waited, in nanoseconds
+	Waiting *int64        `json:"waiting,omitempty"` // at the end of the window; nil: no node has looked
+	Oldest  time.Time     `json:"oldest,omitzero"`   // since when the oldest of these waits
 }
 
 // FiguresMark is something that changed. Nodes that began, were shut down or were lost within the same ten minutes share a mark.

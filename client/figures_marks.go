@@ -19,9 +19,10 @@ const (
 	// maxMarks bounds the marks, and maxActMarks the acts among them.
 	maxMarks    = 200
 	maxActMarks = 100
-	// Nodes that begin or end within foldTime share a mark, which names the first maxNodeNames of them. So a fleet that restarts hides nothing else.
-	foldTime     = 10 * time.Minute
-	maxNodeNames = 3
+	// Nodes that begin or end within foldTime share a mark, and so do orchestrations that get the same code version. It names the first maxFolded of
+	// them. So a deploy of a fleet hides nothing else.
+	foldTime  = 10 * time.Minute
+	maxFolded = 3
 )
 
 // figureMarks returns what changed within the window, as far as the store tells.
@@ -33,9 +34,7 @@ func (c *Client) figureMarks(ctx context.Context, m *figures.Merged) ([]FiguresM
 		}
 	}
 	markNodes(m, mark)
-	for _, v := range m.Versions {
-		mark(v.At, "version", fmt.Sprintf("code version %s of %s came", v.Version, v.Name))
-	}
+	markVersions(m, mark)
 	orders, err := control.Read(ctx, c.store)
 	if err != nil {
 		return nil, err
@@ -94,22 +93,61 @@ func markOf(a *audit.Entry) string {
 	}
 }
 
+// folds are marks that are close to each other, each with the names that it is about.
+type folds map[fold]*folded
+
+type fold struct {
+	what string
+	slot time.Time
+}
+
+type folded struct {
+	first provider.Time
+	names []string
+}
+
+func (f folds) add(at provider.Time, what, name string) {
+	g := fold{what, at.Std().Truncate(foldTime)}
+	one := f[g]
+	if one == nil {
+		one = &folded{first: at}
+		f[g] = one
+	}
+	one.first = min(one.first, at)
+	one.names = append(one.names, name)
+}
+
+// list returns the first names in their order, and how many more there are.
+func (f *folded) list() string {
+	slices.Sort(f.names)
+	if n := len(f.names) - maxFolded; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(f.names[:maxFolded], ", "), n)
+	}
+	return strings.Join(f.names, ", ")
+}
+
+// markVersions marks code versions that came.
+func markVersions(m *figures.Merged, mark func(at provider.Time, kind, text string)) {
+	all := folds{}
+	for _, v := range m.Versions {
+		all.add(v.At, v.Version, v.Name)
+	}
+	for g, one := range all {
+		text := fmt.Sprintf("code version %s of %s came", g.what, one.list())
+		if n := len(one.names); n > 1 {
+			text = fmt.Sprintf("code version %s of %d orchestrations came: %s", g.what, n, one.list())
+		}
+		mark(one.first, "version", text)
+	}
+}
+
 // markNodes marks nodes that began, were shut down, or were lost.
 func markNodes(m *figures.Merged, mark func(at provider.Time, kind, text string)) {
-	type group struct {
-		kind string
-		slot time.Time
-	}
-	owners, first := map[group][]string{}, map[group]provider.Time{}
+	all := folds{}
 	add := func(at provider.Time, kind, owner string) {
-		if at < m.From {
-			return
+		if at >= m.From {
+			all.add(at, kind, owner)
 		}
-		g := group{kind, at.Std().Truncate(foldTime)}
-		if len(owners[g]) == 0 || at < first[g] {
-			first[g] = at
-		}
-		owners[g] = append(owners[g], owner)
 	}
 	for i := range m.Spans {
 		s := &m.Spans[i]
@@ -121,22 +159,18 @@ func markNodes(m *figures.Merged, mark func(at provider.Time, kind, text string)
 			add(s.Until, "node-lost", s.Owner)
 		}
 	}
-	for g, all := range owners {
+	for g, nodes := range all {
 		one, many := "began", "began"
-		switch g.kind {
+		switch g.what {
 		case "node-left":
 			one, many = "was shut down", "were shut down"
 		case "node-lost":
 			one, many = "was lost", "were lost"
 		}
-		slices.Sort(all)
-		switch n := len(all); {
-		case n == 1:
-			mark(first[g], g.kind, "node "+all[0]+" "+one)
-		case n <= maxNodeNames:
-			mark(first[g], g.kind, fmt.Sprintf("%d nodes %s: %s", n, many, strings.Join(all, ", ")))
-		case n > maxNodeNames:
-			mark(first[g], g.kind, fmt.Sprintf("%d nodes %s: %s and %d more", n, many, strings.Join(all[:maxNodeNames], ", "), n-maxNodeNames))
+		text := "node " + nodes.list() + " " + one
+		if n := len(nodes.names); n > 1 {
+			text = fmt.Sprintf("%d nodes %s: %s", n, many, nodes.list())
 		}
+		mark(nodes.first, g.what, text)
 	}
 }

@@ -41,3 +41,20 @@ func TestNodesShareAMark(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// A deploy has one mark for all orchestrations of a code version, and another one for another version.
+func TestVersionsShareAMark(t *testing.T) {
+	t.Parallel()
+	m := &figures.Merged{From: 1}
+	second := provider.Time(1_000_000)
+	for i, name := range strings.Split("abcdefgh", "") {
+		m.Versions = append(m.Versions, figures.Version{Name: name, Version: "v2", At: provider.Time(i+1) * second})
+	}
+	m.Versions = append(m.Versions, figures.Version{Name: "a", Version: "v3", At: 5 * second}, figures.Version{Name: "b", Version: "v2", At: 1200 * second})
+	got := map[string]provider.Time{}
+	markVersions(m, func(at provider.Time, _, text string) { got[text] = at })
+	if len(got) != 3 || got["code version v2 of 8 orchestrations came: a, b, c and 5 more"] != second || got["code version v3 of a came"] != 5*second ||
+		got["code version v2 of b came"] != 1200*second {
+		t.Errorf("%v", got)
+	}
+}

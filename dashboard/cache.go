@@ -10,13 +10,16 @@ const (
 	cacheTime = 10 * time.Second
 	// countTime bounds what looks at many rows.
 	countTime = 2 * time.Second
+	// incidentTime is longer than an incident takes, so that the page knows as much as the command.
+	incidentTime = 6 * time.Second
 	// countLimit is how far instances are counted: pages show more as "10k+".
 	countLimit = 10_000
 )
 
 // cache keeps what is expensive to read for ten seconds. One of many concurrent requests reads.
 type cache[T any] struct {
-	turn chan struct{} // held by the request that reads
+	bound time.Duration // of a read
+	turn  chan struct{} // held by the request that reads
 
 	mu    sync.Mutex
 	value T
@@ -24,7 +27,9 @@ type cache[T any] struct {
 	until time.Time
 }
 
-func newCache[T any]() *cache[T] { return &cache[T]{turn: make(chan struct{}, 1)} }
+func newCache[T any](bound time.Duration) *cache[T] {
+	return &cache[T]{bound: bound, turn: make(chan struct{}, 1)}
+}
 
 // get returns the value, reading it if the last one has expired. An error is kept for a second.
 func (c *cache[T]) get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
@@ -41,7 +46,7 @@ func (c *cache[T]) get(ctx context.Context, read func(context.Context) (T, error
 	if v, err, ok := c.known(); ok {
 		return v, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, countTime)
+	bounded, cancel := context.WithTimeout(ctx, c.bound)
 	defer cancel()
 	v, err := read(bounded)
 	if err != nil && ctx.Err() != nil {

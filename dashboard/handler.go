@@ -50,11 +50,11 @@ func Handler(c *client.Client, o Options) (http.Handler, error) {
 	if o.Sessions != nil {
 		s.authorize = o.Sessions.authorize
 	}
-	s.counts, s.seen, s.incidents = newCache[[]statusCount](), newCache[overviewData](), newCache[*operate.Incident]()
+	s.counts, s.seen, s.incidents = newCache[[]statusCount](countTime), newCache[overviewData](countTime), newCache[*operate.Incident](incidentTime)
 	s.searches = newSearches()
 	s.figures = map[client.FiguresWindow]*cache[*client.Figures]{}
 	for _, w := range []client.FiguresWindow{client.FiguresHour, client.FiguresDay, client.FiguresWeek} {
-		s.figures[w] = newCache[*client.Figures]()
+		s.figures[w] = newCache[*client.Figures](countTime)
 	}
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/shell"
 )
 
 // Excerpt returns the error of a listed instance in a line; "": it has none, or it is not shown.
@@ -102,7 +103,7 @@ func (c *call) retrying() error {
 	data := retryingData{List: list, Command: "perdure retrying"}
 	for _, name := range []string{"queue", "name"} {
 		if value := c.param(name); value != "" {
-			data.Command += " --" + name + " " + shellWord(value)
+			data.Command += " --" + name + " " + shell.Word(value)
 		}
 	}
 	v := view{Title: "Retrying", Nav: "overview", Live: c.param("cursor") == "", Data: &data, c: c}

@@ -125,11 +125,9 @@ func (v *view) FormOf(a operate.IncidentAct) string {
 	case a.Verb == operate.IncidentResume && v.c.may(client.ActQueue):
 		return v.Root() + "/queues/resume?" + url.Values{"name": {a.Queue}}.Encode()
 	case a.Verb == operate.IncidentSuspend && v.c.may(client.ActBulk):
-		filter := url.Values{"orchestration": {a.Orchestration}}
+		filter := url.Values{"orchestration": {a.Orchestration}, "status": {string(client.StatusRunning)}}
 		if a.Blocked {
 			filter.Set("blocked", "true")
-		} else {
-			filter.Set("status", string(client.StatusRunning))
 		}
 		return v.Root() + "/jobs/start?" + url.Values{"act": {string(client.ActSuspend)}, "filter": {filter.Encode()}}.Encode()
 	case a.Verb == operate.IncidentLook:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/shell"
 	"github.com/perdure/perdure/internal/timeline"
 	"github.com/perdure/perdure/operate"
 )
@@ -64,7 +65,7 @@ func (c *call) instance() error {
 		}
 	}
 	slices.SortStableFunc(data.Acts, func(a, b act) int { return rank(&a) - rank(&b) })
-	data.Command = "perdure describe " + shellWord(data.D.ID)
+	data.Command = "perdure describe " + shell.Word(data.D.ID)
 	data.readEvents(ctx, c, h)
 	data.part(c, "children", func() error {
 		tree, err := h.Tree(ctx, client.TreeLimits{Depth: 3, Size: 50})
@@ -236,7 +237,7 @@ func (c *call) history() error {
 		}
 		data.Next = v.With(name, fmtInt(data.Page.Next))
 	}
-	data.Command = "perdure history " + shellWord(data.D.ID)
+	data.Command = "perdure history " + shell.Word(data.D.ID)
 	if len(r.Kinds) > 0 {
 		data.Command += " --kind " + strings.Join(r.Kinds, ",")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/shell"
 )
 
 // pageSize is how many instances a page lists.
@@ -79,7 +80,7 @@ func (c *call) instances() error {
 		if text != data.Search {
 			data.Absolute = text
 		}
-		data.Command = "perdure list " + shellWord(text)
+		data.Command = "perdure list " + shell.Word(text)
 		data.Filter = url.Values{searchParam.name: {text}}.Encode()
 		data.Query = template.URL(data.Filter) //nolint:gosec // Encode has escaped it
 		if _, err := sel.bulk(); err != nil {
@@ -118,7 +119,7 @@ func listCommand(q url.Values) string {
 	} {
 		for _, value := range q[f.param] {
 			if value != "" {
-				words = append(words, f.flag, shellWord(value))
+				words = append(words, f.flag, shell.Word(value))
 			}
 		}
 	}
@@ -128,15 +129,6 @@ func listCommand(q url.Values) string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word of a command that is shown to be copied.
-func shellWord(s string) string {
-	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@=+"
-	if s != "" && strings.Trim(s, harmless) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // lookup leads from an ID to the page of its instance, or to those whose IDs begin so.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/shell"
 	"github.com/perdure/perdure/internal/timeline"
 )
 
@@ -41,7 +42,7 @@ func (c *call) timeline() error {
 	for i := range data.D.Activities {
 		data.Attempts += data.D.Activities[i].Attempt
 	}
-	data.Command = "perdure timeline " + shellWord(data.D.ID)
+	data.Command = "perdure timeline " + shell.Word(data.D.ID)
 	if !src.Current() {
 		data.Command += fmt.Sprintf(" --execution %d", src.Execution)
 		data.Later = src.Execution + 1
@@ -89,6 +90,6 @@ func (c *call) children() error {
 	if data.List.Cursor != "" {
 		data.Next = v.With("cursor", data.List.Cursor)
 	}
-	data.Command = "perdure tree " + shellWord(data.D.ID) + " --children --limit " + strconv.Itoa(childrenPage)
+	data.Command = "perdure tree " + shell.Word(data.D.ID) + " --children --limit " + strconv.Itoa(childrenPage)
 	return c.show(http.StatusOK, "children", v)
 }

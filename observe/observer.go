@@ -53,13 +53,16 @@ type Slots struct{ Used, Limit int64 }
 
 // Store is the state of a store.
 type Store struct {
-	At          time.Time        // when it was read
-	Instances   map[string]int64 // by status, such as "running", each at most 10,001
-	Turns       []Waiting        // orchestrations ready for a turn
-	Tasks       []Waiting        // activities that could be fetched
-	Unserved    map[string]int64 // by kind, "orchestration" or "activity": ready work that this node cannot do, and versions that no node runs
-	Blocked     int64            // instances
-	DeadLetters int64            // at most 100
+	At        time.Time        // when it was read
+	Instances map[string]int64 // by status, such as "running", each at most 10,001
+	Turns     []Waiting        // orchestrations ready for a turn
+	Tasks     []Waiting        // activities that could be fetched
+	Unserved  map[string]int64 // by kind, "orchestration" or "activity": ready work that this node cannot do, and versions that no node runs
+	Blocked   int64            // instances
+	// Retrying is how many instances have an activity whose attempts fail and are repeated: a lower bound if over 5,000 activities are. It is nil if
+	// the store cannot tell.
+	Retrying    *int64
+	DeadLetters int64 // at most 100
 }
 
 // Waiting is work that waits in the store.

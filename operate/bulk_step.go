@@ -71,7 +71,7 @@ type bulkStep struct {
 	done      bulk.Stepped
 	repeated  bool // an attempt before had the same plan, and was lost
 	until     time.Time
-	paced     bool // the step has acted on a task: the next one waits for the rate
+	paced     bool // the attempt has come to a task: the next one waits for the rate
 }
 
 // over reports whether the step has done enough.

@@ -60,8 +60,12 @@ func (s *bulkStep) actOnTasks(ctx context.Context, a *access.Act, p bulk.Planned
 		if at < 0 || !s.act.Tasks.Wants(&now.Tasks[at], now.Now) {
 			continue
 		}
-		if err := s.pace(ctx); err != nil {
+		still, err := s.stillWanted(ctx, p.Key, planned)
+		if err != nil {
 			return err
+		}
+		if !still {
+			continue
 		}
 		switch err := s.act.Tasks.Do(ctx, a, planned, &s.req.Job.Args); {
 		case err == nil:
@@ -79,8 +83,18 @@ func (s *bulkStep) actOnTasks(ctx context.Context, a *access.Act, p bulk.Planned
 	return errors.Join(failed...)
 }
 
+// stillWanted waits as long as the rate demands before a task, and reports whether the act is still about it: somebody may have paused it meanwhile.
+func (s *bulkStep) stillWanted(ctx context.Context, key provider.UUID, planned bulk.PlannedTask) (still bool, err error) {
+	if err := s.pace(ctx); err != nil {
+		return false, err
+	}
+	tasks, err := s.tasksOf(ctx, key)
+	return slices.Contains(tasks, planned), err
+}
+
 // pace waits as long as the rate demands between two tasks. The orchestration waits between steps.
 func (s *bulkStep) pace(ctx context.Context) error {
+	s.done.Tasks++
 	if !s.paced || s.req.Job.Rate <= 0 {
 		s.paced = true
 		return nil

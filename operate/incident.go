@@ -110,7 +110,8 @@ type IncidentRetries struct {
 	Instances client.Counted  `json:"instances"`
 	Items     []IncidentRetry `json:"items"` // at most 10, the most frequent first
 	More      int             `json:"more,omitempty"`
-	AtLeast   bool            `json:"atLeast,omitempty"` // there are more than the 1,000 activities that were looked at
+	Looked    int             `json:"looked"`            // activities that were looked at
+	AtLeast   bool            `json:"atLeast,omitempty"` // there may be more than these
 }
 
 // IncidentRetry is an activity of which calls are tried again.
@@ -129,7 +130,8 @@ type IncidentBlocks struct {
 	Instances client.Counted  `json:"instances"`
 	Items     []IncidentBlock `json:"items"` // at most 10, the most frequent first
 	More      int             `json:"more,omitempty"`
-	AtLeast   bool            `json:"atLeast,omitempty"` // there are more than the 100 newest instances that were looked at
+	Looked    int             `json:"looked"`            // instances that were looked at, the newest
+	AtLeast   bool            `json:"atLeast,omitempty"` // there may be more than these
 }
 
 // IncidentBlock are instances of one orchestration and version that are blocked for one reason.
@@ -142,6 +144,8 @@ type IncidentBlock struct {
 	ID            string          `json:"id"`    // of the newest instance
 	Key           provider.UUID   `json:"key"`
 	Blocked       *client.Blocked `json:"example"` // of that one
+
+	running int64 // of Count; the others are suspended
 }
 
 // IncidentNoNode are instances that wait for code that no node has.
@@ -156,11 +160,12 @@ type IncidentQueues struct {
 	More  int         `json:"more,omitempty"`
 }
 
-// IncidentPeople are instances that wait for people: see orchestration.Waiting.
+// IncidentPeople are instances that wait for people: see orchestration.Waiting. If Instances is not exact, only the newest instances were looked at,
+// so that an older one may wait longer than those of Items.
 type IncidentPeople struct {
 	Instances client.Counted `json:"instances"`       // up to 1,000
 	Oldest    time.Time      `json:"oldest,omitzero"` // since when the first one of Instances waits; zero: none does
-	Items     []IncidentWait `json:"items"`           // at most 5, those that wait the longest
+	Items     []IncidentWait `json:"items"`           // at most 5 of Instances, those that wait the longest
 }
 
 // IncidentWait is an instance that waits for people.
@@ -195,9 +200,10 @@ const (
 // IncidentAct is an act that would stop a part of what goes wrong. Nothing has been done.
 type IncidentAct struct {
 	Verb      IncidentVerb `json:"verb"`
-	Why       string       `json:"why"`       // in words, without texts of errors
-	Command   string       `json:"command"`   // of the shell, without the flag --db
-	Instances int64        `json:"instances"` // about how many the trouble hits; calls, if it is a queue that retries
+	Why       string       `json:"why"`               // in words, without texts of errors
+	Command   string       `json:"command"`           // of the shell, without the flag --db
+	Instances int64        `json:"instances"`         // how many the trouble hits; calls, if it is a queue that retries
+	AtLeast   bool         `json:"atLeast,omitempty"` // Instances is a lower bound
 	// What it acts on: a queue, or instances.
 	Queue         string `json:"queue,omitempty"`
 	Orchestration string `json:"orchestration,omitempty"`

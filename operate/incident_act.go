@@ -2,12 +2,14 @@ package operate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
+	"github.com/perdure/perdure/internal/shell"
 )
 
 // suggest says which acts would stop what goes wrong. It only decides; whoever asks does the act.
@@ -21,9 +23,12 @@ func (r *incidentReader) suggest() {
 	}
 	stops = slices.DeleteFunc(stops, func(a IncidentAct) bool { return a.Verb == IncidentPause && r.paused(a.Queue) })
 	slices.SortStableFunc(stops, func(a, b IncidentAct) int { return cmp.Compare(b.Instances, a.Instances) })
-	for _, a := range slices.Concat(stops, lookNoNode(in.NoNode), resumePaused(in.Queues)) {
-		same := func(b IncidentAct) bool { return a.Command == b.Command }
-		if !slices.ContainsFunc(in.Acts, same) && len(in.Acts) < incidentRows {
+	for _, a := range slices.Concat(stops, lookNoNode(in.NoNode), r.resumePaused()) {
+		at := slices.IndexFunc(in.Acts, func(b IncidentAct) bool { return a.Command == b.Command })
+		switch {
+		case at >= 0 && in.Acts[at].Group != "" && a.Group == "":
+			in.Acts[at] = a // who may not see groups gets the act nevertheless
+		case at < 0 && len(in.Acts) < incidentRows:
 			in.Acts = append(in.Acts, a)
 		}
 	}
@@ -42,55 +47,57 @@ func (r *incidentReader) stopFailing() (acts []IncidentAct) {
 	}
 	for i := range r.in.Failing.Items {
 		g := &r.in.Failing.Items[i]
-		n := g.Count
+		n := client.Counted{Count: 1} // of the last hour
 		switch {
 		case g.Recent.Last != nil:
-			n = g.Recent.Last.Count
+			n = *g.Recent.Last
 		case g.FailureGroup.Last.Before(r.now.Add(-time.Hour)):
-			n = 0
+			n.Count = 0
 		}
-		if n == 0 {
+		if n.Count == 0 {
 			continue
 		}
-		a := IncidentAct{Instances: n, Group: g.Group}
+		a := IncidentAct{Instances: n.Count, AtLeast: !n.Exact, Group: g.Group}
 		activity := ""
 		if g.Excerpt != nil {
 			activity = g.Excerpt.Activity
 		}
 		if queue := r.queueOf(activity); queue != "" {
-			a.pause(queue, fmt.Sprintf("%s of %s failed by activity %s within the last hour", amount.Of(n, "instance"), g.Orchestration, activity))
+			a.pause(queue, fmt.Sprintf("%s of %s failed by activity %s within the last hour", a.amount("instance"), g.Orchestration, activity))
 		} else {
-			a.suspend(g.Orchestration, false, fmt.Sprintf("%s of %s failed within the last hour", amount.Of(n, "instance"), g.Orchestration))
+			a.suspend(g.Orchestration, false, fmt.Sprintf("%s of %s failed within the last hour", a.amount("instance"), g.Orchestration))
 		}
 		acts = append(acts, a)
 	}
 	return acts
 }
 
-// queueOf returns the queue in which nodes serve an activity; "": none or several do.
-func (r *incidentReader) queueOf(activity string) (queue string) {
+// queueOf returns the queue of an activity: the one in which nodes serve it and its calls are tried again; "": there is none, or several are.
+func (r *incidentReader) queueOf(activity string) string {
 	if activity == "" {
 		return ""
 	}
+	queues := map[string]bool{}
 	if r.in.Retrying != nil {
 		for i := range r.in.Retrying.Items {
 			if a := &r.in.Retrying.Items[i]; a.Activity == activity {
-				return a.Queue
+				queues[a.Queue] = true
 			}
 		}
 	}
 	for i := range r.served {
 		for _, q := range r.served[i].Queues {
-			switch {
-			case !slices.Contains(q.Activities, activity), q.Queue == queue:
-			case queue != "":
-				return ""
-			default:
-				queue = q.Queue
+			if slices.Contains(q.Activities, activity) {
+				queues[q.Queue] = true
 			}
 		}
 	}
-	return queue
+	for queue := range queues {
+		if len(queues) == 1 {
+			return queue
+		}
+	}
+	return ""
 }
 
 // stopRetrying pauses the queues in which most is tried again.
@@ -100,23 +107,26 @@ func (r *incidentReader) stopRetrying() (acts []IncidentAct) {
 	}
 	for i := range r.in.Retrying.Items {
 		t := &r.in.Retrying.Items[i]
-		a := IncidentAct{Instances: t.Count}
-		a.pause(t.Queue, fmt.Sprintf("%s of activity %s %s tried again, at attempt %d", amount.Of(t.Count, "call"), t.Activity, isOrAre(t.Count), t.Attempt))
+		a := IncidentAct{Instances: t.Count, AtLeast: r.in.Retrying.AtLeast}
+		a.pause(t.Queue, fmt.Sprintf("%s of activity %s %s tried again, at attempt %d", a.amount("call"), t.Activity, isOrAre(t.Count), t.Attempt))
 		acts = append(acts, a)
 	}
 	return acts
 }
 
-// stopBlocked suspends what is blocked: mended code lets it go on, and until then each try costs a turn.
+// stopBlocked suspends what is blocked and runs: each try costs a turn. What is suspended already needs no act.
 func stopBlocked(b *IncidentBlocks) (acts []IncidentAct) {
 	if b == nil {
 		return nil
 	}
 	for i := range b.Items {
 		one := &b.Items[i]
-		a := IncidentAct{Instances: one.Count}
-		a.suspend(one.Orchestration, true, fmt.Sprintf("%s of %s %s blocked (%s): suspended, nothing is tried until mended code is deployed",
-			amount.Of(one.Count, "instance"), one.Orchestration, isOrAre(one.Count), one.Reason))
+		if one.running == 0 {
+			continue
+		}
+		a := IncidentAct{Instances: one.running, AtLeast: b.AtLeast}
+		a.suspend(one.Orchestration, true, fmt.Sprintf("%s of %s %s blocked (%s): suspended, nothing is tried until they are resumed",
+			a.amount("instance"), one.Orchestration, isOrAre(one.running), one.Reason))
 		acts = append(acts, a)
 	}
 	return acts
@@ -133,23 +143,26 @@ func lookNoNode(n *IncidentNoNode) (acts []IncidentAct) {
 		if v.Version != "" {
 			code = "code version " + v.Version
 		}
-		acts = append(acts, IncidentAct{
-			Verb: IncidentLook, Instances: v.Running, Orchestration: v.Orchestration, Command: "perdure versions " + shellName(v.Orchestration),
-			Why: fmt.Sprintf("no node has %s of %s, which %s run: start a node that has it", code, v.Orchestration, amount.Of(v.Running, "instance")),
-		})
+		a := IncidentAct{
+			Verb: IncidentLook, Instances: v.Running, AtLeast: v.More, Orchestration: v.Orchestration, Command: "perdure versions " + shell.Name(v.Orchestration),
+		}
+		a.Why = fmt.Sprintf("no node has %s of %s, which %s run: start a node that has it", code, v.Orchestration, a.amount("instance"))
+		acts = append(acts, a)
 	}
 	return acts
 }
 
-// resumePaused lets queues go on in which something waits.
-func resumePaused(q *IncidentQueues) (acts []IncidentAct) {
-	if q == nil {
+// resumePaused lets queues go on in which something waits, but not before it is known what fails and retries.
+func (r *incidentReader) resumePaused() (acts []IncidentAct) {
+	q := r.in.Queues
+	if q == nil || r.in.Failing == nil && !errors.Is(r.unknown["failing"], errors.ErrUnsupported) ||
+		r.in.Retrying == nil && !errors.Is(r.unknown["retrying"], errors.ErrUnsupported) {
 		return nil
 	}
 	for i := range q.Items {
 		if one := &q.Items[i]; one.Paused != nil && one.Waiting > 0 {
 			acts = append(acts, IncidentAct{
-				Verb: IncidentResume, Instances: one.Waiting, Queue: one.Queue, Command: "perdure queue resume " + shellName(one.Queue),
+				Verb: IncidentResume, Instances: one.Waiting, Queue: one.Queue, Command: "perdure queue resume " + shell.Name(one.Queue),
 				Why: fmt.Sprintf("%s %s in queue %s, which is paused: resume it when the cause is gone",
 					amount.Of(one.Waiting, "activity"), map[bool]string{true: "waits", false: "wait"}[one.Waiting == 1], one.Queue),
 			})
@@ -160,17 +173,25 @@ func resumePaused(q *IncidentQueues) (acts []IncidentAct) {
 
 func (a *IncidentAct) pause(queue, why string) {
 	a.Verb, a.Queue, a.Why = IncidentPause, queue, why
-	a.Command = "perdure queue pause --reason incident " + shellName(queue)
+	a.Command = "perdure queue pause --reason incident " + shell.Name(queue)
 }
 
 func (a *IncidentAct) suspend(orchestration string, blocked bool, why string) {
 	a.Verb, a.Orchestration, a.Blocked, a.Why = IncidentSuspend, orchestration, blocked, why
-	a.Command = "perdure bulk start suspend --name " + shellWord(orchestration)
+	a.Command = "perdure bulk start suspend --name " + shell.Word(orchestration)
 	if blocked {
 		a.Command += " --blocked"
-	} else {
-		a.Command += " --status Running"
 	}
+	a.Command += " --status Running"
+}
+
+// amount says how many the trouble hits.
+func (a *IncidentAct) amount(noun string) string {
+	text := amount.Of(a.Instances, noun)
+	if a.AtLeast {
+		text = "at least " + text
+	}
+	return text
 }
 
 func isOrAre(n int64) string {
@@ -178,21 +199,4 @@ func isOrAre(n int64) string {
 		return "is"
 	}
 	return "are"
-}
-
-// shellName is shellWord for an argument behind all flags: one that begins like a flag is none.
-func shellName(s string) string {
-	if strings.HasPrefix(s, "-") {
-		return "-- " + shellWord(s)
-	}
-	return shellWord(s)
-}
-
-// shellWord quotes a word for a POSIX shell.
-func shellWord(s string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@"
-	if s != "" && strings.Trim(s, safe) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -326,7 +326,7 @@ func (r *incidentReader) retrying(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b IncidentRetry) int { return cmp.Compare(b.Count, a.Count) })
-	out := &IncidentRetries{Instances: n, AtLeast: list.Cursor != ""}
+	out := &IncidentRetries{Instances: n, Looked: len(list.Items), AtLeast: list.Cursor != ""}
 	out.Items, out.More = firstOf(all)
 	r.in.Retrying = out
 	return nil
@@ -359,12 +359,15 @@ func (r *incidentReader) blocked(ctx context.Context) error {
 		}
 		one := &all[at[key]]
 		one.Count++
+		if d.Status == client.StatusRunning {
+			one.running++
+		}
 		if d.Blocked.Since.Before(one.Since) {
 			one.Since = d.Blocked.Since
 		}
 	}
 	slices.SortStableFunc(all, func(a, b IncidentBlock) int { return cmp.Compare(b.Count, a.Count) })
-	out := &IncidentBlocks{Instances: n, AtLeast: list.Cursor != ""}
+	out := &IncidentBlocks{Instances: n, Looked: len(list.Items), AtLeast: list.Cursor != ""}
 	out.Items, out.More = firstOf(all)
 	r.in.Blocked = out
 	return nil

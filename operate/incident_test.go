@@ -150,7 +150,7 @@ func TestIncidentAnswersWhatIsAskedFirst(t *testing.T) {
 			commands = append(commands, a.Command)
 		}
 		want := []string{ // the queue of charge and ship is paused already
-			"perdure bulk start suspend --name Alone --status Running", "perdure bulk start suspend --name Break --blocked",
+			"perdure bulk start suspend --name Alone --status Running", "perdure bulk start suspend --name Break --blocked --status Running",
 			"perdure versions Pay", "perdure queue resume default",
 		}
 		if !slices.Equal(commands, want) {
@@ -162,7 +162,8 @@ func TestIncidentAnswersWhatIsAskedFirst(t *testing.T) {
 		if in, err = operate.New(clienttest.New(t, store, client.Options{})).Incident(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if a := in.Acts[0]; a.Command != "perdure queue pause --reason incident default" || a.Instances < 3 || a.Group == "" {
+		// What retries suggests the same act as a group: it is seen also by those who may not see groups.
+		if a := in.Acts[0]; a.Command != "perdure queue pause --reason incident default" || a.Group != "" || strings.Contains(a.Why, "failed") {
 			t.Errorf("the first act is %+v", a)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/shell"
 )
 
 // errOperator is the type of errors with which people fail activities.
@@ -78,7 +79,7 @@ func newActivityAct(
 		out := acted{ID: args[0], Action: action, Reason: reason}
 		event, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || event < 1 {
-			return badUsage("%q is not the number of an event; 'perdure describe %s' lists the pending activities", args[1], shellWord(args[0]))
+			return badUsage("%q is not the number of an event; 'perdure describe %s' lists the pending activities", args[1], shell.Word(args[0]))
 		}
 		if cmd.Flags().Changed("attempt") && attempt < 1 {
 			return badUsage("flag --attempt is %d: attempts begin with 1", attempt)
@@ -127,7 +128,7 @@ func shownActivity(ctx context.Context, c *client.Client, out *acted, attempt in
 	}
 	if ref.Attempt == 0 {
 		return client.PendingActivity{}, fmt.Errorf("activity %d of %q: %w: it is not pending; 'perdure describe %s' lists those that are",
-			out.Event, out.ID, client.ErrNotFound, shellWord(out.ID))
+			out.Event, out.ID, client.ErrNotFound, shell.Word(out.ID))
 	}
 	out.Attempt = ref.Attempt
 	return client.HandleOf[json.RawMessage](c, out.ID, d.Key).Activity(ref), nil

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/internal/bulk"
+	"github.com/perdure/perdure/internal/shell"
 	"github.com/perdure/perdure/operate"
 )
 
@@ -239,7 +240,7 @@ func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Clien
 	}
 	for _, queue := range p.Queues {
 		if job.Act == client.ActRetryNow {
-			fmt.Fprintf(cmd.ErrOrStderr(), "to keep attempts from beginning until all is ready, first: perdure queue pause %s\n", shellWord(queue))
+			fmt.Fprintf(cmd.ErrOrStderr(), "to keep attempts from beginning until all is ready, first: perdure queue pause %s\n", shell.Word(queue))
 		}
 	}
 	job.Before = p.At

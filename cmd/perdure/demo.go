@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/shell"
 )
 
 // The lease of the demo's workers and its bounds. The runtime refuses a shorter lease.
@@ -103,7 +104,7 @@ func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration
 	}
 	if a.db != "" {
 		fmt.Fprintf(d.out, "\nThe database is kept. Inspect it with\n  perdure list --db %s\n  perdure history %s --db %s\n",
-			shellWord(db.String()), shellWord(d.id), shellWord(db.String()))
+			shell.Word(db.String()), shell.Word(d.id), shell.Word(db.String()))
 	}
 	return err
 }

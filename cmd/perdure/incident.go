@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/internal/dbname"
+	"github.com/perdure/perdure/internal/shell"
 	"github.com/perdure/perdure/internal/timeline"
 	"github.com/perdure/perdure/operate"
 )
@@ -42,6 +43,9 @@ func newIncident(a *app) *cobra.Command {
 					return &storeError{fmt.Errorf("looking at an incident: %w: %s", errNoAnswer, in.Store.Error)}
 				}
 				if a.output != outputTable {
+					for i := range in.Unknown {
+						in.Unknown[i].Error = dbname.Mask(in.Unknown[i].Error)
+					}
 					return a.show(cmd, in, nil)
 				}
 				return writeIncident(cmd.OutOrStdout(), in, a.db)
@@ -62,8 +66,8 @@ type incidentText struct {
 // writeIncident writes an incident with lines of at most incidentWidth columns, but for commands.
 func writeIncident(w io.Writer, in *operate.Incident, db string) error {
 	t := &incidentText{in: in}
-	if db != "" && dbname.Mask(db) == db { // a password stays out of it
-		t.db = " --db " + shellWord(db)
+	if db != "" { // without a password, a command fails rather than act on another database
+		t.db = " --db " + shell.Word(dbname.Mask(db))
 	}
 	t.head()
 	t.acts()
@@ -100,14 +104,9 @@ func (t *incidentText) line(indent, text string) {
 	}
 }
 
-// command writes a command that can be copied.
+// command writes a command of perdure that can be copied. Its words are quoted, and nothing in them is changed.
 func (t *incidentText) command(text string) {
-	before, after, found := strings.Cut(text, " -- ") // a flag stands before it
-	text = before + t.db
-	if found {
-		text += " -- " + after
-	}
-	t.out.WriteString("    " + plain(text) + "\n")
+	t.out.WriteString("    perdure" + t.db + strings.TrimPrefix(text, "perdure") + "\n")
 }
 
 // more says how many rows are not shown.
@@ -243,7 +242,7 @@ func (t *incidentText) failing() {
 	case f.AtLeast:
 		t.line("  ", "Only the newest 5,000 failed instances were looked at.")
 	case len(f.Items) == 0:
-		t.line("  ", "nothing")
+		t.line("  ", "no failure of a day has a group; nodes of older releases store none")
 	}
 }
 
@@ -265,7 +264,7 @@ func (t *incidentText) retrying() {
 	t.more(len(r.Items), r.More)
 	switch {
 	case r.AtLeast:
-		t.line("  ", "Only 1,000 activities were looked at.")
+		t.line("  ", fmt.Sprintf("Only %d activities were looked at.", r.Looked))
 	case len(r.Items) == 0:
 		t.line("  ", "nothing")
 	}
@@ -283,7 +282,7 @@ func (t *incidentText) blocked() {
 	t.more(len(b.Items), b.More)
 	switch {
 	case b.AtLeast:
-		t.line("  ", "Only the newest 100 blocked instances were looked at.")
+		t.line("  ", fmt.Sprintf("Only the newest %d blocked instances were looked at.", b.Looked))
 	case len(b.Items) == 0:
 		t.line("  ", "nothing")
 	}
@@ -330,15 +329,18 @@ func (t *incidentText) people() {
 	p := t.in.People
 	for i := range p.Items {
 		one := &p.Items[i]
-		text := "(its text cannot be read)"
+		text := "(it waits no more, or its text cannot be read)"
 		if one.Waiting != nil {
 			text = one.Waiting.Text
 		}
 		t.line("  ", fmt.Sprintf("%s for %s: %s", one.ID, t.long(one.Since), text))
 	}
-	if n := p.Instances; len(p.Items) == 0 && n.Exact && n.Count == 0 {
+	switch n := p.Instances; {
+	case !n.Exact:
+		t.line("  ", n.String()+" in all: only the newest were looked at, older ones may wait longer")
+	case n.Count == 0:
 		t.line("  ", "nothing")
-	} else if n.Count > int64(len(p.Items)) || !n.Exact {
+	case n.Count > int64(len(p.Items)):
 		t.line("  ", n.String()+" in all")
 	}
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/operate"
+	"github.com/perdure/perdure/provider/memory"
 )
 
 // sampleIncident has something of each part.
@@ -24,7 +27,7 @@ func sampleIncident() *operate.Incident {
 				Verb: operate.IncidentPause, Queue: "-bank", Instances: 310, Command: "perdure queue pause --reason incident -- -bank",
 				Why: "310 instances of Checkout failed by activity charge within the last hour",
 			},
-			{Verb: operate.IncidentSuspend, Command: "perdure bulk start suspend --name Refund --blocked", Why: "2 instances of Refund are blocked (nondeterminism): suspended, nothing is tried until mended code is deployed"},
+			{Verb: operate.IncidentSuspend, Command: "perdure bulk start suspend --name Refund --blocked --status Running", Why: "2 instances of Refund are blocked (nondeterminism): suspended, nothing is tried until they are resumed"},
 		},
 		Trend: &operate.IncidentTrend{
 			Failed:  operate.IncidentRate{Last: exact(310), Before: exact(12), Growth: operate.IncidentGrowing},
@@ -67,8 +70,32 @@ func TestIncidentFitsATerminal(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := writeIncident(&out, sampleIncident(), "postgres://me:secret@host/db"); err != nil || strings.Contains(out.String(), "--db") {
-		t.Errorf("a password is shown, %v: %s", err, out.String())
+	// A command without the database would act on that of the environment.
+	if err := writeIncident(&out, sampleIncident(), "postgres://me:secret@host/db"); err != nil || strings.Contains(out.String(), "secret") ||
+		!strings.Contains(out.String(), "perdure --db postgres://me:xxxxx@host/db queue pause") {
+		t.Errorf("a password is shown, or no database, %v: %s", err, out.String())
+	}
+}
+
+// A hostile name cannot end the quotes of a command that is shown to be copied, whatever a terminal is kept from.
+func TestHostileNamesStayWordsOfACommand(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { _ = store.Close() })
+	name := "a'; touch pwned #\a -- b"
+	c := clienttest.New(t, store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	if _, err := client.StartNamed[string](t.Context(), c, name, 1, client.WithVersion("lost")); err != nil {
+		t.Fatal(err)
+	}
+	in, err := operate.New(c).Incident(t.Context())
+	if err != nil || len(in.Acts) == 0 {
+		t.Fatalf("%+v, %v: want an act", in, err)
+	}
+	var out strings.Builder
+	if err := writeIncident(&out, in, "my orders.db"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "    perdure --db 'my orders.db' versions $'a\\'; touch pwned #\\007 -- b'\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no line is %s in %s", want, out.String())
 	}
 }
 
@@ -97,7 +124,7 @@ func TestIncidentCommand(t *testing.T) {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, out, errs)
 	}
 	code, out, _ = perdure(t, "", "incident", "--db", db)
-	if code != exitOK || !strings.Contains(out, "broken on purpose") || !strings.Contains(out, "perdure failures "+in.Failing.Items[0].Group+" --db ") {
+	if code != exitOK || !strings.Contains(out, "broken on purpose") || !strings.Contains(out, " failures "+in.Failing.Items[0].Group+"\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if code, out, _ = perdure(t, "", "incident", "--db", "missing.db"); code != exitStore || out != "" {

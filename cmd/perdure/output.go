@@ -155,15 +155,6 @@ func lines(s string) string {
 	return strings.Join(parts, "\n  ")
 }
 
-// shellWord quotes a word of a command line that is printed to be copied.
-func shellWord(s string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@"
-	if s != "" && strings.Trim(s, safe) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // short cuts a text to the limit.
 func short(s string, limit int) string {
 	if len(s) <= limit {

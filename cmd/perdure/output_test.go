@@ -64,11 +64,6 @@ func TestPlainTextCannotSteerTheTerminal(t *testing.T) {
 			t.Errorf("plain(%q) is %q, must be %q", in, got, want)
 		}
 	}
-	for in, want := range map[string]string{"order-42": "order-42", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
-		if got := shellWord(in); got != want {
-			t.Errorf("shellWord(%q) is %s, must be %s", in, got, want)
-		}
-	}
 	if got := short(strings.Repeat("ü", 10), 5); got != "üü..." {
 		t.Errorf("short cuts a character: %q", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/shell"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -94,7 +95,7 @@ func newRestart(a *app) *cobra.Command {
 					return err
 				})
 			if err != nil {
-				return fmt.Errorf("%w; to try the same again, add --request-id %s", err, shellWord(request))
+				return fmt.Errorf("%w; to try the same again, add --request-id %s", err, shell.Word(request))
 			}
 			out := restarted{ID: old, Action: "restart", New: h.ID(), Key: h.Key(), Reason: reason}
 			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "restarted %s as %s\n", plain(out.ID), plain(out.New)) })

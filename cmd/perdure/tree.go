@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/shell"
 	"github.com/perdure/perdure/internal/timeline"
 )
 
@@ -106,7 +107,7 @@ func (a *app) showChildren(ctx context.Context, cmd *cobra.Command, c *client.Cl
 			row(w, d.ID, d.Orchestration, statusText(d), d.Execution, instant(d.CreatedAt), instant(d.EndedAt))
 		}
 		if list.Cursor != "" {
-			row(w, "... more: --cursor "+shellWord(list.Cursor))
+			row(w, "... more: --cursor "+shell.Word(list.Cursor))
 		}
 	})
 }
@@ -134,6 +135,6 @@ func treeRows(w *grid, n *client.TreeNode, depth int) {
 		treeRows(w, child, depth+1)
 	}
 	if n.More {
-		row(w, indent+"  ... more, which the limits left out: perdure tree "+shellWord(n.ID)+" --children")
+		row(w, indent+"  ... more, which the limits left out: perdure tree "+shell.Word(n.ID)+" --children")
 	}
 }

@@ -133,6 +133,7 @@ type Stepped struct {
 	To       Position  `json:"to"`             // where the next step continues
 	More     bool      `json:"more,omitempty"` // there may be others
 	Failures []Failure `json:"failures,omitempty"`
+	Tasks    int64     `json:"tasks,omitempty"`   // of the instances, on which an act on tasks has acted: the rate is theirs
 	Refused  string    `json:"refused,omitempty"` // why the job cannot go on, such as a missing right
 	// Plan are the instances behind To on which the step acts next. It is stored before the first act. An attempt that finds a plan counts
 	// what the lost attempt has done of it, although such an instance may be gone or match no more.

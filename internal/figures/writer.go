@@ -102,10 +102,11 @@ func (w *Writer) Counted() *upgrade.Counts {
 	}
 	now := w.now() // before the next line: what is counted meanwhile happens later
 	c.Looks, c.Silence = w.counter.periods()
-	c.Tens, c.Hours = provider.Time(w.coarse[1].Load()), provider.Time(w.coarse[2].Load())
 	if !w.counter.dirty.Load() && !w.behind.Load() {
 		c.Until = max(now, c.Until)
 	}
+	// The last: a flush meanwhile may have left something to the coarse records.
+	c.Tens, c.Hours = provider.Time(w.coarse[1].Load()), provider.Time(w.coarse[2].Load())
 	return &c
 }
 

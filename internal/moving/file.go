@@ -17,8 +17,8 @@ import (
 const (
 	// Name is what the first field of a file says.
 	Name = "export"
-	// Format is the version of the format that this release writes. It reads this one and older ones.
-	Format = 1
+	// Format is the version of the format that this release writes. It reads this one and older ones. Format 1 has no excerpts and groups of failures.
+	Format = 2
 	// maxLine bounds a line: the largest page in base64, with a view of the same size.
 	maxLine = 4 * provider.MaxCommitBytes
 )

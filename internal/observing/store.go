@@ -34,6 +34,13 @@ func ReadStore(ctx context.Context, full *provider.Full) (*observe.Store, *provi
 		return nil, nil, fmt.Errorf("counting blocked instances: %w", err)
 	}
 	s.Blocked = blocked.Count
+	if full.Features().Retrying {
+		retrying, err := full.Count(ctx, provider.CountRequest{Filter: provider.Filter{Retrying: true}, Max: maxCounted})
+		if err != nil {
+			return nil, nil, fmt.Errorf("counting instances that retry: %w", err)
+		}
+		s.Retrying = &retrying.Count
+	}
 	dead, err := full.DeadLetters(ctx, provider.DeadLettersRequest{Action: provider.DeadLettersList, Max: maxDeadLetters})
 	if err != nil {
 		return nil, nil, fmt.Errorf("counting dead letters: %w", err)

@@ -110,6 +110,9 @@ func (s *scrape) store(of *observe.Store) {
 		s.gauge(storeUnserved, float64(n), kind)
 	}
 	s.gauge(storeBlocked, float64(of.Blocked))
+	if of.Retrying != nil {
+		s.gauge(storeRetrying, float64(*of.Retrying))
+	}
 	s.gauge(storeDeadLetters, float64(of.DeadLetters))
 	type place struct{ queue, name string }
 	type sum struct {

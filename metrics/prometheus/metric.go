@@ -99,6 +99,7 @@ const (
 	storeTasksAge    = "perdure_store_tasks_oldest_age_seconds"
 	storeUnserved    = "perdure_store_unserved"
 	storeBlocked     = "perdure_store_blocked"
+	storeRetrying    = "perdure_store_retrying"
 	storeDeadLetters = "perdure_store_dead_letters"
 )
 
@@ -144,6 +145,7 @@ var metrics = []metric{ //nolint:gochecknoglobals // constant table
 	{storeTasksAge, gauge, []string{queueLabel, activityLabel}, nil, "How long the oldest of them waits."},
 	{storeUnserved, gauge, []string{kindLabel}, nil, "Work that the node cannot run which reads the store, and instances of versions that no node has."},
 	{storeBlocked, gauge, nil, nil, "Blocked instances; 10001 means more than 10000."},
+	{storeRetrying, gauge, nil, nil, "Instances with an activity that is tried again; a lower bound if over 5000 activities are. Missing if the store cannot tell."},
 	{storeDeadLetters, gauge, nil, nil, "Dead letters; 100 means 100 or more."},
 }
 

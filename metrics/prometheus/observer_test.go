@@ -18,6 +18,7 @@ import (
 
 // everything reports one event of each kind, a node and a store.
 func everything(o *Observer) {
+	retrying := int64(1)
 	o.Watch(observe.Node{
 		Orchestrations: []string{"order"}, Activities: []string{"charge"}, Queues: []string{"default"},
 		Gauges: func() observe.Gauges {
@@ -25,7 +26,7 @@ func everything(o *Observer) {
 		},
 	})
 	o.Store(&observe.Store{
-		Instances: map[string]int64{"running": 3}, Unserved: map[string]int64{"activity": 0}, Blocked: 1,
+		Instances: map[string]int64{"running": 3}, Unserved: map[string]int64{"activity": 0}, Blocked: 1, Retrying: &retrying,
 		Turns: []observe.Waiting{{Name: "order", Count: 2, Oldest: time.Second}},
 		Tasks: []observe.Waiting{{Name: "charge", Queue: "default", Count: 2, Oldest: time.Minute}},
 	})
@@ -120,6 +121,16 @@ func TestTotalsStay(t *testing.T) {
 	}
 	if families[storeBlocked] != nil || families[slotsUsed] != nil {
 		t.Error("gauges of what is gone are shown")
+	}
+}
+
+// What a store cannot tell is missing, and not 0.
+func TestRetryingIsMissingWhereNotKnown(t *testing.T) {
+	t.Parallel()
+	o := New(Options{})
+	o.Store(&observe.Store{Blocked: 1})
+	if families := exposition(t, o); families[storeRetrying] != nil || families[storeBlocked] == nil {
+		t.Error("a store that cannot tell what retries has a figure of it")
 	}
 }
 

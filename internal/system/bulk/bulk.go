@@ -66,7 +66,7 @@ func run(ctx *orchestration.Context, st form.State, step string) (form.View, err
 			return j.show(ctx, form.PhaseDone, ""), nil
 		}
 		j.show(ctx, form.PhaseRunning, "")
-		if err := j.pace(ctx, began, stepped.Total()); err != nil {
+		if err := j.pace(ctx, began, max(stepped.Total(), stepped.Tasks)); err != nil {
 			return form.View{}, err
 		}
 	}

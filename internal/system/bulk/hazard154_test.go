@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/perdure/perdure/client"
@@ -11,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -171,6 +173,52 @@ func TestHazard154_TheRateIsOfActivities(t *testing.T) {
 	}
 	if got := w.task(keys[0]); got.Attempt != 2 {
 		t.Errorf("attempt %d of the second activity, want it left to wait", got.Attempt)
+	}
+}
+
+// A step tells how many activities it retried, for which the orchestration waits: an instance may have several.
+func TestHazard154_AStepTellsItsActivities(t *testing.T) {
+	w, _ := retrying(t, 2)
+	if done, err := w.step(retryNow(2), func(form.Stepped) {}); err != nil || done.Tasks != 2 {
+		t.Errorf("%+v %v, want 2 activities", done, err)
+	}
+}
+
+// afterGet is a store that calls a function behind a read, once.
+type afterGet struct {
+	*memory.Provider
+
+	then atomic.Pointer[func()]
+}
+
+func (s *afterGet) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	res, err := s.Provider.Get(ctx, req)
+	if then := s.then.Swap(nil); then != nil {
+		(*then)()
+	}
+	return res, err
+}
+
+// Who pauses an activity while a step waits for its turn keeps it paused.
+func TestHazard154_WhatIsPausedMeanwhileStaysPaused(t *testing.T) {
+	store := &afterGet{Provider: memory.New(memory.Options{})}
+	e := enginetest.On(t, store, runtime.Options{})
+	e.Start(callsRegistry(t))
+	w := &world{Engine: e, Client: e.Client(client.Options{})}
+	keys := w.callers(1, 0)
+	h := client.HandleOf[int](w.Client, "c-0", keys[0])
+	d, err := h.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pause := func() { err = h.Activity(d.Ref(&d.Activities[0])).Pause(t.Context(), "") }
+	done, failed := w.step(retryNow(1), func(done form.Stepped) {
+		if len(done.Plan) > 0 {
+			store.then.Store(&pause) // behind the read of the instance on which it acts next
+		}
+	})
+	if failed != nil || err != nil || done.Done != 0 || w.task(keys[0]).NotBefore != provider.HeldUntil {
+		t.Errorf("%+v %v %v, want it paused and left alone", done, failed, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func moving() section {
 				{"`Import` from a nil reader", imports(nil), clientInvalid, `importing instances: invalid request: the reader is nil: give a file of Export`, ""},
 				{"`Import` of an empty file", imports(strings.NewReader("")), damaged, `importing instances: the file is damaged: line 1: the file ends before its last line`, "Take the whole file, or export again."},
 				{"`Import` of another file", imports(strings.NewReader("{}\n")), damaged, `importing instances: the file is damaged: line 1: it does not begin with the header of an export`, "Take a file of `Export`."},
-				{"`Import` of a file of a newer release", imports(strings.NewReader(`{"header":{"perdure":"export","format":2}}` + "\n")), newer, `importing instances: the file has a newer format: 2; this release reads up to 1: import it with a newer release`, ""},
+				{"`Import` of a file of a newer release", imports(strings.NewReader(`{"header":{"perdure":"export","format":3}}` + "\n")), newer, `importing instances: the file has a newer format: 3; this release reads up to 2: import it with a newer release`, ""},
 				{"`Backup` without a path", backup(""), clientInvalid, `backing up the store: invalid request: the path is empty: name a file that does not exist`, ""},
 			}
 		},
