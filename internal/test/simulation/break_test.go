@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ type broken struct {
 	turns  func(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error)
 	tasks  func(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error)
 	report func(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error)
+
+	mended atomic.Bool // works from now on
 
 	mu    sync.Mutex
 	calls int
@@ -45,31 +48,49 @@ func (b *broken) Unwrap() provider.Provider { return b.inner }
 
 // Create implements provider.Provider.
 func (b *broken) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	if b.mended.Load() {
+		return b.Full.Create(ctx, req)
+	}
 	return b.create(ctx, req)
 }
 
 // Send implements provider.Provider.
 func (b *broken) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
+	if b.mended.Load() {
+		return b.Full.Send(ctx, req)
+	}
 	return b.send(ctx, req)
 }
 
 // CommitTurn implements provider.Provider.
 func (b *broken) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	if b.mended.Load() {
+		return b.Full.CommitTurn(ctx, req)
+	}
 	return b.commit(ctx, req)
 }
 
 // FetchTurns implements provider.Provider.
 func (b *broken) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	if b.mended.Load() {
+		return b.Full.FetchTurns(ctx, req)
+	}
 	return b.turns(ctx, req)
 }
 
 // FetchTasks implements provider.Provider.
 func (b *broken) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	if b.mended.Load() {
+		return b.Full.FetchTasks(ctx, req)
+	}
 	return b.tasks(ctx, req)
 }
 
 // ReportTasks implements provider.Provider.
 func (b *broken) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	if b.mended.Load() {
+		return b.Full.ReportTasks(ctx, req)
+	}
 	return b.report(ctx, req)
 }
 
