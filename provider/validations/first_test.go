@@ -37,9 +37,9 @@ func TestFeaturesMayBeIgnored(t *testing.T) {
 	}
 }
 
-// ignoring takes all features from a mutant.
+// ignoring takes all features from a mutant, but for the one that a TaskLister must declare.
 func ignoring(m *mutant) *mutant {
-	m.has = provider.Features{}
+	m.has = provider.Features{Retrying: true}
 	ignoresFirst(false, false)(m)
 	m.turns.before(looksNotAhead)
 	m.commit.before(func(req *provider.CommitTurnRequest) { req.Sticky = 0 })

@@ -343,7 +343,8 @@ func (s *sim) startNode(ctx context.Context, place int) {
 func (n *node) start(ctx context.Context) {
 	kind := n.s.workload.Nodes[n.place]
 	opts := runtime.Options{Name: n.handle.name, Logger: slog.New(slog.DiscardHandler), Lease: lease, DeadlockLimit: 24 * time.Hour}
-	_, opts.NoFigures = n.s.broken.(*broken) // most calls of a seed would be those of figures, which no bug of a store is about
+	_, bug := n.s.broken.(*broken) // no bug of a store is about figures
+	opts.NoFigures = bug || !n.s.workload.Figures
 	if kind == nodeEvicted {
 		opts.Cache.Bytes = 1
 	}

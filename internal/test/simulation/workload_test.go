@@ -26,8 +26,9 @@ const (
 type Workload struct {
 	Nodes     []string   `json:"nodes"`
 	Instances []Instance `json:"instances"`
-	Fresh     bool       `json:"fresh,omitempty"` // the first node finds a store that none has used
-	Ahead     int        `json:"ahead,omitempty"` // seconds by which the store's clock is ahead of that of the nodes
+	Fresh     bool       `json:"fresh,omitempty"`   // the first node finds a store that none has used
+	Figures   bool       `json:"figures,omitempty"` // nodes keep figures over time, whose calls would be most of a seed
+	Ahead     int        `json:"ahead,omitempty"`   // seconds by which the store's clock is ahead of that of the nodes
 }
 
 // Instance is an instance that clients start and talk to.
@@ -71,6 +72,7 @@ func draw(r *rand.Rand) Workload {
 	for i := range 1 + r.IntN(4) {
 		w.Instances = append(w.Instances, drawInstance(r, fmt.Sprint("i", i)))
 	}
+	w.Figures = r.IntN(4) == 0
 	return w
 }
 
