@@ -102,7 +102,7 @@ func TestHazard69_FormatStays(t *testing.T) {
 // readsAs checks that a file has one page, and returns the file.
 func readsAs(t *testing.T, name string, want moving.Page) []byte {
 	t.Helper()
-	stored, err := os.ReadFile(name) //nolint:gosec // a golden file
+	stored, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestWordIsReadAsItWas(t *testing.T) {
 		if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("%q is %q, which cannot be shown", s, word)
 		}
-		out, err := exec.CommandContext(t.Context(), bash, "-c", "printf %s. "+word).Output() //nolint:gosec // what is tested
+		out, err := exec.CommandContext(t.Context(), bash, "-c", "printf %s. "+word).Output()
 		if err != nil || string(out) != s+"." {
 			t.Errorf("%q is %s, which bash reads as %q (%v)", s, word, out, err)
 		}

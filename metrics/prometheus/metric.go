@@ -145,7 +145,7 @@ var metrics = []metric{ //nolint:gochecknoglobals // constant table
 	{storeTasksAge, gauge, []string{queueLabel, activityLabel}, nil, "How long the oldest of them waits."},
 	{storeUnserved, gauge, []string{kindLabel}, nil, "Work that the node cannot run which reads the store, and instances of versions that no node has."},
 	{storeBlocked, gauge, nil, nil, "Blocked instances; 10001 means more than 10000."},
-	{storeRetrying, gauge, nil, nil, "Instances with an activity that is tried again; a lower bound if over 5000 activities are. Missing if the store cannot tell."},
+	{storeRetrying, gauge, nil, nil, "Instances with an activity that is tried again; a lower bound above 5000 activities. Missing if the store cannot tell."},
 	{storeDeadLetters, gauge, nil, nil, "Dead letters; 100 means 100 or more."},
 }
 
