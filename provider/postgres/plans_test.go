@@ -97,7 +97,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if err := p.db.pool.QueryRow(t.Context(), indexes, p.db.opts.Schema).Scan(&restore); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, p, `DROP INDEX perdure.task_order, perdure.task_expire, perdure.task_fair, perdure.task_session, perdure.task_held`) // creating them last is faster
+	exec(t, p, `DROP INDEX perdure.task_order, perdure.task_expire, perdure.task_fair, perdure.task_session, perdure.task_held, perdure.task_retrying`) // creating them last is faster
 	exec(t, p, `INSERT INTO perdure.task (key, execution, event_id, kind, state, scheduled_at, not_before_at, start_by_at, fetch_at, rank_at,
 		expire_at, fairness_key) SELECT lpad(to_hex(n / 1000), 32, '0')::uuid, 1, n % 1000, CASE WHEN n % 20 = 0 THEN $2 ELSE $1::bigint END, 1, n, n,
 		CASE WHEN n % 7 = 0 THEN 8000000000000000 ELSE 0 END, CASE WHEN n % 10 = 0 AND n % 20 <> 0 THEN 1 + n / 200000 ELSE 9000000000000000 + n / 200000 END,
