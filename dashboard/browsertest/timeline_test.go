@@ -31,10 +31,10 @@ func registerBusy(reg *runtime.Registry) error {
 }
 
 func leaf(ctx *orchestration.Context, n int) (int, error) {
-	switch {
-	case n == 3:
+	switch n {
+	case 3:
 		return 0, errors.New("no truck")
-	case n == 5:
+	case 5:
 		return 0, ctx.Sleep(time.Hour)
 	}
 	return n, nil
