@@ -128,7 +128,7 @@ func TestDashboardMetrics(t *testing.T) {
 		if status, body := v.get("/metrics", "wrong"); status != http.StatusUnauthorized || strings.Contains(body, "perdure_") {
 			t.Errorf("with a wrong token: %d: %s", status, body)
 		}
-		body := v.until(`perdure_store_instances{status="running"} 5`, "perdure_store_blocked 0", "perdure_store_retrying 0", `perdure_store_unserved{kind="orchestration"} 0`)
+		body := v.until(`perdure_store_instances{status="running"} 5`, "perdure_store_blocked 0", "perdure_store_retrying 5", `perdure_store_unserved{kind="orchestration"} 0`)
 		for _, unknown := range []string{"perdure_node_", "perdure_turn_", "perdure_orchestration_"} {
 			if strings.Contains(body, unknown) {
 				t.Errorf("there is no node in the process, and the metrics have %s:\n%s", unknown, body)
