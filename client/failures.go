@@ -24,6 +24,24 @@ type Excerpt struct {
 	Unreadable string `json:"unreadable,omitempty"` // why nothing can be shown, such as that this client has no key
 }
 
+// String returns the activity, the text and the frame, or why nothing can be shown in parentheses. It is a payload as well, and may have several lines.
+func (e *Excerpt) String() string {
+	if e.Unreadable != "" {
+		return "(" + e.Unreadable + ")"
+	}
+	text := e.Text
+	if e.Cut {
+		text += "..."
+	}
+	if e.Activity != "" {
+		text = e.Activity + ": " + text
+	}
+	if e.Frame != "" {
+		text += " (at " + e.Frame + ")"
+	}
+	return text
+}
+
 // describeExcerpt returns nil if nothing is stored.
 func describeExcerpt(data []byte) *Excerpt {
 	if len(data) == 0 {

@@ -9,23 +9,10 @@ import (
 
 // Excerpt returns the error of a listed instance in a line; "": it has none, or it is not shown.
 func (v *view) Excerpt(e *client.Excerpt) string {
-	switch {
-	case e == nil || !v.c.seesFaces():
+	if e == nil || !v.c.seesFaces() {
 		return ""
-	case e.Unreadable != "":
-		return "(" + e.Unreadable + ")"
 	}
-	text := e.Text
-	if e.Cut {
-		text += "..."
-	}
-	if e.Activity != "" {
-		text = e.Activity + ": " + text
-	}
-	if e.Frame != "" {
-		text += " (at " + e.Frame + ")"
-	}
-	return text
+	return e.String()
 }
 
 // Faces reports whether the page may show groups of errors.

@@ -167,20 +167,7 @@ func excerptText(e *client.Excerpt) string {
 	if e == nil {
 		return "(open to see)"
 	}
-	if e.Unreadable != "" {
-		return "(" + e.Unreadable + ")"
-	}
-	text := strings.Join(strings.Fields(e.Text), " ")
-	if e.Cut {
-		text += "..."
-	}
-	if e.Activity != "" {
-		text = e.Activity + ": " + text
-	}
-	if e.Frame != "" {
-		text += " (at " + e.Frame + ")"
-	}
-	return text
+	return strings.Join(strings.Fields(e.String()), " ")
 }
 
 // retryingListed is the output of retrying.
