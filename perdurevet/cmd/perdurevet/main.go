@@ -3,7 +3,7 @@
 //	perdurevet ./...
 //	go vet -vettool=$(which perdurevet) ./...
 //
-// The two find the same. Flags stand before the packages:
+// The two find the same where go vet has no result of another call in its cache. Flags stand before the packages:
 //
 //	perdurevet -perdurevet.skip=print -perdurevet.tests=false ./...
 package main
@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -50,7 +51,9 @@ func main() {
 		return
 	}
 	debug.SetGCPercent(800) // the process ends with its package
-	unitchecker.Main(perdurevet.New())
+	analyzer := perdurevet.New()
+	analyzer.Flags.String(cacheKey, "", "no effect but on the cache of go vet, which takes results with other values for others")
+	unitchecker.Main(analyzer)
 }
 
 // byGo reports whether go vet, or somebody who wants help, has called the command.
@@ -60,14 +63,28 @@ func byGo(args []string) bool {
 		strings.HasSuffix(last, ".cfg")
 }
 
+// cacheKey is a flag of the tool.
+const cacheKey = "cachekey"
+
 // vet runs go vet with this program as its tool. It returns the exit code.
+//
+// Go 1.26 caches a result without regard to whether the package was named, or only looked at because another one imports it: after the second,
+// go vet finds nothing in the first. What is cached for other arguments, which may name other packages, is therefore not used.
 func vet(args []string) int {
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "perdurevet: finding this program: %v\n", err)
 		return 1
 	}
-	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self}, args...)...) //nolint:gosec,noctx // what the user asks for, until it ends
+	folder, err := os.Getwd() // arguments may be relative to it
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "perdurevet: finding the current folder: %v\n", err)
+		return 1
+	}
+	sum := fnv.New64a()
+	fmt.Fprintf(sum, "%q %q", folder, args)
+	key := fmt.Sprintf("-perdurevet.%s=%x", cacheKey, sum.Sum64())
+	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self, key}, args...)...) //nolint:gosec,noctx // what the user asks for, until it ends
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

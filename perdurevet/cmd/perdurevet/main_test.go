@@ -9,6 +9,23 @@ import (
 	"testing"
 )
 
+// A package has its findings although go vet has looked at it before, for one that imports it.
+func TestNamedAfterItsImporter(t *testing.T) {
+	t.Parallel()
+	tool := build(t)
+	for _, c := range []struct{ named, want string }{
+		{"./importer", "importer/bad.go:12:2: the future of "},
+		{"./futures", "futures/bad.go:18:2: the future of "},
+		{"./importer", "importer/bad.go:12:2: the future of "},
+	} {
+		for _, flags := range [][]string{nil, {"-perdurevet.tests=false"}} {
+			if out, code := run(t, tool, append(flags, c.named)...); code != 1 || !strings.Contains(out, c.want) {
+				t.Errorf("%v %s: exit code %d and no %q in\n%s", flags, c.named, code, c.want, out)
+			}
+		}
+	}
+}
+
 // build builds the command and returns its path.
 func build(t *testing.T) string {
 	t.Helper()
