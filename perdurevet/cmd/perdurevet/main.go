@@ -9,10 +9,10 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -81,9 +81,8 @@ func vet(args []string) int {
 		fmt.Fprintf(os.Stderr, "perdurevet: finding the current folder: %v\n", err)
 		return 1
 	}
-	sum := fnv.New64a()
-	fmt.Fprintf(sum, "%q %q", folder, args)
-	key := fmt.Sprintf("-perdurevet.%s=%x", cacheKey, sum.Sum64())
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", folder, args))
+	key := fmt.Sprintf("-perdurevet.%s=%x", cacheKey, sum[:8])
 	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self, key}, args...)...) //nolint:gosec,noctx // what the user asks for, until it ends
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
