@@ -9,6 +9,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	usage "github.com/perdure/perdure/bench/measure"
 	"github.com/perdure/perdure/client"
@@ -21,7 +24,7 @@ import (
 )
 
 // BenchmarkFollowers runs W1 without and with 1,000 followers of other instances, in turns, on both stores. It reports the ratio of each
-// pair's CPU times, so that other work of the machine concerns both alike:
+// pair's CPU times, which include those of a server on this machine, so that other work of the machine concerns both alike:
 //
 //	go -C bench test . -run '^$' -bench Followers -benchtime 8x
 func BenchmarkFollowers(b *testing.B) {
@@ -33,7 +36,8 @@ func BenchmarkFollowers(b *testing.B) {
 				for _, order := range [][]int{{0, 1_000}, {1_000, 0}} {
 					cpu := map[int]float64{}
 					for _, followers := range order {
-						cpu[followers] = followed(b, freshStore(b, kind), followers)
+						store, server := freshStore(b, kind)
+						cpu[followers] = followed(b, store, server, followers)
 						sum[followers] += cpu[followers]
 					}
 					ratios = append(ratios, cpu[1_000]/cpu[0])
@@ -49,13 +53,14 @@ func BenchmarkFollowers(b *testing.B) {
 	}
 }
 
-// freshStore opens an empty store.
-func freshStore(tb testing.TB, kind string) provider.Provider {
+// freshStore opens an empty store. server returns the CPU time of its server so far.
+func freshStore(tb testing.TB, kind string) (store provider.Provider, server func() time.Duration) {
 	tb.Helper()
-	var store provider.Provider
 	var err error
+	server = func() time.Duration { return 0 }
 	if kind == "postgres" {
 		url := postgrestest.URL(tb)
+		server = serverCPU(tb, url)
 		store, err = postgres.OpenWith(tb.Context(), url, postgres.Options{Schema: postgrestest.Schema(tb, url)})
 	} else {
 		store, err = sqlite.Open(filepath.Join(tb.TempDir(), "follow.db"))
@@ -63,11 +68,34 @@ func freshStore(tb testing.TB, kind string) provider.Provider {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return store
+	return store, server
+}
+
+// serverCPU returns a function that returns the CPU time of all processes of a server on this machine.
+func serverCPU(tb testing.TB, url string) func() time.Duration {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	process, ok := usage.Server(int(conn.PgConn().PID()), "postgres")
+	if err := conn.Close(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	if !ok {
+		tb.Skip("needs a server on this machine")
+	}
+	return func() time.Duration {
+		cpu, ok := usage.Family(process)
+		if !ok {
+			tb.Fatal("the server's CPU time is unknown")
+		}
+		return cpu
+	}
 }
 
 // followed runs W1 beside followers and returns the CPU time of each orchestration, in microseconds.
-func followed(b *testing.B, store provider.Provider, followers int) float64 {
+func followed(b *testing.B, store provider.Provider, server func() time.Duration, followers int) float64 {
 	b.Helper()
 	n, end := onStore(b, store)
 	defer end()
@@ -101,12 +129,14 @@ func followed(b *testing.B, store provider.Provider, followers int) float64 {
 		b.Fatal(err)
 	}
 	before, _ := usage.Self()
+	beforeServer := server()
 	r, err := w1.Run(ctx, n, workload.Size{N: 10_000})
 	used, _ := usage.Self()
+	cpu := used.CPU - before.CPU + server() - beforeServer
 	stop()
 	watching.Wait()
 	if err != nil {
 		b.Fatal(err)
 	}
-	return (used.CPU - before.CPU).Seconds() / float64(r.Done) * 1e6
+	return cpu.Seconds() / float64(r.Done) * 1e6
 }

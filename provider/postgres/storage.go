@@ -19,6 +19,7 @@ import (
 type storage struct {
 	db    *database
 	clock *clock
+	sums  *stampSums
 }
 
 // Read implements [relational.Storage].
