@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
 	"github.com/perdure/perdure/internal/replay"
@@ -38,6 +40,8 @@ type incidentReader struct {
 	o   *Operator
 	in  *Incident
 	now time.Time
+	// places holds a token for each read at a time. A part has one.
+	places chan struct{}
 
 	mu      sync.Mutex
 	unknown map[string]error
@@ -124,13 +128,13 @@ func (r *incidentReader) readAll(ctx context.Context) {
 	if until, ok := ctx.Deadline(); ok {
 		within = min(within, time.Until(until)*2/5) // a part that fails is read again until then, and others wait for its place
 	}
-	places := make(chan struct{}, most)
+	r.places = make(chan struct{}, most)
 	var all sync.WaitGroup
 	for i := range incidentParts {
 		part := &incidentParts[i]
-		places <- struct{}{} // a read ends with ctx at the latest
+		r.places <- struct{}{} // a read ends with ctx at the latest
 		all.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-r.places }()
 			ctx, cancel := context.WithTimeout(ctx, within)
 			defer cancel()
 			if err := part.read(r, ctx); err != nil {
@@ -430,26 +434,35 @@ func (r *incidentReader) people(ctx context.Context) error {
 	return nil
 }
 
-// failing reads groups: of all that failed, and, unless the store is slow, of the last hour and the last two.
+// failing reads groups, at once if there are places: of all that failed, and, unless the store is slow, of the last hour and the last two.
 func (r *incidentReader) failing(ctx context.Context) error {
-	read := func(after time.Time) (client.FailureGroups, error) {
+	read := func(ctx context.Context, after time.Time) (client.FailureGroups, error) {
 		return r.o.client.FailureGroups(ctx, client.FailureGroupsQuery{EndedAfter: after, Max: provider.MaxPage})
 	}
-	all, err := read(time.Time{})
-	if err != nil {
-		return err
-	}
+	var all client.FailureGroups
 	var hour, two *client.FailureGroups
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.Go(func() (err error) {
+		all, err = read(ctx, time.Time{})
+		return err
+	})
 	if !r.in.Store.Slow {
-		h, err := read(r.now.Add(-time.Hour))
-		if err != nil {
-			return err
+		hour, two = new(client.FailureGroups), new(client.FailureGroups)
+		for ago, groups := range map[time.Duration]*client.FailureGroups{time.Hour: hour, 2 * time.Hour: two} {
+			reads.Go(func() (err error) { // this part is the last one that waits for a place
+				select {
+				case r.places <- struct{}{}:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+				defer func() { <-r.places }()
+				*groups, err = read(ctx, r.now.Add(-ago))
+				return err
+			})
 		}
-		t, err := read(r.now.Add(-2 * time.Hour))
-		if err != nil {
-			return err
-		}
-		hour, two = &h, &t
+	}
+	if err := reads.Wait(); err != nil {
+		return err
 	}
 	r.in.Failing = incidentFailures(&all, hour, two, r.now)
 	return nil
