@@ -33,11 +33,11 @@ type followers struct {
 
 	mu         sync.Mutex
 	calls      map[provider.UUID]map[*follower]struct{}
-	stamps     map[Followed]uint64
-	unfollowed map[Followed]bool // what is no longer followed; true: since before the last poll. Its stamp stays until then: most calls are repeated
-	nextPoll   time.Time         // when the poller polls
-	polledAt   time.Time         // when the last poll that succeeded began
-	pollFailed bool              // the last poll
+	stamps     map[Followed]uint64 // since what they stand for was polled last, no commit of this process has changed it
+	unfollowed map[Followed]bool   // what is no longer followed; true: since before the last poll. Its stamp stays until then: most calls are repeated
+	nextPoll   time.Time           // when the poller polls
+	polledAt   time.Time           // when the last poll that succeeded began
+	pollFailed bool                // the last poll
 }
 
 // A follower is one call. It holds at most one pending wake-up.
@@ -110,6 +110,22 @@ func (f *followers) polledSince(since time.Time) bool {
 	return f.polledAt.After(since) && time.Since(f.polledAt) < recheckEvery/3
 }
 
+// changed wakes the calls that follow an instance and for which concerns holds. Their stamps are of no use: a key-value that gets its former
+// value back from another process would have the same.
+func (f *followers) changed(key provider.UUID, concerns func(name string) bool) {
+	f.wake(key, concerns)
+	for call := range f.calls[key] {
+		if concerns(call.Name) {
+			delete(f.stamps, call.Followed)
+		}
+	}
+	for what := range f.unfollowed {
+		if what.Key == key && concerns(what.Name) {
+			delete(f.stamps, what)
+		}
+	}
+}
+
 // wake wakes the calls that follow an instance and for which concerns holds.
 func (f *followers) wake(key provider.UUID, concerns func(name string) bool) {
 	for call := range f.calls[key] {
@@ -136,13 +152,13 @@ func (h *Hub) WakeFollowers(touched []provider.UUID, fx *Effects) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, key := range touched {
-		f.wake(key, func(name string) bool { return name == "" })
+		f.changed(key, func(name string) bool { return name == "" })
 	}
 	for _, v := range fx.Values {
-		f.wake(v.Key, func(name string) bool { return name == v.Name })
+		f.changed(v.Key, func(name string) bool { return name == v.Name })
 	}
 	for _, key := range fx.Changed {
-		f.wake(key, func(string) bool { return true })
+		f.changed(key, func(string) bool { return true })
 	}
 }
 

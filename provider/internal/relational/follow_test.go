@@ -22,6 +22,7 @@ type fakeStore struct {
 	polledItems atomic.Int64 // items of all polls
 	slow        time.Duration
 	broken      atomic.Bool  // polls fail
+	still       atomic.Bool  // polls find that no other process has committed
 	reported    atomic.Int64 // failed polls that were reported
 }
 
@@ -51,6 +52,9 @@ func (s *fakeStore) source() *Source {
 			s.polls.Add(1)
 			if s.broken.Load() {
 				return nil, errBroken
+			}
+			if s.still.Load() {
+				return nil, nil
 			}
 			s.polledItems.Add(int64(len(list)))
 			time.Sleep(s.slow) //nolint:forbidigo // of a bubble's clock
@@ -139,6 +143,57 @@ func TestHazard83_OneLookForAllFollowers(t *testing.T) {
 			t.Errorf("%d calls read %d times", waiters, reads)
 		}
 	})
+}
+
+// This process changes a key-value, and another one changes it back: both changes are seen, although the second one leaves what polls compare as
+// it was before the first.
+func TestHazard83_AFormerValueIsSeen(t *testing.T) {
+	t.Parallel()
+	for _, between := range []bool{false, true} { // this process changes it between two calls, or during one
+		synctest.Test(t, func(t *testing.T) { formerValueIsSeen(t, between) })
+	}
+}
+
+func formerValueIsSeen(t *testing.T, between bool) {
+	t.Helper()
+	h, s := NewHub(), newFakeStore()
+	changed, other := Followed{provider.UUID{1}, "v"}, Followed{provider.UUID{2}, "v"}
+	// wait waits until the value differs from old, and returns whether it did.
+	wait := func(what Followed, old string, atMost time.Duration) <-chan bool {
+		over := make(chan bool, 1)
+		go func() {
+			req := provider.GetRequest{Value: what.Name, WaitValue: true, OldValue: []byte(old), Wait: atMost}
+			res, err := h.Await(t.Context(), nil, &req, what.Key, s.source())
+			over <- err == nil && string(res.Value.Value) != old
+		}()
+		return over
+	}
+	for _, what := range []Followed{changed, other} {
+		s.set(what.Key, what.Name, "A")
+	}
+	last, seen := wait(other, "A", time.Minute), wait(changed, "A", 8*pollEvery)
+	time.Sleep(4 * pollEvery) //nolint:forbidigo // of a bubble's clock
+	s.still.Store(true)
+	if between {
+		<-seen
+	}
+	s.set(changed.Key, changed.Name, "BB")
+	h.WakeFollowers(nil, &Effects{Values: []Followed{changed}})
+	if !between && !<-seen {
+		t.Error("the change of this process was not seen")
+	}
+	seen = wait(changed, "BB", time.Minute)
+	time.Sleep(4 * pollEvery) //nolint:forbidigo // of a bubble's clock
+	s.still.Store(false)
+	s.set(changed.Key, changed.Name, "A")
+	began := time.Now()
+	if !<-seen || time.Since(began) > 4*pollEvery {
+		t.Errorf("between calls: %v: the change of the other process was not seen in %v", between, time.Since(began))
+	}
+	s.set(other.Key, other.Name, "end")
+	if !<-last {
+		t.Error("the end was not seen")
+	}
 }
 
 // A caller that follows a hot instance reads it ten times a second.
