@@ -160,7 +160,7 @@ func TestHazard83_UnchangedStampsAreNotRead(t *testing.T) {
 	if stamps, err := s.Stamps(t.Context(), list[1:]); err != nil || len(stamps) != 1 || stamps[0] != before[1] {
 		t.Errorf("stamps of another list: %v, %v", stamps, err)
 	}
-	values := append(list[1:], relational.Followed{Key: quiet.Key, Name: "v"})
+	values := []relational.Followed{list[1], {Key: quiet.Key, Name: "v"}}
 	for range 2 {
 		if stamps, err := s.Stamps(t.Context(), values); err != nil || len(stamps) != 2 {
 			t.Errorf("stamps with key-values: %v, %v", stamps, err)
