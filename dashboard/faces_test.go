@@ -151,3 +151,24 @@ func TestHazard161_PagesOnCallHideErrors(t *testing.T) {
 		}
 	}
 }
+
+// A page of failures that leaves some out does not say that there are none.
+func TestAFilterOfFailuresIsNotNone(t *testing.T) {
+	const none, no = "There are no groups", "No such group"
+	full, empty := newWorld(t), newStore(t)
+	for _, c := range []struct {
+		w          *world
+		path       string
+		want, lack string
+	}{
+		{full, "/failures?group=other", no, none},
+		{full, "/failures?orchestration=Other", no, none},
+		{full, "/failures?endedAfter=2999-01-01T00:00:00Z", no, none},
+		{empty, "/failures", none, no},
+	} {
+		body := c.w.site(Options{Authorize: as(client.RoleViewer)}).get(c.path).body
+		if !strings.Contains(body, c.want) || strings.Contains(body, c.lack) {
+			t.Errorf("%s lacks %q or has %q: %s", c.path, c.want, c.lack, body)
+		}
+	}
+}

@@ -22,6 +22,8 @@ func (v *view) Faces() bool { return v.c.seesFaces() }
 type failuresData struct {
 	Groups client.FailureGroups
 	One    bool // a single group, with its texts
+	// Filtered says that groups of others are left out.
+	Filtered bool
 }
 
 // Counted returns how many instances a group has.
@@ -54,6 +56,7 @@ func (c *call) failures() error {
 		return err
 	}
 	data := failuresData{Groups: groups, One: c.param("group") != ""}
+	data.Filtered = data.One || c.param("orchestration") != "" || c.param("endedAfter") != ""
 	return c.show(http.StatusOK, "failures", view{Title: "Failures", Nav: "overview", Live: true, Data: &data, c: c})
 }
 
