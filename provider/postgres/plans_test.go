@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -18,14 +20,20 @@ type plan struct {
 	Rows    float64 `json:"Actual Rows"`
 	Loops   float64 `json:"Actual Loops"`
 	Removed float64 `json:"Rows Removed by Filter"`
+	Apart   float64 `json:"Rows Removed by Join Filter"`
+	Index   string  `json:"Index Name"`
+	Cond    string  `json:"Index Cond"`
 	Plans   []plan  `json:"Plans"`
 }
 
-// touched returns how many rows the busiest node handled, and whether a large table was read whole.
+// touched returns how many rows the busiest node handled, and which large table, or index for a column that is not its first, was read whole.
 func (p *plan) touched() (rows float64, scan string) {
-	rows = (p.Rows + p.Removed) * p.Loops
+	rows = (p.Rows + p.Removed + p.Apart) * p.Loops
 	if large := p.Table == "instance" || p.Table == "task" || p.Table == "inbox"; large && p.Type == "Seq Scan" {
 		scan = p.Table
+	}
+	if p.Index == "instance_kind" && !strings.Contains(p.Cond, "status") {
+		scan = p.Index
 	}
 	for i := range p.Plans {
 		r, s := p.Plans[i].touched()
@@ -35,6 +43,15 @@ func (p *plan) touched() (rows float64, scan string) {
 		}
 	}
 	return rows, scan
+}
+
+// String returns the nodes, each before the ones below it.
+func (p *plan) String() string {
+	text := fmt.Sprintf("%s %s %s (%v rows, %v dropped, %v times)", p.Type, p.Table, p.Index, p.Rows, p.Removed+p.Apart, p.Loops)
+	for i := range p.Plans {
+		text += "\n" + strings.ReplaceAll(p.Plans[i].String(), "\n", "\n  ")
+	}
+	return text
 }
 
 // TestClaimsAreIndexScans checks the plans in a store with 100,000 instances and tasks.

@@ -21,7 +21,8 @@ type reader struct {
 var dialect = relational.Dialect{
 	Table: defaultSchema + ".", True: "true", Mark: func(n int) string { return "$" + strconv.Itoa(n) },
 	UUID: func(u provider.UUID) any { return uuid(u) }, Order: " ORDER BY i.created_at DESC, i.key DESC",
-	ByKey: "JOIN " + defaultSchema + ".instance i ON i.key = ANY(ARRAY[d.found])",
+	ByKey: "JOIN LATERAL (SELECT * FROM " + defaultSchema + ".instance x WHERE x.key = ANY(ARRAY[d.found]) ORDER BY x.key OFFSET 0) i ON true",
+	Among: " = ANY(ARRAY[?])",
 }
 
 const (

@@ -19,8 +19,9 @@ const (
 	SET LOCAL plan_cache_mode TO force_custom_plan; SET LOCAL row_security TO off`
 	// The rows of a page by their keys, until they fill it. Columns that a list leaves out are not read.
 	sqlListed = ` FROM (SELECT u.key, u.n, sum($size) OVER (ORDER BY u.n) AS bytes FROM unnest($1::uuid[]) WITH ORDINALITY u (key, n)
-		JOIN perdure.instance i ON i.key = ANY(ARRAY[u.key]) LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[u.key])) p
-	JOIN perdure.instance i ON i.key = ANY(ARRAY[p.key]) JOIN perdure.kind k ON k.id = i.kind
+		CROSS JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = ANY(ARRAY[u.key]) ORDER BY x.key OFFSET 0) i
+		LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[u.key])) p
+	CROSS JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = ANY(ARRAY[p.key]) ORDER BY x.key OFFSET 0) i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) WHERE p.n = 1 OR p.bytes <= $2 ORDER BY p.n`
 )
 

@@ -16,6 +16,7 @@ const listTimeout = time.Minute
 var dialect = relational.Dialect{
 	Table: "perdure_", True: "1", Mark: func(int) string { return "?" }, UUID: func(u provider.UUID) any { return u },
 	ByKey:    "CROSS JOIN perdure_instance i ON i.key = d.found",
+	Among:    " = ?",
 	Retrying: " INDEXED BY perdure_task_retrying", // it would read the rows of all tasks of an instance, by their key
 	Rare:     " AND i.status IN (2, 4, 5, 6)",     // the condition of the index, word for word
 }

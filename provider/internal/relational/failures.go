@@ -12,14 +12,22 @@ import (
 )
 
 const (
-	// A plan that sorts would read all that failed.
-	sqlByOrder = `SELECT {set_config('enable_bitmapscan', 'off', true)|1}`
+	// Where statistics are old or missing, a plan that sorts would read all that failed, and one that joins instances to kinds first
+	// would compare each failure with each instance of its kind. So each row comes from an index in its order, and is looked up by itself.
+	sqlByOrder = `SELECT {set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
+	set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)|1}`
 	// The newest rows, and whether each belongs to the end of its instance: an older release may have let that fail again.
 	sqlNewestFailed = `SELECT o.failure_group, o.failed_at, o.key, o.excerpt, k.name, k.code_version, i.ended_at = o.failed_at AND i.status = 4
-	FROM (SELECT failure_group, failed_at, key, excerpt FROM perdure.outcome WHERE failure_group IS NOT NULL AND failed_at >= $1`
-	sqlOneGroup = ` AND failure_group = $2`
-	sqlOfThem   = ` ORDER BY failed_at DESC, key DESC LIMIT %d) o JOIN perdure.instance i ON i.key = {ANY(ARRAY[o.key])|o.key}
-	JOIN perdure.kind k ON k.id = i.kind ORDER BY o.failed_at DESC, o.key DESC`
+	FROM (SELECT o.failure_group, o.failed_at, o.key, o.excerpt FROM perdure.outcome o
+		WHERE o.failure_group %[1]s AND o.failed_at >= $1 ORDER BY %[2]so.failed_at DESC, o.key DESC LIMIT %[3]d) o
+	CROSS JOIN {LATERAL (SELECT x.kind, x.ended_at, x.status FROM perdure.instance x
+		WHERE x.key = ANY(ARRAY[o.key]) ORDER BY x.key OFFSET 0) i|perdure.instance i ON i.key = o.key}
+	CROSS JOIN {LATERAL (SELECT x.name, x.code_version FROM perdure.kind x WHERE x.id = i.kind OFFSET 0) k|perdure.kind k ON k.id = i.kind}
+	ORDER BY %[2]so.failed_at DESC, o.key DESC`
+	sqlAnyGroup = `IS NOT NULL`
+	// Any of one group, in the order of groups, which only one of the two indexes has. A planner that knows of few groups would take either.
+	sqlOneGroup = `= {ANY(ARRAY[$2])|$2}`
+	sqlOneOrder = `o.failure_group DESC, `
 )
 
 // FailureGroups implements [provider.FailureGrouper].
@@ -27,11 +35,11 @@ func (qs Queries) FailureGroups(ctx context.Context, req provider.FailureGroupsR
 	if err := req.Validate(); err != nil {
 		return provider.FailureGroupsResult{}, err
 	}
-	sql, args := sqlNewestFailed, []any{int64(req.EndedAfter)}
+	which, order, args := sqlAnyGroup, "", []any{int64(req.EndedAfter)}
 	if req.Group != "" {
-		sql, args = sql+sqlOneGroup, append(args, req.Group)
+		which, order, args = sqlOneGroup, sqlOneOrder, append(args, req.Group)
 	}
-	sql += fmt.Sprintf(sqlOfThem, provider.MaxGrouped+1)
+	sql := fmt.Sprintf(sqlNewestFailed, which, order, provider.MaxGrouped+1)
 	how := Reading{Op: "failure groups", Snapshot: true, Long: true}
 	res, err := read(ctx, qs.storage, how, func(q Queryer, res *provider.FailureGroupsResult) error {
 		g := grouping{req: &req, groups: map[string]*grouped{}}

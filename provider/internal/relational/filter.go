@@ -14,6 +14,7 @@ type Dialect struct {
 	UUID  func(u provider.UUID) (v any) // as an argument
 	Order string                        // in statements around a sorted one: that they keep its order; "" where that goes without saying
 	ByKey string                        // joins the row of instances, i, of each key d.found, one look-up at a time
+	Among string                        // after the first column of an index: that it is ?, and that only this index has the order of its columns
 	Rare  string                        // after a status other than running and completed: that the index of those has it; "" where that goes without saying
 
 	Retrying string // after the name x of the table of tasks: that the index of tasks that are tried again is read; "" where that goes without saying

@@ -167,7 +167,7 @@ func (f *finder) choose() error {
 	for _, set := range f.sets() {
 		c := &Clauses{dialect: f.dialect}
 		set.add(c)
-		sql := " FROM " + f.dialect.Table + set.table + " x" + c.SQL() + " LIMIT "
+		sql := " FROM " + f.dialect.Table + set.table + " x" + c.SQL() + set.order + " LIMIT "
 		n, err := number(f.lookup, "SELECT count(*) FROM (SELECT 1"+sql+strconv.Itoa(f.most+1)+") p", c.Args...)
 		if err != nil {
 			return err
@@ -222,6 +222,7 @@ type set struct {
 	add   func(*Clauses)
 	with  string // more columns of x, as d
 	on    string // a condition on d and i
+	order string // of the one index that has few other rows
 }
 
 // sets returns the conditions of the filter that are sets.
@@ -249,7 +250,8 @@ func (f *finder) sets() (list []set) {
 	}
 	if group := f.filter.FailureGroup; group != "" {
 		list = append(list, set{
-			table: "outcome", add: func(c *Clauses) { c.Add("x.failure_group = ?", group) }, with: ", x.failed_at AS failed_at", on: onlyFailed,
+			table: "outcome", add: func(c *Clauses) { c.Add("x.failure_group"+f.dialect.Among, group) }, with: ", x.failed_at AS failed_at", on: onlyFailed,
+			order: " ORDER BY x.failure_group, x.failed_at, x.key",
 		})
 	}
 	return list

@@ -12,7 +12,8 @@ import (
 
 const (
 	// The next tasks after a place, in order. A row is found by a key that begins with that of an instance.
-	sqlWalkTasks = `SELECT p.key, p.execution, p.event_id, k.queue, k.name, coalesce((SELECT i.deleting FROM perdure.instance i WHERE i.key = p.key), {true|1}),
+	sqlWalkTasks = `SELECT p.key, p.execution, p.event_id, k.queue, k.name,
+	coalesce((SELECT i.deleting FROM perdure.instance i WHERE i.key = {ANY(ARRAY[p.key]) ORDER BY i.key|p.key}), {true|1}),
 	(SELECT coalesce(length(t.details), 0) + coalesce(length(t.failure), 0) FROM perdure.task t
 		WHERE t.key = p.key AND t.execution = p.execution AND t.event_id = p.event_id)
 	FROM (SELECT x.key, x.execution, x.event_id, x.kind FROM `
@@ -22,7 +23,8 @@ const (
 	JOIN perdure.task_kind k ON k.id = p.kind ORDER BY p.key, p.execution, p.event_id`
 	// The columns after those of a pending task.
 	sqlListedTask = `SELECT ` + pendingColumns + `, t.key, i.id, ik.name, ik.code_version, ` + sqlNow + pendingOf + `
-	JOIN perdure.instance i ON i.key = t.key JOIN perdure.kind ik ON ik.id = i.kind
+	CROSS JOIN {LATERAL (SELECT x.id, x.kind FROM perdure.instance x WHERE x.key = ANY(ARRAY[t.key]) ORDER BY x.key OFFSET 0) i
+	|perdure.instance i ON i.key = t.key} JOIN perdure.kind ik ON ik.id = i.kind
 	WHERE t.key = $1 AND t.execution = $2 AND t.event_id = $3`
 )
 
@@ -96,7 +98,8 @@ func (w *taskWalk) walk(q Queryer) error {
 	for rounds := 1; ; rounds++ {
 		rows := 0
 		w.more = false
-		err := q.Query(Query{SQL: sql, Args: []any{provider.MinRows, w.at.key, w.at.execution, w.at.event}, Each: func(r Row) error {
+		settings := Query{SQL: sqlByOrder, Each: func(Row) error { return nil }}
+		err := q.Query(settings, Query{SQL: sql, Args: []any{provider.MinRows, w.at.key, w.at.execution, w.at.event}, Each: func(r Row) error {
 			rows++
 			return w.take(r)
 		}})
