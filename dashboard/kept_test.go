@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -92,9 +93,7 @@ func TestHazard164_PlantedFormsLeaveNothing(t *testing.T) {
 // with returns values with another one.
 func with(values url.Values, name, value string) url.Values {
 	more := url.Values{name: {value}}
-	for n, v := range values {
-		more[n] = v
-	}
+	maps.Copy(more, values)
 	return more
 }
 

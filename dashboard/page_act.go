@@ -51,7 +51,10 @@ var kindNames = map[fieldKind]string{
 
 // form returns the page of an act with the given values.
 func (a *act) form(c *call, values func(string) string) (actData, error) {
-	data := actData{Title: a.title, Says: a.says, Danger: a.danger, Verb: a.title, Back: c.s.o.Prefix + a.after(c), About: a.of.name, Principal: url.PathEscape(c.who.Name)}
+	data := actData{
+		Title: a.title, Says: a.says, Danger: a.danger, Verb: a.title, Back: c.s.o.Prefix + a.after(c), About: a.of.name,
+		Principal: url.PathEscape(c.who.Name),
+	}
 	to := url.URL{Path: c.r.URL.Path}
 	q := url.Values{}
 	for _, p := range a.of.params {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -40,9 +41,8 @@ func pays(where string) int {
 		node, err = payNode(context.Background(), store)
 	}
 	if err == nil {
-		fmt.Println("ready") //nolint:forbidigo // to the test that started the process
-		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		}
+		fmt.Println("ready")                 //nolint:forbidigo // to the test that started the process
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test closes it
 		err = shut(context.Background(), node)
 	}
 	if err != nil {
