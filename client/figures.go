@@ -140,7 +140,7 @@ func (c *Client) Figures(ctx context.Context, req FiguresRequest) (*Figures, err
 	}
 	f := &Figures{Window: req.Window}
 	_, err := c.store.Write(ctx, op, func(ctx context.Context) error { // the same patience as for a write, since these are several calls
-		nodes, now, err := upgrade.Nodes(ctx, c.store)
+		nodes, now, err := upgrade.AllNodes(ctx, c.store)
 		if err != nil {
 			return err
 		}
