@@ -3,7 +3,6 @@ package figures
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +29,7 @@ type reader struct {
 	told     map[string]bool  // by owner: its entry or its last record was read, which says what it had counted
 	unfolded []upgrade.Period // in which nodes may have counted what no record of the level has
 
+	unread   []upgrade.Period // of records that this release cannot read
 	looks    []upgrade.Period // at what waits
 	silences []upgrade.Period // of nodes that keep no figures
 }
@@ -212,8 +212,8 @@ func LostAt(n *upgrade.Node) provider.Time {
 
 func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
 	var e ended
-	if err := json.Unmarshal(value, &e); err != nil {
-		return fmt.Errorf("decoding it: %w", err)
+	if newer, err := decode(value, &e); newer || err != nil {
+		return err
 	}
 	until := r.stored(e.Until, e.Tens, e.Hours)
 	if r.told[owner] = true; e.Lost != 0 {
@@ -232,8 +232,13 @@ func (r *reader) record(at provider.Time, owner string, value []byte) error {
 // add takes in a record of a level.
 func (r *reader) add(l *level, at provider.Time, owner string, value []byte) error {
 	var rec record
-	if err := json.Unmarshal(value, &rec); err != nil {
-		return fmt.Errorf("decoding it: %w", err)
+	newer, err := decode(value, &rec)
+	if err != nil {
+		return err
+	}
+	if newer {
+		r.unread = append(r.unread, upgrade.Period{Since: at, Until: at.Add(l.chunk())})
+		return nil
 	}
 	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
 	r.looks, r.silences = append(r.looks, rec.Looks...), append(r.silences, rec.Silences...)

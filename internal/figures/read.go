@@ -31,7 +31,7 @@ type Known int
 // What can be known of a time.
 const (
 	None Known = iota // no node has counted, as far as is known
-	Part              // not all of the time, or one was lost and its last figures with it, or one ran that keeps none
+	Part              // not all of the time, or one was lost and its last figures with it, or one ran that keeps none or is of a newer format
 	All
 )
 
@@ -89,7 +89,8 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 		Failed: map[string]int64{}, Activities: map[string]*Activity{}, Queues: map[string]*Queue{},
 	}
 	r := reader{
-		m: m, level: l, store: store, slots: map[provider.Time]*slot{}, through: map[string]provider.Time{}, told: map[string]bool{}, left: maxRead, leftEnds: maxRead,
+		m: m, level: l, store: store, slots: map[provider.Time]*slot{}, through: map[string]provider.Time{}, told: map[string]bool{},
+		left: maxRead, leftEnds: maxRead,
 		fine: floor(now.Add(-levels[0].keep), levels[0].chunk()),
 	}
 	for i := range nodes {
@@ -109,7 +110,7 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 		return nil, err
 	}
 	r.join()
-	r.looks, r.silences = joined(r.looks), joined(r.silences)
+	r.looks, r.silences, r.unread = joined(r.looks), joined(r.silences), joined(r.unread)
 	r.draw(now)
 	m.Looked = covered(r.looks, m.Until.Add(-standsFor), m.Until) == All
 	bound(m.Failed, MaxNames)
@@ -178,7 +179,7 @@ func (r *reader) known(from, until provider.Time) Known {
 		return None
 	}
 	var counted []upgrade.Period
-	broken := from < r.whole || len(r.m.Silent) > 0 || covered(r.silences, from, until) != None
+	broken := from < r.whole || len(r.m.Silent) > 0 || covered(r.silences, from, until) != None || covered(r.unread, from, until) != None
 	for i := range r.m.Spans {
 		s := &r.m.Spans[i]
 		if s.Since < until && s.Until > from {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -175,12 +174,16 @@ func readVersions(ctx context.Context, store provider.Keeper, from provider.Time
 		return nil, fmt.Errorf("reading figures: %w", err)
 	}
 	for i := range records {
-		var v Version
-		if err := json.Unmarshal(records[i].Value, &v); err != nil {
+		var v struct {
+			stamp
+			Version
+		}
+		newer, err := decode(records[i].Value, &v)
+		if err != nil {
 			return nil, fmt.Errorf("reading figures: record %q: %w", records[i].Key, err)
 		}
-		if v.At >= from {
-			all = append(all, v)
+		if !newer && v.At >= from {
+			all = append(all, v.Version)
 		}
 	}
 	return all, nil
