@@ -33,7 +33,7 @@ type FiguresRequest struct {
 type FiguresKnown string
 
 // What is known of a time. Counts of a part of it are a lower bound. It is a part if no node counted for some of the time, if a node was killed,
-// so that what it counted last is lost, or if a node ran that keeps no figures.
+// so that what it counted last is lost, if a node ran that keeps no figures, or if a newer release wrote what this one cannot read.
 const (
 	FiguresAll  FiguresKnown = "all"
 	FiguresPart FiguresKnown = "part"
@@ -140,7 +140,7 @@ func (c *Client) Figures(ctx context.Context, req FiguresRequest) (*Figures, err
 	}
 	f := &Figures{Window: req.Window}
 	_, err := c.store.Write(ctx, op, func(ctx context.Context) error { // the same patience as for a write, since these are several calls
-		nodes, now, err := upgrade.Nodes(ctx, c.store)
+		nodes, now, err := upgrade.AllNodes(ctx, c.store)
 		if err != nil {
 			return err
 		}

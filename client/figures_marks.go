@@ -156,7 +156,7 @@ func markNodes(m *figures.Merged, mark func(at provider.Time, kind, text string)
 		case s.Clean:
 			add(s.Until, "node-left", s.Owner)
 		case s.Lost != 0:
-			add(s.Until, "node-lost", s.Owner)
+			add(s.Seen, "node-lost", s.Owner)
 		}
 	}
 	for g, nodes := range all {

@@ -33,7 +33,7 @@ func TestNodesShareAMark(t *testing.T) {
 	for i, owner := range strings.Split("abcdefgh", "") {
 		m.Spans = append(m.Spans, figures.Span{Owner: owner, Since: provider.Time(i+1) * second, Until: 1200 * second, Clean: true})
 	}
-	m.Spans = append(m.Spans, figures.Span{Owner: "z", Since: 0, Until: 2400 * second, Lost: 2500 * second})
+	m.Spans = append(m.Spans, figures.Span{Owner: "z", Since: 0, Until: 1800 * second, Seen: 2400 * second, Lost: 2500 * second})
 	got := map[string]provider.Time{}
 	markNodes(m, func(at provider.Time, kind, text string) { got[kind+": "+text] = at })
 	if len(got) != 3 || got["node-joined: 8 nodes began: a, b, c and 5 more"] != second || got["node-left: 8 nodes were shut down: a, b, c and 5 more"] != 1200*second ||

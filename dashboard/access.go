@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -104,6 +105,30 @@ func (s *server) enter(rt *route, r *http.Request) (who client.Principal, err er
 		return who, refuse(http.StatusForbidden, "forbidden", "%s has the role %v, which may not %s", who.Name, who.Role, rt.right)
 	}
 	return who, nil
+}
+
+// principalField of a form says who opened it, with escapes: browsers change some signs of what they send.
+const principalField = "principal"
+
+// sender refuses a form that somebody else has opened than the principal that the request has: the browser may have another session by now. A
+// form that says nothing of where it comes from, as browsers always do, must say who opened it.
+func (c *call) sender() error {
+	switch by := c.r.PostForm.Get(principalField); {
+	case by == c.who.Name || by == url.PathEscape(c.who.Name):
+		return nil
+	case by != "":
+		if name, err := url.PathUnescape(by); err == nil {
+			by = name
+		}
+		return refuse(http.StatusConflict, "other-principal",
+			"nothing was sent: %s opened the form, and you are %s by now: open it again, and look at it", by, c.who.Name)
+	case c.r.Header.Get("Origin") == "" && c.r.Header.Get("Sec-Fetch-Site") == "":
+		return refuse(http.StatusForbidden, "no-origin",
+			"nothing was sent: the form names neither its origin nor its %s: programs use the API, or give the field %s with their name",
+			principalField, principalField)
+	default:
+		return nil
+	}
 }
 
 // reads reports whether a right changes nothing.

@@ -17,7 +17,8 @@
 // proxy. Sessions and TrustedHeader are ready-made ways to authorize.
 //
 // Requests must name a host of Options.Hosts, so that a page of another site cannot reach the dashboard through its own name. Requests
-// that change something must come from a page of the dashboard itself or of Options.TrustedOrigins, or from a program that is no browser.
+// that change something must come from a page of the dashboard itself or of Options.TrustedOrigins, or from a program that is no browser. A form
+// is refused if it was opened by another principal than the one that it is sent by.
 //
 // # Shutdown
 //

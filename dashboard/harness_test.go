@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -118,7 +119,21 @@ func (s *site) get(path string, change ...func(*http.Request)) reply {
 	return s.do(http.MethodGet, path, "", "", change...)
 }
 
+// form sends a form of ann's.
 func (s *site) form(path string, values url.Values, change ...func(*http.Request)) reply {
+	s.t.Helper()
+	values = maps.Clone(values)
+	if values == nil {
+		values = url.Values{}
+	}
+	if !values.Has(principalField) {
+		values.Set(principalField, "ann")
+	}
+	return s.post(path, values, change...)
+}
+
+// post sends a form as it is.
+func (s *site) post(path string, values url.Values, change ...func(*http.Request)) reply {
 	s.t.Helper()
 	return s.do(http.MethodPost, path, "application/x-www-form-urlencoded", values.Encode(), change...)
 }

@@ -119,7 +119,7 @@ func TestHostileTextsBreakNothing(t *testing.T) {
 		if !json.Valid([]byte(r.body)) || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("the list is not JSON: %s", r.body)
 		}
-		if got := s.form("/instances/"+w.key(text+"wait")+"/raise", url.Values{"event": {text}, "payload": {"no JSON " + text}}); got.StatusCode != http.StatusBadRequest || strings.Contains(got.body, "<img") {
+		if got := s.form("/instances/"+w.key(text+"wait")+"/raise", url.Values{"event": {text}, "payload": {"no JSON " + text}, principalField: {url.PathEscape(text)}}); got.StatusCode != http.StatusBadRequest || strings.Contains(got.body, "<img") {
 			t.Errorf("a bad payload: %d", got.StatusCode)
 		}
 	}, orchestrationtest.WithRuntime(func(o *runtime.Options) { o.Name = "node <b>\u202e" }))

@@ -45,6 +45,7 @@ type field struct {
 	choices  []string
 	required bool
 	shown    bool // the link to the form brings it: it says what was shown
+	confirms bool // it says that somebody has seen what the page shows
 }
 
 // input has the fields of an act by name. JSON values are their text.
@@ -59,7 +60,7 @@ func readInput(c *call, fields []field) (input, error) {
 	case err == nil && kind == "application/json":
 		in, err = readJSON(c.r.Body, fields)
 	case err == nil && kind == "application/x-www-form-urlencoded" && !c.isAPI():
-		in, err = readForm(c.r, fields)
+		in, err = readForm(c, fields)
 	case c.isAPI() && c.r.ContentLength == 0:
 		in = input{}
 		err = nil
@@ -81,17 +82,20 @@ func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, "too-large", "the request has more than %d bytes", maxBody)
 }
 
-func readForm(r *http.Request, fields []field) (input, error) {
-	if err := r.ParseForm(); err != nil {
+func readForm(c *call, fields []field) (input, error) {
+	if err := c.r.ParseForm(); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return nil, tooLarge()
 		}
 		return nil, badInput("the form cannot be read: %v", err)
 	}
+	if err := c.sender(); err != nil {
+		return nil, err
+	}
 	in := input{}
 	for i := range fields {
 		f := &fields[i]
-		text := strings.ReplaceAll(r.PostForm.Get(f.name), "\r\n", "\n")
+		text := strings.ReplaceAll(c.r.PostForm.Get(f.name), "\r\n", "\n")
 		if f.kind != aJSON && f.kind != aNote {
 			text = strings.TrimSpace(text)
 		}

@@ -18,12 +18,13 @@ import (
 type formField struct {
 	Name, Label, Help, Value, Kind string
 	Choices                        []string
-	Required, Hidden               bool
+	Required, Hidden, Anew         bool
 }
 
 // actData is what the page of an act shows: the form that confirms it, or its result.
 type actData struct {
 	Title, Says, Verb string
+	Principal         string // who opens the form, as principalField has it
 	Danger            bool
 	Fields            []formField
 	To                string // address of the form
@@ -50,7 +51,10 @@ var kindNames = map[fieldKind]string{
 
 // form returns the page of an act with the given values.
 func (a *act) form(c *call, values func(string) string) (actData, error) {
-	data := actData{Title: a.title, Says: a.says, Danger: a.danger, Verb: a.title, Back: c.s.o.Prefix + a.after(c), About: a.of.name}
+	data := actData{
+		Title: a.title, Says: a.says, Danger: a.danger, Verb: a.title, Back: c.s.o.Prefix + a.after(c), About: a.of.name,
+		Principal: url.PathEscape(c.who.Name),
+	}
 	to := url.URL{Path: c.r.URL.Path}
 	q := url.Values{}
 	for _, p := range a.of.params {
@@ -68,7 +72,7 @@ func (a *act) form(c *call, values func(string) string) (actData, error) {
 		if f.name == requestField.name && v == "" {
 			v = secret()
 		}
-		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown})
+		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown, f.confirms})
 	}
 	data.OfTimes = a.preview
 	if a.chosen {
@@ -214,7 +218,7 @@ func (a *act) perform(c *call) error {
 		}
 	}
 	status, _ := classify(err)
-	if status == http.StatusUnauthorized || status == http.StatusNotFound {
+	if status == http.StatusUnauthorized || status == http.StatusNotFound || c.sender() != nil { // what somebody else typed is not shown
 		return err
 	}
 	data, failed := a.form(c, c.posted)

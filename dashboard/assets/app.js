@@ -132,11 +132,11 @@ document.addEventListener("change", (event) => {
 });
 
 /* A form that was refused because the session had ended: what was typed is kept in this tab alone. It comes back into the same form, for the same
-   person, and is not sent. What is hidden in the form does not come back: the page says anew what it is about. */
+   person, and is not sent. What is hidden in the form does not come back: the page says anew what it is about. Nor does what confirms that. */
 const kept = "perdure-form";
 
 function keep(form) {
-  const fields = [...form.elements].filter((e) => e.name && e.type !== "hidden" && e.type !== "password" && e.tagName !== "BUTTON")
+  const fields = [...form.elements].filter((e) => e.name && e.type !== "hidden" && e.type !== "password" && e.tagName !== "BUTTON" && !e.dataset.anew)
     .map((e) => ({name: e.name, value: e.type === "checkbox" ? e.checked : e.value}));
   const entry = {address: location.pathname + location.search, who: document.body.dataset.who || "", fields, refused: false};
   try {

@@ -1,13 +1,16 @@
 package figures_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/internal/figures"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/observe"
 	"github.com/perdure/perdure/provider"
 )
@@ -101,4 +104,109 @@ func TestHazard157_ACrashLeavesTheFinerRecordOrAGap(t *testing.T) {
 			b.shutDown()
 		})
 	}
+}
+
+// A killed node was lost when it was last heard of, whatever is left of its records later.
+func TestHazard157_AKilledNodeIsLostAtOneTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		b := f.start("b")
+		a := f.start("a")
+		for range 50 {
+			a.run(1, observe.Completed)
+			wait(time.Minute)
+		}
+		a.kill()
+		wait(time.Minute)
+		lost := func(w figures.Window) (at provider.Time) {
+			t.Helper()
+			for _, s := range f.read(w).Spans {
+				if s.Owner == "a" {
+					at = max(at, s.Seen)
+				}
+			}
+			return at
+		}
+		want := provider.TimeOf(time.Now().Add(-2 * time.Minute))
+		for _, later := range []time.Duration{0, 20 * time.Minute, 2 * time.Hour, 6 * time.Hour} {
+			wait(later)
+			for w := range figures.Week + 1 {
+				if at := lost(w); (at < want || at.Sub(want) > time.Minute) && (w > figures.Hour || later < time.Hour) {
+					t.Errorf("window %d, %v later: lost at %v, want about %v", w, later, at.Std(), want.Std())
+				}
+			}
+		}
+		b.shutDown()
+	})
+}
+
+// counted counts the records of a letter that are read.
+type counted struct {
+	provider.Keeper
+
+	letter string
+	n      int
+}
+
+func (c *counted) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	res, err := c.Keeper.Record(ctx, req)
+	if strings.HasPrefix(req.Prefix, c.letter+"/") {
+		c.n += len(res.Records)
+	}
+	return res, err
+}
+
+// Of the finest records a day and a week read only those of the time since the last coarse one, and of the last minutes of nodes that were killed.
+// They have all that was counted, also beside a node that was shut down while the store failed.
+func TestHazard157_OnlyWhatIsNotFoldedIsRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		var nodes []*node
+		for i := range 10 {
+			nodes = append(nodes, f.start(fmt.Sprint("node-", i)))
+		}
+		starts, most := int64(0), map[figures.Window]int{figures.Day: 3 * 8, figures.Week: 7 * 8} // records of ten minutes
+		for minute := range 110 {
+			switch minute {
+			case 5:
+				nodes[0].kill() // before its hour is over
+				nodes = nodes[1:]
+			case 68: // its entry is removed, and nothing says until when it has counted
+				f.full.Store(true)
+				nodes[0].shutDown()
+				nodes = nodes[1:]
+				f.full.Store(false)
+			}
+			for _, n := range nodes {
+				n.run(1, observe.Completed)
+				starts++
+			}
+			wait(time.Minute)
+			if minute%10 != 4 && minute%10 != 9 {
+				continue
+			}
+			for w, most := range most {
+				nodes, now, err := upgrade.AllNodes(t.Context(), f.store)
+				if err != nil {
+					t.Fatal(err)
+				}
+				store := &counted{Keeper: f.store, letter: "m"}
+				m, err := figures.Read(t.Context(), store, w, nodes, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := total(m).Started; got < starts-3 || got > starts { // what the two have not written is lost
+					t.Errorf("window %d in minute %d: %d starts, want %d", w, minute, got, starts)
+				}
+				if killed := 3 * 10; store.n > most+killed && minute >= 60 {
+					t.Errorf("window %d in minute %d: %d of the finest records were read, want at most %d", w, minute, store.n, most+killed)
+				}
+			}
+		}
+		for _, n := range nodes {
+			n.shutDown()
+		}
+	})
 }

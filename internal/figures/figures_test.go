@@ -129,7 +129,7 @@ func (f *fleet) begin(n *node, owner string, runs ...provider.Capability) *node 
 	}
 	store := *f.store
 	store.Keeper, store.Meter = n, f
-	m, err := upgrade.Join(f.t.Context(), upgrade.New(&store, 1), owner, nil, logger, func(n *upgrade.Node) {
+	m, err := upgrade.Join(f.t.Context(), upgrade.New(&store, 1), owner, runs, logger, func(n *upgrade.Node) {
 		n.Every = 60
 		if w != nil {
 			n.Counts = new(upgrade.Counts)
@@ -203,7 +203,7 @@ func wait(d time.Duration) {
 
 func (f *fleet) read(w figures.Window) *figures.Merged {
 	f.t.Helper()
-	nodes, now, err := upgrade.Nodes(f.t.Context(), f.store)
+	nodes, now, err := upgrade.AllNodes(f.t.Context(), f.store)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -486,4 +486,42 @@ func TestHazard157_TheOldestVersionsGo(t *testing.T) {
 			t.Errorf("versions kept, by their number: %v, want 5 new ones in place of the 5 that the last node does not have and that are oldest", names)
 		}
 	})
+}
+
+// A version that a node has which runs is not dropped, however long ago it was noted, and whether the list of nodes names it or not. Else it would
+// come a second time when the node starts again.
+func TestHazard157_VersionsThatRunStay(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]int{"listed": 150, "not all listed": 400} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleet(t, 0)
+			runs := func(version string, n int) (all []provider.Capability) {
+				for i := range n {
+					all = append(all, provider.Capability{Name: fmt.Sprint("Order", i), CodeVersion: version})
+				}
+				return all
+			}
+			a := f.start("a", runs("1", own)...)
+			wait(time.Minute)
+			f.start("b", runs("2", 1_000-own)...).shutDown()
+			wait(time.Minute)
+			f.start("c", runs("3", 100)...).shutDown()
+			wait(time.Minute)
+			a.shutDown()
+			wait(2 * time.Hour)
+			f.start("a again", runs("1", own)...).shutDown()
+			names := map[string]int{}
+			for _, v := range f.read(figures.Day).Versions {
+				if names[v.Version]++; v.Version == "1" && provider.TimeOf(time.Now()).Sub(v.At) < 2*time.Hour {
+					t.Fatalf("%s: %+v came a second time", name, v)
+				}
+			}
+			if names["1"] != own || names["3"] != 100 {
+				t.Errorf("%s: versions kept, by their number: %v, want all of 1 and 3", name, names)
+			}
+			if name == "listed" && names["2"] != 1_000-own-100 {
+				t.Errorf("%s: versions kept, by their number: %v, want 100 fewer of 2, which no node has", name, names)
+			}
+		})
+	}
 }

@@ -1,8 +1,8 @@
 package figures
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +26,10 @@ type reader struct {
 	fine    provider.Time            // from when on the finest records are kept
 	through map[string]provider.Time // to when all that a node has counted is read, by owner
 
+	told     map[string]bool  // by owner: its entry or its last record was read, which says what it had counted
+	unfolded []upgrade.Period // in which nodes may have counted what no record of the level has
+
+	unread   []upgrade.Period // of records that this release cannot read
 	looks    []upgrade.Period // at what waits
 	silences []upgrade.Period // of nodes that keep no figures
 }
@@ -53,14 +57,24 @@ func (r *reader) chunk(ctx context.Context, at, now provider.Time) error {
 	return r.running(ctx, at, read)
 }
 
-// rest reads from the finest records what nodes have not written into those of the level yet, or never will because they were killed.
+// rest reads from the finest records what nodes have not written into those of the level yet, or never will because they were killed. It reads no
+// others, unless it does not know of all nodes that have ended.
 func (r *reader) rest(ctx context.Context, now provider.Time) error {
 	fine := &levels[0]
 	if r.level == fine {
 		return nil
 	}
 	left := maxRead
+	for owner, at := range r.through {
+		if !r.told[owner] { // the store failed when it ended
+			r.unfold(owner, at, 0, 0, at.Add(r.level.slot+lastWords))
+		}
+	}
+	unfolded := joined(r.unfolded)
 	for at := floor(now, fine.chunk()); at >= r.fine; at = at.Add(-fine.chunk()) {
+		if at >= r.whole && covered(unfolded, at, at.Add(fine.chunk())) == None {
+			continue
+		}
 		all, err := r.scan(ctx, fine.letter, at, at.Add(fine.chunk()), &left, func(at provider.Time, owner string, value []byte) error {
 			if at < r.through[owner] {
 				return nil
@@ -81,11 +95,26 @@ func (r *reader) rest(ctx context.Context, now provider.Time) error {
 // stored returns until when all that a node has counted is read, which counted so. Records by ten minutes or by the hour may lack what came last,
 // which the finest ones have as long as they are kept.
 func (r *reader) stored(until, tens, hours provider.Time) provider.Time {
-	lacks := [...]provider.Time{0, tens, hours}[slices.IndexFunc(levels[:], func(l level) bool { return l.letter == r.level.letter })]
-	if lacks != 0 && lacks < r.fine {
+	if lacks := r.lacks(tens, hours); lacks != 0 && lacks < r.fine {
 		return min(until, lacks)
 	}
 	return until
+}
+
+// lacks returns until when all is in the records of the level, of a node that says this of those by ten minutes and by the hour; 0: all of which
+// it tells is.
+func (r *reader) lacks(tens, hours provider.Time) provider.Time {
+	return [...]provider.Time{0, tens, hours}[slices.IndexFunc(levels[:], func(l level) bool { return l.letter == r.level.letter })]
+}
+
+// unfold notes that a node, which has counted so, may have counted more until an end that no record of the level has.
+func (r *reader) unfold(owner string, until, tens, hours, end provider.Time) {
+	r.told[owner] = true
+	if lacks := r.lacks(tens, hours); lacks != 0 {
+		until = min(until, lacks)
+	}
+	// What is counted late belongs to an earlier minute.
+	r.unfolded = append(r.unfolded, upgrade.Period{Since: until.Add(-late - time.Minute), Until: end.Add(time.Minute)})
 }
 
 // running reads the records of a time of the nodes that run, besides those that are read already.
@@ -112,11 +141,15 @@ func (r *reader) running(ctx context.Context, at provider.Time, read map[string]
 	return nil
 }
 
-// scan reads the records of a letter of a time, as long as some are left to read. It reports whether it has read them all.
+// scan reads the records of a letter of a time, which is that of one record of a level, as long as some are left to read. It reports whether it has
+// read them all.
 func (r *reader) scan(
 	ctx context.Context, letter string, from, until provider.Time, left *int, each func(at provider.Time, owner string, value []byte) error,
 ) (all bool, err error) {
 	req := provider.RecordRequest{Action: provider.RecordScan, Namespace: space, Prefix: letter + "/", Key: before(letter, from), Max: 100}
+	if letter != ends { // the records of a time have one beginning: no value of a later one is fetched
+		req.Prefix = req.Key
+	}
 	for end := before(letter, until); ; {
 		res, err := r.store.Record(ctx, req)
 		if err != nil {
@@ -157,7 +190,8 @@ func (r *reader) node(n *upgrade.Node, now provider.Time) {
 	if !s.Live {
 		s.Lost = LostAt(n)
 	}
-	s.Until = r.stored(s.Until, n.Counts.Tens, n.Counts.Hours)
+	r.unfold(n.Owner, s.Until, n.Counts.Tens, n.Counts.Hours, cmp.Or(s.Lost, now))
+	s.Seen, s.Until = s.Until, r.stored(s.Until, n.Counts.Tens, n.Counts.Hours)
 	r.m.Spans = append(r.m.Spans, s)
 	r.looks, r.silences = append(r.looks, n.Counts.Looks), append(r.silences, n.Counts.Silence)
 }
@@ -178,10 +212,14 @@ func LostAt(n *upgrade.Node) provider.Time {
 
 func (r *reader) ended(_ provider.Time, owner string, value []byte) error {
 	var e ended
-	if err := json.Unmarshal(value, &e); err != nil {
-		return fmt.Errorf("decoding it: %w", err)
+	if newer, err := decode(value, &e); newer || err != nil {
+		return err
 	}
-	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: r.stored(e.Until, e.Tens, e.Hours), Lost: e.Lost, Clean: e.Lost == 0})
+	until := r.stored(e.Until, e.Tens, e.Hours)
+	if r.told[owner] = true; e.Lost != 0 {
+		r.unfold(owner, e.Until, e.Tens, e.Hours, e.Lost)
+	}
+	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: e.Since, Until: until, Seen: e.Until, Lost: e.Lost, Clean: e.Lost == 0})
 	r.looks, r.silences = append(r.looks, e.Looks), append(r.silences, e.Silence)
 	return nil
 }
@@ -194,8 +232,13 @@ func (r *reader) record(at provider.Time, owner string, value []byte) error {
 // add takes in a record of a level.
 func (r *reader) add(l *level, at provider.Time, owner string, value []byte) error {
 	var rec record
-	if err := json.Unmarshal(value, &rec); err != nil {
-		return fmt.Errorf("decoding it: %w", err)
+	newer, err := decode(value, &rec)
+	if err != nil {
+		return err
+	}
+	if newer {
+		r.unread = append(r.unread, upgrade.Period{Since: at, Until: at.Add(l.chunk())})
+		return nil
 	}
 	r.m.Spans = append(r.m.Spans, Span{Owner: owner, Since: rec.Since, Until: rec.Until})
 	r.looks, r.silences = append(r.looks, rec.Looks...), append(r.silences, rec.Silences...)

@@ -31,7 +31,7 @@ type Known int
 // What can be known of a time.
 const (
 	None Known = iota // no node has counted, as far as is known
-	Part              // not all of the time, or one was lost and its last figures with it, or one ran that keeps none
+	Part              // not all of the time, or one was lost and its last figures with it, or one ran that keeps none or is of a newer format
 	All
 )
 
@@ -48,6 +48,7 @@ type Point struct {
 type Span struct {
 	Owner        string
 	Since, Until provider.Time
+	Seen         provider.Time // until when it said that it counts; later than Until if records of the time between are gone
 	Lost         provider.Time // it was killed, at this time at the latest; 0: it was not
 	Clean        bool          // it was shut down
 	Live         bool          // it is in the list of nodes, and not lost
@@ -79,7 +80,8 @@ const (
 	maxOwn = 200
 )
 
-// Read merges the figures of a window, the newest first, as far as they are not too many. nodes is the list of nodes at the time now of the storage.
+// Read merges the figures of a window, the newest first, as far as they are not too many. nodes are all nodes of the list at the time now of the storage, also
+// those that were killed long ago.
 func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.Node, now provider.Time) (*Merged, error) {
 	l := &levels[w]
 	m := &Merged{
@@ -87,7 +89,8 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 		Failed: map[string]int64{}, Activities: map[string]*Activity{}, Queues: map[string]*Queue{},
 	}
 	r := reader{
-		m: m, level: l, store: store, slots: map[provider.Time]*slot{}, through: map[string]provider.Time{}, left: maxRead, leftEnds: maxRead,
+		m: m, level: l, store: store, slots: map[provider.Time]*slot{}, through: map[string]provider.Time{}, told: map[string]bool{},
+		left: maxRead, leftEnds: maxRead,
 		fine: floor(now.Add(-levels[0].keep), levels[0].chunk()),
 	}
 	for i := range nodes {
@@ -107,7 +110,7 @@ func Read(ctx context.Context, store provider.Keeper, w Window, nodes []upgrade.
 		return nil, err
 	}
 	r.join()
-	r.looks, r.silences = joined(r.looks), joined(r.silences)
+	r.looks, r.silences, r.unread = joined(r.looks), joined(r.silences), joined(r.unread)
 	r.draw(now)
 	m.Looked = covered(r.looks, m.Until.Add(-standsFor), m.Until) == All
 	bound(m.Failed, MaxNames)
@@ -125,13 +128,15 @@ func (r *reader) join() {
 		last := len(joined) - 1
 		if last >= 0 && joined[last].Owner == s.Owner && s.Since <= joined[last].Until {
 			j := &joined[last]
-			j.Until, j.Lost, j.Clean, j.Live = max(j.Until, s.Until), max(j.Lost, s.Lost), j.Clean || s.Clean, j.Live || s.Live
+			j.Until, j.Seen, j.Lost = max(j.Until, s.Until), max(j.Seen, s.Seen), max(j.Lost, s.Lost)
+			j.Clean, j.Live = j.Clean || s.Clean, j.Live || s.Live
 			continue
 		}
 		joined = append(joined, s)
 	}
 	for i := range joined {
 		s := &joined[i]
+		s.Seen = max(s.Seen, s.Until)
 		if i+1 < len(joined) && joined[i+1].Owner == s.Owner { // it has given up figures in between
 			s.Lost, s.Clean, s.Live = joined[i+1].Since, false, false
 		}
@@ -174,7 +179,7 @@ func (r *reader) known(from, until provider.Time) Known {
 		return None
 	}
 	var counted []upgrade.Period
-	broken := from < r.whole || len(r.m.Silent) > 0 || covered(r.silences, from, until) != None
+	broken := from < r.whole || len(r.m.Silent) > 0 || covered(r.silences, from, until) != None || covered(r.unread, from, until) != None
 	for i := range r.m.Spans {
 		s := &r.m.Spans[i]
 		if s.Since < until && s.Until > from {

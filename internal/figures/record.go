@@ -50,8 +50,22 @@ type slot struct {
 	Backlog int64 `json:"backlog,omitempty"` // the most activities that waited at once
 }
 
+// format is the highest format that this release reads. Releases that run side by side read each other's records, so fields are only ever added,
+// and whoever does not know one skips it. A record that an older release would take for something else says in Needs which format it has. Who does
+// not know that leaves it out: the time of the record is known in part then, and no more.
+const format = 1
+
+// stamp is a part of all records.
+type stamp struct {
+	Needs int `json:"needs,omitempty"` // the lowest format that reads the record; 0: 1
+}
+
+func (s *stamp) newer() bool { return s.Needs > format }
+
 // record is what a node counted in a chunk.
 type record struct {
+	stamp
+
 	Since      provider.Time        `json:"since"` // from when the node has counted without a break
 	Until      provider.Time        `json:"until"` // to when, as far as the record knows
 	Slots      []slot               `json:"slots,omitempty"`
@@ -120,6 +134,8 @@ func (r *record) bound(most int) {
 
 // ended is the record of a node that has ended.
 type ended struct {
+	stamp
+
 	Since provider.Time `json:"since"`
 	Until provider.Time `json:"until"`          // it has counted all until then
 	Lost  provider.Time `json:"lost,omitempty"` // it was killed, at this time at the latest; 0: it was shut down
@@ -159,6 +175,18 @@ func parse(key string) (letter string, at provider.Time, owner string, ok bool) 
 // floor returns the beginning of the span, of those that follow each other from 1970 on, that has a time.
 func floor(t provider.Time, span time.Duration) provider.Time {
 	return t - t%provider.Time(span.Microseconds())
+}
+
+// decode reads a record of any kind. It reports whether it is of a release whose records this one cannot read.
+func decode(value []byte, into interface{ newer() bool }) (newer bool, err error) {
+	if err := json.Unmarshal(value, into); err != nil {
+		var s stamp
+		if json.Unmarshal(value, &s) == nil && s.newer() { // another release may have changed the types
+			return true, nil
+		}
+		return false, fmt.Errorf("decoding it: %w", err)
+	}
+	return into.newer(), nil
 }
 
 func encode(v any) ([]byte, error) {

@@ -175,7 +175,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (w *Writer) begin(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	now, err := announce(ctx, w.store, w.runs)
+	now, err := announce(ctx, w.store, w.owner, w.runs)
 	if errors.Is(err, errors.ErrUnsupported) {
 		w.absent = true
 		return true
@@ -340,15 +340,19 @@ func (w *Writer) end(ctx context.Context) {
 		return
 	}
 	if w.counter.dirty.Load() || w.behind.Load() || slices.ContainsFunc(w.chunks, (*chunk).pending) {
-		if w.flush(ctx, floor(w.now(), time.Minute), true); w.behind.Load() || w.absent {
+		if w.flush(ctx, floor(w.now(), time.Minute), true); w.absent {
 			return
 		}
 	}
 	c := w.Counted()
-	if !w.wrote && c.Until.Sub(c.Since) < time.Minute {
+	lost := provider.Time(0)
+	switch {
+	case w.behind.Load(): // as if it was killed: some records may lack what others have
+		lost = w.now()
+	case !w.wrote && c.Until.Sub(c.Since) < time.Minute:
 		return
 	}
-	_ = noteEnd(ctx, w.store, w.owner, endedAs(c, 0))
+	_ = noteEnd(ctx, w.store, w.owner, endedAs(c, lost))
 }
 
 // noteEnd writes the record of a node that has ended, unless there is one.
@@ -388,7 +392,7 @@ func (w *Writer) prune(ctx context.Context) {
 	}
 	w.pruned = now
 	if !w.noted {
-		_, err := announce(ctx, w.store, w.runs)
+		_, err := announce(ctx, w.store, w.owner, w.runs)
 		w.noted = err == nil
 	}
 	for i := range levels {

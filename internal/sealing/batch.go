@@ -365,20 +365,33 @@ func (st *Store) opened(err error) error {
 	return nil
 }
 
-// openSome opens items with one call.
-func (st *Store) openSome(ctx context.Context, o *opener) (err error) {
+// maxOpened bounds the items of a call of the codec: as many as a page of the store has rows.
+const maxOpened = provider.MaxPage
+
+// openSome opens items, with as few calls as it can. After an error some may be open.
+func (st *Store) openSome(ctx context.Context, o *opener) error {
+	for from := 0; from < len(o.items); from += maxOpened {
+		to := min(from+maxOpened, len(o.items))
+		if err := st.callOpen(ctx, o.items[from:to:to], o.puts[from:to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callOpen calls the codec, checks what it promises, and puts what it returns.
+func (st *Store) callOpen(ctx context.Context, items []codec.Sealed, puts []func(plain []byte) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %T", errPanicked, p)
 		}
 	}()
-	n := len(o.items)
-	plain, err := st.codec.Open(ctx, o.items[:n:n])
-	if err == nil && len(plain) != n {
-		err = fmt.Errorf("%w: %d of %d items opened", errPromise, len(plain), n)
+	plain, err := st.codec.Open(ctx, items)
+	if err == nil && len(plain) != len(items) {
+		err = fmt.Errorf("%w: %d of %d items opened", errPromise, len(plain), len(items))
 	}
-	for i := 0; err == nil && i < n; i++ {
-		err = o.puts[i](plain[i].Bytes)
+	for i := 0; err == nil && i < len(items); i++ {
+		err = puts[i](plain[i].Bytes)
 	}
 	return err
 }

@@ -408,6 +408,18 @@ func Nodes(ctx context.Context, store provider.Keeper) (nodes []Node, now provid
 	return nodes, now, err
 }
 
+// AllNodes returns, besides those of Nodes, the nodes that were killed longer ago and whose records no other node has removed yet.
+func AllNodes(ctx context.Context, store provider.Keeper) (nodes []Node, now provider.Time, err error) {
+	nodes, dead, now, err := records(ctx, store)
+	for _, r := range dead {
+		n := Node{Owner: r.Key, Renewed: r.UpdatedAt}
+		if json.Unmarshal(r.Value, &n) == nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, now, err
+}
+
 // records returns the nodes, and the records that are older than an hour.
 func records(ctx context.Context, store provider.Keeper) (nodes []Node, dead []provider.Record, now provider.Time, err error) {
 	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: nodeSpace, Max: 100}

@@ -20,5 +20,8 @@ func TestMain(m *testing.M) {
 	if where := os.Getenv(dying); where != "" {
 		os.Exit(hang(where))
 	}
+	if where := os.Getenv(paying); where != "" {
+		os.Exit(pays(where))
+	}
 	leaktest.Main(m, postgrestest.Stop)
 }
