@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,10 +25,11 @@ const (
 	pointLastFailure  = "last-failure"
 	pointPatch        = "patch"
 	pointTime         = "time"
+	pointAtEvent      = "event"
 )
 
-// PointKind says where in a history to reset or fork. Make it with BeforeFirstFailure, BeforeLastFailure, BeforePatch, BeforeTime or
-// ParsePointKind. It is a plain value: many goroutines may use it at once.
+// PointKind says where in a history to reset or fork. Make it with BeforeFirstFailure, BeforeLastFailure, BeforePatch, BeforeTime,
+// BeforeEvent or ParsePointKind. It is a plain value: many goroutines may use it at once.
 type PointKind struct {
 	text      string
 	word      string // that ParsePointKind reads
@@ -65,7 +67,7 @@ func (k PointKind) usable() error {
 }
 
 // ParsePointKind reads a kind of point from the text that the command line, the HTTP API and bulk jobs take: first-failure, last-failure, patch=ID,
-// or time=T with a time such as 2026-01-02T03:04:05Z or a day such as 2026-01-02, which begins in UTC. The error is ErrInvalid.
+// event=N, or time=T with a time such as 2026-01-02T03:04:05Z or a day such as 2026-01-02, which begins in UTC. The error is ErrInvalid.
 func ParsePointKind(text string) (PointKind, error) {
 	word, value, given := strings.Cut(text, "=")
 	var k PointKind
@@ -76,6 +78,12 @@ func ParsePointKind(text string) (PointKind, error) {
 		k = BeforeLastFailure()
 	case word == pointPatch && given:
 		k = BeforePatch(value)
+	case word == pointAtEvent && given:
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return PointKind{}, fmt.Errorf("%w: the event of the point is %s: give its number, such as 17", ErrInvalid, check.Quote(value))
+		}
+		k = BeforeEvent(n)
 	case word == pointTime && given:
 		t, err := parsePointTime(value)
 		if err != nil {
@@ -83,7 +91,7 @@ func ParsePointKind(text string) (PointKind, error) {
 		}
 		k = BeforeTime(t)
 	default:
-		return PointKind{}, fmt.Errorf("%w: the kind of point is %s: give first-failure, last-failure, patch=ID or time=2026-01-02T03:04:05Z",
+		return PointKind{}, fmt.Errorf("%w: the kind of point is %s: give first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z",
 			ErrInvalid, check.Quote(text))
 	}
 	if err := k.usable(); err != nil {
@@ -124,6 +132,23 @@ func BeforeLastFailure() PointKind {
 		}
 		return 0
 	}}
+}
+
+// BeforeEvent is the point before the event of a number, which must be a message, as History numbers it. One more than the last event is the end of
+// the history.
+func BeforeEvent(event int64) PointKind {
+	k := PointKind{text: fmt.Sprintf("before event %d", event), word: fmt.Sprintf("%s=%d", pointAtEvent, event)}
+	if event < 1 {
+		k.check = fmt.Errorf("%w: event %d: events begin with 1", ErrInvalid, event)
+	}
+	k.find = func(events []pointEvent) int64 {
+		n := int64(len(events))
+		if event <= n && events[event-1].kind.IsMessage() || event == n+1 {
+			return event
+		}
+		return 0
+	}
+	return k
 }
 
 // BeforePatch is the point before the messages upon which the code first took the new branch of a patch, so that it decides anew.

@@ -26,7 +26,7 @@ func openingActs() []act {
 			fields: []field{
 				eventField, toField, {name: "dropLater", kind: aBool, label: "Forget the events that it received later"}, reasonField, executionField, requestField,
 			},
-			do: reset, answers: reflect.TypeFor[opened](),
+			finds: true, do: reset, answers: reflect.TypeFor[opened](),
 		},
 		{
 			of: &ofInstance, name: "fork", right: client.ActFork, title: "Fork",
@@ -34,7 +34,7 @@ func openingActs() []act {
 			fields: []field{
 				eventField, toField, {name: "id", label: "ID of the new instance", required: true}, reasonField, executionField, requestField,
 			},
-			do: fork, answers: reflect.TypeFor[started](),
+			finds: true, do: fork, answers: reflect.TypeFor[started](),
 		},
 	}
 }
@@ -43,7 +43,7 @@ func openingActs() []act {
 //
 //nolint:gochecknoglobals // constant table
 var toField = field{
-	name: "to", label: "Or find the event", help: "In place of the event: first-failure or last-failure of an activity, patch=ID, or time=2026-01-02T03:04:05Z.",
+	name: "to", label: "Or find the event", help: "In place of the event: first-failure or last-failure of an activity, patch=ID, event=N, or time=2026-01-02T03:04:05Z. The page shows it before anything happens.",
 }
 
 // eventOf returns the event to open an execution at. One that has to be found is looked for in the execution that was shown, so that a repeat finds

@@ -71,7 +71,7 @@ func endpoints() []route {
 			(*call).apiExport, field{name: "execution", kind: anInt}),
 		get("/instances/{key}/point", "Find where to reset or fork in the current execution, and what is lost and runs again there. Nothing is changed.",
 			reflect.TypeFor[client.Point](), (*call).apiPoint,
-			field{name: "to", required: true, help: "first-failure or last-failure of an activity, patch=ID, or time=2026-01-02T03:04:05Z."}),
+			field{name: "to", required: true, help: "first-failure or last-failure of an activity, patch=ID, event=N, or time=2026-01-02T03:04:05Z."}),
 		get("/instances/{key}/result", "Read how an instance has ended.", reflect.TypeFor[result](), (*call).apiResult, waitParam, payloadsParam),
 		get("/instances/{key}/value", "Read a value that the code has set.", reflect.TypeFor[answer](), (*call).apiValue,
 			field{name: "name", required: true}, payloadsParam),

@@ -37,6 +37,8 @@ type actData struct {
 	Only              string               // the text that the preview is of, in quotes; "": all
 	Chosen            []client.Description // that the act is about
 	Each              []each               // what it has come to on each; nil: it has not been done
+	OfPoint           bool                 // the form can find a point of the history
+	Point             *foundPoint          // that it shows; nil: nobody has asked
 	OfTimes           bool                 // the form can show due times
 	Times             []time.Time          // due times; nil: nobody has asked
 }
@@ -70,7 +72,7 @@ func (a *act) form(c *call, values func(string) string) (actData, error) {
 		}
 		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown})
 	}
-	data.OfTimes = a.preview
+	data.OfTimes, data.OfPoint = a.preview, a.finds
 	if a.chosen {
 		var err error
 		if data.Chosen, err = c.chosen(strings.Fields(values("keys"))); err != nil {
@@ -111,6 +113,9 @@ func (a *act) confirm(c *call) error {
 		if err := data.preview(c); err != nil {
 			return err
 		}
+	}
+	if a.finds && (c.param("to") != "" || c.param("event") != "") {
+		return a.pointed(c, &data, c.param("to"), c.param("event"), c.param("execution"))
 	}
 	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
@@ -202,6 +207,13 @@ func absolute(text string, f client.Filter) string {
 // perform does an act for a form.
 func (a *act) perform(c *call) error {
 	in, err := readInput(c, a.fields)
+	if err == nil && a.finds && (in["to"] != "" || c.r.PostForm.Get("preview") != "") {
+		data, err := a.form(c, c.posted)
+		if err != nil {
+			return err
+		}
+		return a.pointed(c, &data, in["to"], in["event"], "")
+	}
 	if err == nil && a.preview && c.r.PostForm.Get("preview") != "" {
 		var times dueTimes
 		if times, err = in.nextTimes(c.now(), timesShown); err == nil {

@@ -42,7 +42,7 @@ type openFlags struct {
 
 func (f *openFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (this or --to is required)")
-	cmd.Flags().StringVar(&f.to, "to", "", "find the event: first-failure or last-failure of an activity, patch=ID, or time=2026-01-02T03:04:05Z")
+	cmd.Flags().StringVar(&f.to, "to", "", "find the event: first-failure or last-failure of an activity, patch=ID, event=N, or time=2026-01-02T03:04:05Z")
 	cmd.Flags().BoolVar(&f.preview, "preview", false, "with --to: only show the event, what is lost and what runs again")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for people")
 	cmd.Flags().StringVar(&f.input, "input", "", "with --at 1: another input as JSON, @file, or - for standard input")

@@ -85,6 +85,8 @@ func TestHazard153_PointsAreFoundInTheHistory(t *testing.T) {
 		{client.BeforePatch("better"), raised.ID, 0, 1},
 		{client.BeforeTime(raised.Time), raised.ID, 0, 1},
 		{client.BeforeTime(all[0].Time), 1, 0, 1},
+		{client.BeforeEvent(second.ID), second.ID, second.Ref, 0},
+		{client.BeforeEvent(int64(len(all)) + 1), int64(len(all)) + 1, 0, 0},
 	} {
 		text, err := c.kind.MarshalText()
 		if err != nil {
@@ -105,7 +107,7 @@ func TestHazard153_PointsAreFoundInTheHistory(t *testing.T) {
 			t.Errorf("%v: %v", c.kind, err)
 		}
 	}
-	for _, bad := range []client.PointKind{{}, client.BeforePatch(""), client.BeforeTime(time.Time{}), client.BeforeLastFailure().In(0)} {
+	for _, bad := range []client.PointKind{{}, client.BeforePatch(""), client.BeforeTime(time.Time{}), client.BeforeEvent(0), client.BeforeLastFailure().In(0)} {
 		if _, err := h.FindPoint(t.Context(), bad); !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%v: %v, want it refused", bad, err)
 		}
@@ -118,10 +120,15 @@ func TestHazard153_PointsAreFoundInTheHistory(t *testing.T) {
 			t.Errorf("a point before the execution: %+v %v", p, err)
 		}
 	}
+	for _, n := range []int64{first.Ref, int64(len(all)) + 2} { // not a message, and not in the history
+		if p, err := h.FindPoint(t.Context(), client.BeforeEvent(n)); !errors.Is(err, client.ErrNoPoint) {
+			t.Errorf("the point before event %d: %+v %v", n, p, err)
+		}
+	}
 	if _, err := h.FindPoint(t.Context(), client.BeforeLastFailure().In(2)); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a point of an execution to come: %v", err)
 	}
-	for _, bad := range []string{"", "first", "patch", "patch=", "time", "time=", "time=never", "first-failure=1"} {
+	for _, bad := range []string{"", "first", "patch", "patch=", "time", "time=", "time=never", "event=", "event=x", "event=0", "first-failure=1"} {
 		if _, err := client.ParsePointKind(bad); !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("the kind %q: %v", bad, err)
 		}

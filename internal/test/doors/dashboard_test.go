@@ -179,7 +179,7 @@ func askingDashboards() section {
 				{"a number with a fraction", post(on+"/reset", `{"event": 1.5}`), bad, `event must be a whole number of 64 bits`, ""},
 				{"a reset without a point", post(on+"/reset", `{}`), bad, `event and to: give one of them`, ""},
 				{"a reset to a point that was not previewed", post(on+"/reset", `{"to": "last-failure"}`), bad, `execution is missing: to needs that of the preview, so that the act meets no other one`, "Ask for `/instances/{key}/point` first."},
-				{"a kind of point that is none", get("/instances/"+key("open")+"/point?to=version%3D2"), bad, `parameter to: invalid request: the kind of point is "version=2": give first-failure, last-failure, patch=ID or time=2026-01-02T03:04:05Z`, ""},
+				{"a kind of point that is none", get("/instances/"+key("open")+"/point?to=version%3D2"), bad, `parameter to: invalid request: the kind of point is "version=2": give first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z`, ""},
 				{"a point that the history lacks", get("/instances/"+key("open")+"/point?to=last-failure"), refused(422, "no-point"), `finding the point before the last failed activity of instance with key KEY: the history has no such point: look at the history of execution 1`, "Choose an event, or another kind of point."},
 				{"a duration in words", post("/instances/start", `{"orchestration": "Checkout", "delay": "soon"}`), bad, `delay must be a duration such as 90s or 1h30m`, ""},
 				{"a value that is none of the choices", post("/instances/start", `{"orchestration": "Checkout", "ifExists": "maybe"}`), bad, `ifExists must be one of reject, use-existing, replace-ended, use-running`, ""},
