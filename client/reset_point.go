@@ -41,10 +41,13 @@ type PointKind struct {
 // String describes the kind, such as "before the first failed activity".
 func (k PointKind) String() string { return k.text }
 
-// MarshalText returns the text that ParsePointKind reads. The error is ErrInvalid for the zero value.
+// MarshalText returns the text that ParsePointKind reads. The error is ErrInvalid for the zero value, and for a kind that In has bound to an execution.
 func (k PointKind) MarshalText() ([]byte, error) {
 	if err := k.usable(); err != nil {
 		return nil, err
+	}
+	if k.execution != 0 {
+		return nil, fmt.Errorf("%w: the point is one of execution %d: give a kind that holds for any", ErrInvalid, k.execution)
 	}
 	return []byte(k.word), nil
 }

@@ -220,7 +220,7 @@ func TestHazard76_RightsAreCheckedAtTheAct(t *testing.T) {
 		switch a.name {
 		case "raise":
 			in["event"] = "approval"
-		case "reset", "fork":
+		case "reset", "fork", "start": // another kind of to
 			delete(in, "to")
 		}
 		c := &call{s: &noServer, r: r, client: viewer}

@@ -110,7 +110,7 @@ func (a *act) confirm(c *call) error {
 		return err
 	}
 	if a.of == &ofJobs {
-		if err := data.preview(c); err != nil {
+		if err := data.preview(c, c.param); err != nil {
 			return err
 		}
 	}
@@ -126,13 +126,13 @@ func (c *call) posted(name string) string {
 }
 
 // preview shows what a bulk job would act on. The job stops at this count, and leaves out what is created later.
-func (d *actData) preview(c *call) error {
-	f, err := c.parseFilter(c.param("filter"))
+func (d *actData) preview(c *call, values func(string) string) error {
+	f, err := c.parseFilter(values("filter"))
 	if err != nil {
 		return err
 	}
-	f.Retrying = f.Retrying || c.param("act") == string(client.ActRetryNow)
-	p, err := operate.New(c.client).PreviewBulk(c.r.Context(), f)
+	f.Retrying = f.Retrying || values("act") == string(client.ActRetryNow)
+	p, err := c.previewBulk(f, values("to"))
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,9 @@ func (d *actData) preview(c *call) error {
 		case "before":
 			d.Fields[i].Value = p.At.UTC().Format(time.RFC3339Nano)
 		case "text":
-			d.Fields[i].Value = d.Only
+			if d.Only != "" || values("text") == "" {
+				d.Fields[i].Value = d.Only
+			}
 		case "filter": // the job begins with the times of the preview
 			d.Fields[i].Value = absolute(d.Fields[i].Value, f)
 		}
@@ -213,6 +215,16 @@ func (a *act) perform(c *call) error {
 			return err
 		}
 		return a.pointed(c, &data, in["to"], in["event"], "")
+	}
+	if err == nil && a.of == &ofJobs && in["to"] != "" && c.posted("counted") != in["to"] {
+		data, err := a.form(c, c.posted)
+		if err == nil {
+			err = data.preview(c, c.posted)
+		}
+		if err != nil {
+			return err
+		}
+		return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 	}
 	if err == nil && a.preview && c.r.PostForm.Get("preview") != "" {
 		var times dueTimes

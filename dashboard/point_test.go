@@ -133,3 +133,35 @@ func TestHazard153_TheFormShowsThePointFirst(t *testing.T) {
 		t.Errorf("a reset of what is over: status %d", r.StatusCode)
 	}
 }
+
+// A bulk job that looks for its points counts the instances without one first, on the page and in the API, and viewers begin none.
+func TestHazard153_ThePageCountsWhatHasNoPoint(t *testing.T) {
+	w, _ := newCrashing(t, 10)
+	s := w.site(Options{Authorize: as(client.RoleOperator)})
+	viewer := w.site(Options{Authorize: as(client.RoleViewer), HidePayloads: true})
+	const filter = "prefix=crashing"
+	r := viewer.get("/api/v1/jobs/preview?to=last-failure&replaced=true")
+	if r.StatusCode != http.StatusOK || !strings.Contains(r.body, `"points":{"to":"last-failure","looked":"7","without":"6","unread":"0","exact":true}`) {
+		t.Errorf("status %d: %s", r.StatusCode, r.body)
+	}
+	if r := viewer.get("/api/v1/jobs/preview?to=nonsense"); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("a kind that is none: status %d", r.StatusCode)
+	}
+	in := url.Values{"act": {"reset"}, "filter": {filter}, "max": {"1"}, "to": {"last-failure"}, "reason": {"mended"}}
+	if r := viewer.form("/jobs/start", in); r.StatusCode != http.StatusForbidden {
+		t.Errorf("a viewer: status %d", r.StatusCode)
+	}
+	jobs := func() string { return s.get("/api/v1/jobs").body }
+	r = s.form("/jobs/start", in)
+	if r.StatusCode != http.StatusOK || !strings.Contains(r.body, "no point <code>last-failure</code>") || !strings.Contains(r.body, `name="counted" value="last-failure"`) ||
+		!strings.Contains(r.body, "mended") || strings.Contains(jobs(), "reset") {
+		t.Errorf("status %d: %s", r.StatusCode, r.body)
+	}
+	in.Set("counted", "last-failure")
+	if r := s.form("/jobs/start", in); r.StatusCode != http.StatusSeeOther || !strings.Contains(jobs(), `"act":"reset"`) {
+		t.Errorf("status %d: %s", r.StatusCode, r.body)
+	}
+	if r := s.call("/jobs/start", object{"act": "reset", "filter": filter, "max": 1, "to": "last-failure", "point": 1}); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("an event and a kind: status %d: %s", r.StatusCode, r.body)
+	}
+}
