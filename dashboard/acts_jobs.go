@@ -120,7 +120,8 @@ func jobActs() []act {
 				{name: "point", kind: anInt, label: "Event number", help: "For reset and fork: each new history begins to differ before it. 1 is the beginning."},
 				{
 					name: "to", label: "Or find the event of each",
-					help: "For reset and fork: first-failure, last-failure, patch=ID, event=N, or time=2026-01-02T03:04:05Z. Instances without it are skipped. The page counts them first.",
+					help: "For reset and fork: first-failure, last-failure, patch=ID, event=N, or time=2026-01-02T03:04:05Z. " +
+						"Instances without it are skipped. The page counts them first.",
 				},
 				{name: "dropLater", kind: aBool, label: "Forget later events", help: "For reset."},
 				{name: "prefix", label: "Prefix of the new IDs", help: "For fork."},

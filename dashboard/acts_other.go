@@ -43,7 +43,9 @@ func openingActs() []act {
 //
 //nolint:gochecknoglobals // constant table
 var toField = field{
-	name: "to", label: "Or find the event", help: "In place of the event: first-failure or last-failure of an activity, patch=ID, event=N, or time=2026-01-02T03:04:05Z. The page shows it before anything happens.",
+	name: "to", label: "Or find the event",
+	help: "In place of the event: first-failure or last-failure of an activity, patch=ID, event=N, or time=2026-01-02T03:04:05Z. " +
+		"The page shows it before anything happens.",
 }
 
 // eventOf returns the event to open an execution at. One that has to be found is looked for in the execution that was shown, so that a repeat finds

@@ -39,6 +39,7 @@ type actData struct {
 	Each              []each               // what it has come to on each; nil: it has not been done
 	OfPoint           bool                 // the form can find a point of the history
 	Point             *foundPoint          // that it shows; nil: nobody has asked
+	OfInput           bool                 // the form can show the input of the instance, which it does not yet
 	OfTimes           bool                 // the form can show due times
 	Times             []time.Time          // due times; nil: nobody has asked
 }
@@ -72,6 +73,7 @@ func (a *act) form(c *call, values func(string) string) (actData, error) {
 		}
 		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown})
 	}
+	data.OfInput = a.edits && c.editsInputs() && !c.payloads
 	data.OfTimes, data.OfPoint = a.preview, a.finds
 	if a.chosen {
 		var err error
@@ -209,22 +211,10 @@ func absolute(text string, f client.Filter) string {
 // perform does an act for a form.
 func (a *act) perform(c *call) error {
 	in, err := readInput(c, a.fields)
-	if err == nil && a.finds && (in["to"] != "" || c.r.PostForm.Get("preview") != "") {
-		data, err := a.form(c, c.posted)
-		if err != nil {
+	if err == nil {
+		if shown, err := a.shownFirst(c, in); shown || err != nil {
 			return err
 		}
-		return a.pointed(c, &data, in["to"], in["event"], "")
-	}
-	if err == nil && a.of == &ofJobs && in["to"] != "" && c.posted("counted") != in["to"] {
-		data, err := a.form(c, c.posted)
-		if err == nil {
-			err = data.preview(c, c.posted)
-		}
-		if err != nil {
-			return err
-		}
-		return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 	}
 	if err == nil && a.preview && c.r.PostForm.Get("preview") != "" {
 		var times dueTimes
@@ -250,6 +240,26 @@ func (a *act) perform(c *call) error {
 		c.s.logger.WarnContext(c.r.Context(), "act of the dashboard failed", "act", a.name, "error", err)
 	}
 	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
+// shownFirst shows what an act with a kind of point is about, in place of the act, and reports whether it has.
+func (a *act) shownFirst(c *call, in input) (shown bool, err error) {
+	find := a.finds && (in["to"] != "" || c.posted("preview") != "")
+	count := a.of == &ofJobs && in["to"] != "" && c.posted("counted") != in["to"]
+	if !find && !count {
+		return false, nil
+	}
+	data, err := a.form(c, c.posted)
+	if err != nil {
+		return false, err
+	}
+	if find {
+		return true, a.pointed(c, &data, in["to"], in["event"], "")
+	}
+	if err := data.preview(c, c.posted); err != nil {
+		return false, err
+	}
+	return true, c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
 
 // timesShown is how many due times a page previews.

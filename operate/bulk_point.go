@@ -86,6 +86,22 @@ func (o *Operator) PreviewBulkTo(ctx context.Context, f client.Filter, to client
 // finds reports whether the act looks for its point in each history.
 func (s *bulkStep) finds() bool { return s.act.Point != nil && s.req.Job.Args.To != "" }
 
+// planPoint finds the point of an instance that is planned. full reports that the plan has taken long enough without it: histories may be long.
+func (s *bulkStep) planPoint(ctx context.Context, p *bulk.Planned) (full bool, err error) {
+	if len(s.done.Plan) > 0 && time.Now().After(s.until) {
+		return true, nil
+	}
+	p.Point, err = s.pointOf(ctx, p.Key)
+	return false, err
+}
+
+// searched gives a step its time anew when it has looked for points: otherwise it might do nothing of its plan.
+func (s *bulkStep) searched() {
+	if s.finds() {
+		s.until = time.Now().Add(bulk.StepTime)
+	}
+}
+
 // pointOf returns where the act opens the history of an instance; nil: there is no such point, or it cannot be told. The step says why when it comes to
 // the instance.
 func (s *bulkStep) pointOf(ctx context.Context, key provider.UUID) (*bulk.PlannedPoint, error) {
@@ -96,7 +112,7 @@ func (s *bulkStep) pointOf(ctx context.Context, key provider.UUID) (*bulk.Planne
 	case endsStep(ctx, err):
 		return nil, err
 	}
-	return nil, nil //nolint:nilnil,nilerr // see noPoint
+	return nil, nil //nolint:nilnil // see noPoint
 }
 
 // noPoint returns why an instance has no planned point: access.ErrNoEffect if its history has none.

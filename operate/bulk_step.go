@@ -127,19 +127,16 @@ func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bo
 			}
 		}
 		if s.finds() {
-			if len(s.done.Plan) > 0 && time.Now().After(s.until) { // histories may be long
-				rest = true
-				break
-			}
-			if p.Point, err = s.pointOf(ctx, i.Key); err != nil {
+			if rest, err = s.planPoint(ctx, &p); err != nil {
 				return rest, err
+			}
+			if rest {
+				break
 			}
 		}
 		s.done.Plan = append(s.done.Plan, p)
 	}
-	if s.finds() {
-		s.until = time.Now().Add(bulk.StepTime) // the search does not count, or nothing would be done
-	}
+	s.searched()
 	if len(s.done.Plan) > 0 {
 		err = s.heartbeat(s.done, true)
 	}

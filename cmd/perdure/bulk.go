@@ -64,7 +64,8 @@ func newBulkPreview(a *app) *cobra.Command {
 		},
 	}
 	filter.add(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "reset, fork: count those without this point: first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z")
+	cmd.Flags().StringVar(&to, "to", "",
+		"reset, fork: count those without this point: first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z")
 	return cmd
 }
 
@@ -181,7 +182,8 @@ func newBulkStart(a *app) *cobra.Command {
 	flags.StringVar(&job.Reason, "reason", "", "cancel, terminate, restart, reset, fork: reason for people to read")
 	flags.StringVar(&job.Event, "event", "", "raise: name of the event")
 	flags.StringVar(&payload, "payload", "null", "raise: payload as JSON, @file, or - for standard input")
-	flags.StringVar(&to, "to", "", "move: version of the code; reset, fork: find the event of each: first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z")
+	flags.StringVar(&to, "to", "",
+		"move: version of the code; reset, fork: find the event of each: first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z")
 	flags.BoolVar(&job.Force, "force", false, "delete: also those that run")
 	flags.Int64Var(&job.Point, "at", 0, "reset, fork: event before which each new history begins to differ; 1 is the beginning")
 	flags.BoolVar(&job.DropLater, "drop-later", false, "reset: forget the events that were received after the point")

@@ -49,8 +49,11 @@ func TestHazard153_AJobFindsEachPoint(t *testing.T) {
 		t.Errorf("%+v %+v %v, want one of four without a point", p.Counted, p.Points, err)
 	}
 	for _, bad := range []operate.BulkJob{
-		{Act: client.ActReset, To: client.BeforeLastFailure(), Point: 1}, {Act: client.ActCancel, To: client.BeforeLastFailure()},
-		{Act: client.ActReset, To: client.BeforeLastFailure().In(1)}, {Act: client.ActReset, To: client.BeforePatch("")}, {Act: client.ActReset},
+		{Act: client.ActReset, To: client.BeforeLastFailure(), Point: 1},
+		{Act: client.ActCancel, To: client.BeforeLastFailure()},
+		{Act: client.ActReset, To: client.BeforeLastFailure().In(1)},
+		{Act: client.ActReset, To: client.BeforePatch("")},
+		{Act: client.ActReset},
 	} {
 		bad.Filter, bad.Max = f, 4
 		if _, err := o.StartBulk(t.Context(), bad); !errors.Is(err, client.ErrInvalid) {
