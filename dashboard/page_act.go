@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -260,6 +261,26 @@ func (a *act) shownFirst(c *call, in input) (shown bool, err error) {
 		return false, err
 	}
 	return true, c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
+// pointed shows the form with the point of a kind, or else before an event, and what the act means there. The form is bound to that event and to the
+// execution whose history was read, so nobody acts at a point that was not shown. An execution that is given was shown before: the point is one of it.
+func (a *act) pointed(c *call, d *actData, to, event, execution string) error {
+	status := http.StatusOK
+	p, err := c.pointOf(to, event, execution)
+	if err != nil {
+		if status, _ = classify(err); status == http.StatusNotFound || status == http.StatusUnauthorized {
+			return err
+		}
+		d.Error = c.errorText(err)
+	} else {
+		p.Fork = a.right == client.ActFork
+		d.Point = &p
+		d.set("event", strconv.FormatInt(p.Event, 10))
+		d.set("execution", strconv.FormatInt(p.Execution, 10))
+		d.set("to", "")
+	}
+	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: d})
 }
 
 // timesShown is how many due times a page previews.

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 
 	"github.com/perdure/perdure/client"
@@ -24,26 +23,6 @@ func (p *foundPoint) Shown() []client.PointActivity { return p.Reruns[:min(len(p
 
 // Others is how many reruns the page does not list.
 func (p *foundPoint) Others() int { return len(p.Reruns) - len(p.Shown()) }
-
-// pointed shows the form with the point of a kind, or else before an event, and what the act means there. The form is bound to that event and to the
-// execution whose history was read, so nobody acts at a point that was not shown. An execution that is given was shown before: the point is one of it.
-func (a *act) pointed(c *call, d *actData, to, event, execution string) error {
-	status := http.StatusOK
-	p, err := c.pointOf(to, event, execution)
-	if err != nil {
-		if status, _ = classify(err); status == http.StatusNotFound || status == http.StatusUnauthorized {
-			return err
-		}
-		d.Error = c.errorText(err)
-	} else {
-		p.Fork = a.right == client.ActFork
-		d.Point = &p
-		d.set("event", strconv.FormatInt(p.Event, 10))
-		d.set("execution", strconv.FormatInt(p.Execution, 10))
-		d.set("to", "")
-	}
-	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: d})
-}
 
 // pointOf finds a point by its kind, or else before an event.
 func (c *call) pointOf(to, event, execution string) (p foundPoint, err error) {
