@@ -107,6 +107,16 @@ func TestRestart(t *testing.T) {
 	if err != nil || repeated != again {
 		t.Errorf("a repeat: %v, %v", repeated, err)
 	}
+	edited, err := h.Restart(ctx, "with a correction", client.RestartAs("edited"), client.RestartWithInput(map[string]any{"edited": true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if began := w.Inbox(edited.Key())[0].(*history.ExecutionStarted); string(began.Input) != `{"edited":true}` || began.Name != "Checkout" {
+		t.Errorf("the edited input: %+v", began)
+	}
+	if _, err := h.Restart(ctx, "", client.RestartAs("z"), client.RestartWithInput(make(chan int))); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("an input that cannot be encoded: %v", err)
+	}
 	byID, err := w.Restart(ctx, "x", "once more", client.Repeatable("r"))
 	if err != nil || byID.Key() != again.Key() {
 		t.Errorf("a repeat by ID: %v, %v", byID, err)

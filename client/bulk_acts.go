@@ -23,8 +23,8 @@ func (c *Client) bulkActs() map[string]access.BulkAct {
 		string(ActUnblock):   {Do: c.bulkSteer(provider.SteerUnblock), WasDone: c.wasSteered},
 		string(ActRaise):     {Check: checkBulkRaise, Do: c.bulkRaise, WasDone: c.wasSent},
 		string(ActRestart):   {Do: c.bulkRestart, WasDone: c.wasRestarted, Named: true},
-		string(ActReset):     {Check: checkBulkReset, Do: c.bulkReset, WasDone: c.wasSteered},
-		string(ActFork):      {Check: checkBulkFork, Do: c.bulkFork, WasDone: c.wasForked, Named: true},
+		string(ActReset):     {Check: checkBulkReset, Do: c.bulkReset, WasDone: c.wasSteered, Point: c.bulkPoint},
+		string(ActFork):      {Check: checkBulkFork, Do: c.bulkFork, WasDone: c.wasForked, Named: true, Point: c.bulkPoint},
 		string(ActMove):      {Check: checkBulkMove, Do: c.bulkMove, WasDone: c.wasSteered},
 		string(ActRetryNow):  {Tasks: &access.BulkTasks{Wants: bulk.Delayed, Do: c.bulkRetryNow}, WasDone: c.wasRetried},
 		string(ActDelete):    {Do: c.bulkDelete, WasDone: wasDeleted},
@@ -95,15 +95,43 @@ func (c *Client) bulkMove(ctx context.Context, a *access.Act, i *provider.Instan
 }
 
 func checkBulkReset(args *bulk.Args) error {
+	if args.To != "" && args.Point != 0 {
+		return fmt.Errorf("%w: there is an event, and a kind of point: give one of them", ErrInvalid)
+	}
+	if args.To != "" {
+		_, err := ParsePointKind(args.To)
+		return err
+	}
 	if args.Point < 1 {
 		return fmt.Errorf("%w: the point is %d: give the event to go back to, 1 for the beginning", ErrInvalid, args.Point)
 	}
 	return nil
 }
 
-// bulkReset takes an instance back in its current execution. An instance that remembers the request ID was taken back before.
+// bulkPoint finds the point of an instance.
+func (c *Client) bulkPoint(ctx context.Context, key provider.UUID, args *bulk.Args) (found bulk.PlannedPoint, err error) {
+	k, err := ParsePointKind(args.To)
+	if err != nil {
+		return found, err
+	}
+	t := access.Target{Key: key}
+	p, err := c.findPoint(ctx, t, fmt.Sprintf("finding the point %s of %s", k, t), k)
+	return bulk.PlannedPoint{Execution: p.Execution, Event: p.Event}, err
+}
+
+// bulkReset takes an instance back in its current execution, or in the one in which the point was found. An instance that remembers the request ID was
+// taken back before.
 func (c *Client) bulkReset(ctx context.Context, a *access.Act, _ *provider.Instance, args *bulk.Args) error {
-	_, err := c.openNow(ctx, a, history.Opening{Event: args.Point, RequestID: a.RequestID, DropLater: args.Drop, Reason: args.Reason})
+	o := history.Opening{Execution: args.In, Event: args.Point, RequestID: a.RequestID, DropLater: args.Drop, Reason: args.Reason}
+	return c.bulkOpen(ctx, a, o)
+}
+
+// bulkOpen opens an execution. An instance that has left the execution in which its point was found is left alone.
+func (c *Client) bulkOpen(ctx context.Context, a *access.Act, o history.Opening) error {
+	_, err := c.openNow(ctx, a, o)
+	if o.Execution != 0 && errors.Is(err, ErrSuperseded) {
+		return access.ErrNoEffect
+	}
 	return err
 }
 
@@ -127,12 +155,13 @@ func (c *Client) bulkFork(ctx context.Context, a *access.Act, i *provider.Instan
 	if err := access.Name("instance ID", id); err != nil {
 		return err
 	}
-	o := history.Opening{Event: args.Point, RequestID: a.RequestID, Reason: args.Reason, ForkID: id, ForkKey: provider.NewKey(id)}
+	o := history.Opening{
+		Execution: args.In, Event: args.Point, RequestID: a.RequestID, Reason: args.Reason, ForkID: id, ForkKey: provider.NewKey(id),
+	}
 	if err := forkable(&o); err != nil { // the prefix may end in the middle of a reserved one
 		return err
 	}
-	_, err := c.openNow(ctx, a, o)
-	return err
+	return c.bulkOpen(ctx, a, o)
 }
 
 func (c *Client) bulkDelete(ctx context.Context, a *access.Act, _ *provider.Instance, args *bulk.Args) error {

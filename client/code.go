@@ -46,6 +46,7 @@ var sentinelCodes = []sentinelCode{
 	{ErrNotSet, "not-set"},
 	{ErrNotStored, "not-stored"},
 	{ErrBadPoint, "bad-point"},
+	{ErrNoPoint, "no-point"},
 	{ErrSuperseded, "superseded"},
 	{ErrUnserved, "unserved"},
 	{ErrUnknownQuery, "unknown-query"},

@@ -18,6 +18,8 @@ import (
 type restartOptions struct {
 	id, requestID string
 	limit         reserved.Limit // of the old instance
+	input         json.RawMessage
+	newInput      bool
 }
 
 type restartFunc func(o *restartOptions) error
@@ -32,13 +34,23 @@ func RestartAs(id string) RestartOption {
 	})
 }
 
+// RestartWithInput gives the new instance another input, such as that of the old one after a correction. The input is encoded as JSON, at most 2 MiB.
+func RestartWithInput(in any) RestartOption {
+	data, err := access.Encode("input", in)
+	return restartFunc(func(o *restartOptions) error {
+		o.newInput, o.input = true, data
+		return err
+	})
+}
+
 // Restart starts again what the instance that the ID names now was started with. See Handle.Restart.
 func (c *Client) Restart(ctx context.Context, id, reason string, opts ...RestartOption) (Handle[json.RawMessage], error) {
 	t, err := c.restart(ctx, access.Target{ID: id}, reason, opts)
 	return Handle[json.RawMessage]{c: c, t: t}, err
 }
 
-// Restart starts the orchestration of the instance again, from the beginning: a new instance with the same version, input and header. It
+// Restart starts the orchestration of the instance again, from the beginning: a new instance with the same version, input and header, or with
+// the input of RestartWithInput. It
 // takes the ID of the old one, which must have ended; the old one stays readable by its key. With RestartAs it has another ID. If
 // the instance has continued as new, the new one begins with the input of the first execution. It is no child, has no delay, and no
 // attributes but those that its code sets. A time limit is set anew; see WithTimeLimit. To go on from a point of the history, use Reset.
@@ -93,6 +105,9 @@ func (c *Client) restart(ctx context.Context, t access.Target, reason string, op
 	}
 	start.header = history.DecodeHeader(started.Header)
 	input := json.RawMessage(started.Input)
+	if o.newInput {
+		input = o.input
+	}
 	if len(input) == 0 {
 		input = json.RawMessage("null")
 	}

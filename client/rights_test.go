@@ -182,9 +182,9 @@ func reading() []string {
 		"Operator.Audit", "Operator.Bulk", "Operator.Bulks", "Operator.CheckBulk", "Operator.Incident", "Client.Count", "Client.CountUpTo",
 		"Client.CountSearchUpTo", "Client.ListSearch", "Client.SearchTime",
 		"Operator.DeadLetterPage", "Operator.DeadLetters", "Client.Describe", "Client.ExportHistory", "Client.Follow", "Client.FollowHistory",
-		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Operator.PreviewBulk", "Operator.Queues",
+		"Client.History", "Client.HistoryPage", "Client.List", "Operator.Nodes", "Client.Now", "Operator.Patches", "Operator.PreviewBulk", "Operator.PreviewBulkTo", "Operator.Queues",
 		"Client.Result", "Operator.Retention", "Client.Schedules", "Operator.Sealed", "Operator.StoreFigures", "Client.Tree", "Operator.Versions",
-		"Handle.Describe", "Handle.ExportHistory", "Handle.FindPoint", "PointKind.String", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
+		"Handle.Describe", "Handle.ExportHistory", "Handle.FindPoint", "PointKind.In", "PointKind.MarshalText", "PointKind.String", "Handle.Follow", "Handle.FollowHistory", "Handle.History",
 		"Handle.HistoryPage", "Handle.Result", "Handle.Steps", "Handle.Tree", "Handle.Wait", "Handle.Waits", "Handle.Watch", "Lookup", "LookupKey", "Query",
 		"Schedule.Describe", "StatusOf", "UpdateHandle.Wait", "Value", "HistoryFile.Decrypt",
 		"InterceptorBase.Act", // only calls the act that it is around, which is a door of its own

@@ -48,6 +48,8 @@ type act struct {
 
 	filled  func(context.Context, *call) (input, error) // values that the form begins with; nil: those of its fields
 	preview bool                                        // the page shows due times before the act
+	finds   bool                                        // the field to finds an event, which the page shows with what it means before the act
+	edits   bool                                        // the form can begin with the input of the instance
 	chosen  bool                                        // the field keys names the instances that it is about
 
 	answers reflect.Type // what outcome.value is; nil: nothing

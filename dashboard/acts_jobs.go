@@ -118,6 +118,11 @@ func jobActs() []act {
 				{name: "version", label: "Version", help: "For move."},
 				{name: "force", kind: aBool, label: "Also those that run", help: "For delete."},
 				{name: "point", kind: anInt, label: "Event number", help: "For reset and fork: each new history begins to differ before it. 1 is the beginning."},
+				{
+					name: "to", label: "Or find the event of each",
+					help: "For reset and fork: first-failure, last-failure, patch=ID, event=N, or time=2026-01-02T03:04:05Z. " +
+						"Instances without it are skipped. The page counts them first.",
+				},
 				{name: "dropLater", kind: aBool, label: "Forget later events", help: "For reset."},
 				{name: "prefix", label: "Prefix of the new IDs", help: "For fork."},
 			},
@@ -147,6 +152,11 @@ func startJob(ctx context.Context, c *call, in input) (outcome, error) {
 		Act: client.Act(in["act"]), Filter: f, Before: in.time("before"), Max: in.int("max"), Reason: in["reason"], Event: in["event"],
 		Version: in["version"], Force: in.bool("force"), Point: in.int("point"), DropLater: in.bool("dropLater"), Prefix: in["prefix"],
 		Text: text, AllTexts: in.bool("allTexts"),
+	}
+	if in["to"] != "" {
+		if j.To, err = client.ParsePointKind(in["to"]); err != nil {
+			return outcome{}, badInput("to: %v", err)
+		}
 	}
 	if in["payload"] != "" {
 		j.Payload = in.json("payload")

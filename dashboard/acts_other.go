@@ -14,28 +14,57 @@ type opened struct {
 }
 
 func openingActs() []act {
-	eventField := field{name: "event", kind: anInt, label: "Event", required: true, help: "The new execution begins before this event, which must be a message."}
+	eventField := field{name: "event", kind: anInt, label: "Event", help: "The new execution begins before this event, which must be a message."}
 	executionField := field{
-		name: "execution", kind: anInt, label: "Execution", shown: true, help: "The execution that was shown. If another one is current, nothing happens.",
+		name: "execution", kind: anInt, label: "Execution", shown: true,
+		help: "The execution that was shown. If another one is current, nothing happens. The field to needs it.",
 	}
 	return []act{
 		{
 			of: &ofInstance, name: "reset", right: client.ActReset, title: "Reset to an event",
 			says: "The instance goes back to the point before the event and runs on from there. The old execution stays readable.",
 			fields: []field{
-				eventField, {name: "dropLater", kind: aBool, label: "Forget the events that it received later"}, reasonField, executionField, requestField,
+				eventField, toField, {name: "dropLater", kind: aBool, label: "Forget the events that it received later"}, reasonField, executionField, requestField,
 			},
-			do: reset, answers: reflect.TypeFor[opened](),
+			finds: true, do: reset, answers: reflect.TypeFor[opened](),
 		},
 		{
 			of: &ofInstance, name: "fork", right: client.ActFork, title: "Fork",
 			says: "A new instance begins at the point before the event. This one stays as it is.",
 			fields: []field{
-				eventField, {name: "id", label: "ID of the new instance", required: true}, reasonField, executionField, requestField,
+				eventField, toField, {name: "id", label: "ID of the new instance", required: true}, reasonField, executionField, requestField,
 			},
-			do: fork, answers: reflect.TypeFor[started](),
+			finds: true, do: fork, answers: reflect.TypeFor[started](),
 		},
 	}
+}
+
+// toField finds the event of a reset or fork.
+//
+//nolint:gochecknoglobals // constant table
+var toField = field{
+	name: "to", label: "Or find the event",
+	help: "In place of the event: first-failure or last-failure of an activity, patch=ID, event=N, or time=2026-01-02T03:04:05Z. " +
+		"The page shows it before anything happens.",
+}
+
+// eventOf returns the event to open an execution at. One that has to be found is looked for in the execution that was shown, so that a repeat finds
+// the same.
+func eventOf(ctx context.Context, h client.Handle[rawJSON], in input) (int64, error) {
+	switch {
+	case (in["event"] == "") == (in["to"] == ""):
+		return 0, badInput("event and to: give one of them")
+	case in["to"] == "":
+		return in.int("event"), nil
+	case in["execution"] == "":
+		return 0, badInput("execution is missing: to needs that of the preview, so that the act meets no other one")
+	}
+	k, err := client.ParsePointKind(in["to"])
+	if err != nil {
+		return 0, badInput("to: %v", err)
+	}
+	p, err := h.FindPoint(ctx, k.In(in.int("execution")))
+	return p.Event, err
 }
 
 // openOptions returns the options that both acts have.
@@ -65,7 +94,11 @@ func reset(ctx context.Context, c *call, in input) (outcome, error) {
 	if in.bool("dropLater") {
 		opts = append(opts, client.DropLater())
 	}
-	n, err := client.Reset(ctx, h, in.int("event"), opts...)
+	at, err := eventOf(ctx, h, in)
+	if err != nil {
+		return outcome{}, err
+	}
+	n, err := client.Reset(ctx, h, at, opts...)
 	return outcome{value: opened{n}}, err
 }
 
@@ -78,7 +111,11 @@ func fork(ctx context.Context, c *call, in input) (outcome, error) {
 	for _, o := range openOptions(in) {
 		opts = append(opts, o)
 	}
-	made, err := client.Fork(ctx, h, in.int("event"), in["id"], opts...)
+	at, err := eventOf(ctx, h, in)
+	if err != nil {
+		return outcome{}, err
+	}
+	made, err := client.Fork(ctx, h, at, in["id"], opts...)
 	return outcome{started{made.ID(), made.Key().String()}, "/instances/" + made.Key().String()}, err
 }
 

@@ -37,12 +37,39 @@ func steerActs() []act {
 		},
 		{
 			of: &ofInstance, name: "restart", right: client.ActRestart, title: "Restart", do: restart, answers: reflect.TypeFor[started](),
-			when:   func(d *client.Description) bool { return d.Status.Ended() },
-			says:   "The orchestration starts again from the beginning, with the same version and input. The old instance stays readable by its key.",
-			fields: []field{{name: "id", label: "ID of the new instance", help: "Empty: that of the old one."}, reasonField, requestField},
+			filled: oldInput, edits: true,
+			when: func(d *client.Description) bool { return d.Status.Ended() },
+			says: "The orchestration starts again from the beginning, with the same version and input, or with another input. " +
+				"The old instance stays readable by its key.",
+			fields: []field{{name: "id", label: "ID of the new instance", help: "Empty: that of the old one."}, anotherInput, reasonField, requestField},
 		},
 	}
 }
+
+// anotherInput is the field of the input of a restart.
+//
+//nolint:gochecknoglobals // constant table
+var anotherInput = field{name: "input", kind: aJSON, label: "Another input", help: "JSON, at most 2 MiB. Empty: that of the old one."}
+
+// oldInput fills the form with the input of the instance, if the principal may see it and has asked for payloads. With Redact it is not the whole
+// input, so nobody can edit it here.
+func oldInput(ctx context.Context, c *call) (input, error) {
+	if !c.payloads || !c.editsInputs() {
+		return input{}, nil
+	}
+	h, err := c.handle()
+	if err != nil {
+		return nil, err
+	}
+	p, err := h.HistoryPage(ctx, client.HistoryRange{Execution: 1, From: 1, To: 1})
+	if err != nil || len(p.Events) == 0 {
+		return input{}, nil //nolint:nilerr // the first execution is not stored any more, or has not begun: the act says so
+	}
+	return input{anotherInput.name: string(p.Events[0].Input)}, nil
+}
+
+// editsInputs reports whether the principal may see whole inputs.
+func (c *call) editsInputs() bool { return c.texts && !c.s.o.HidePayloads && c.s.o.Redact == nil }
 
 func restart(ctx context.Context, c *call, in input) (outcome, error) {
 	h, err := c.handle()
@@ -55,6 +82,9 @@ func restart(ctx context.Context, c *call, in input) (outcome, error) {
 	}
 	if in["requestId"] != "" {
 		opts = append(opts, client.Repeatable(in["requestId"]))
+	}
+	if in["input"] != "" {
+		opts = append(opts, client.RestartWithInput(in.json("input")))
 	}
 	made, err := h.Restart(ctx, in["reason"], opts...)
 	return outcome{started{made.ID(), made.Key().String()}, "/instances/" + made.Key().String()}, err

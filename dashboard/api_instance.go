@@ -78,6 +78,28 @@ func (c *call) apiHistory() error {
 	return c.answer(p)
 }
 
+// apiPoint finds a point of the history, and says what a reset or fork there means.
+func (c *call) apiPoint() error {
+	p, err := c.findPoint()
+	if err != nil {
+		return err
+	}
+	return c.answer(p)
+}
+
+// findPoint finds the point that the query asks for.
+func (c *call) findPoint() (client.Point, error) {
+	h, err := c.handle()
+	if err != nil {
+		return client.Point{}, err
+	}
+	k, err := client.ParsePointKind(c.param("to"))
+	if err != nil {
+		return client.Point{}, badInput("parameter to: %v", err)
+	}
+	return h.FindPoint(c.r.Context(), k)
+}
+
 // apiExport returns the history as it is stored. It has all payloads, so it needs them to be shown.
 func (c *call) apiExport() error {
 	h, err := c.handle()

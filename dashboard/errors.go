@@ -46,6 +46,7 @@ var statuses = map[string]int{
 	"payload":              http.StatusBadRequest,
 	"bad-point":            http.StatusBadRequest,
 	"history-file":         http.StatusBadRequest,
+	"no-point":             http.StatusUnprocessableEntity,
 	"unsound":              http.StatusUnprocessableEntity,
 	"rejected":             http.StatusUnprocessableEntity,
 	"update-failed":        http.StatusUnprocessableEntity,

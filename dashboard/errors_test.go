@@ -28,6 +28,7 @@ func TestErrorsInHTTP(t *testing.T) {
 		{access.Doubt(client.ErrUnserved, true, "repeat it"), http.StatusBadGateway, "outcome-unknown"},
 		{access.Doubt(client.ErrUnserved, false, "repeat it"), http.StatusServiceUnavailable, "unserved"},
 		{client.ErrBadPoint, http.StatusBadRequest, "bad-point"},
+		{client.ErrNoPoint, http.StatusUnprocessableEntity, "no-point"},
 		{&provider.Error{Op: "list", Err: errors.ErrUnsupported}, http.StatusNotImplemented, "unsupported"},
 		{&provider.Error{Op: "list", Err: errors.New("disk")}, http.StatusInternalServerError, "storage"},
 		{&provider.Error{Op: "list", Err: context.DeadlineExceeded}, http.StatusGatewayTimeout, "request-timeout"},

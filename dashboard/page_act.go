@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ type actData struct {
 	Only              string               // the text that the preview is of, in quotes; "": all
 	Chosen            []client.Description // that the act is about
 	Each              []each               // what it has come to on each; nil: it has not been done
+	OfPoint           bool                 // the form can find a point of the history
+	Point             *foundPoint          // that it shows; nil: nobody has asked
+	OfInput           bool                 // the form can show the input of the instance, which it does not yet
 	OfTimes           bool                 // the form can show due times
 	Times             []time.Time          // due times; nil: nobody has asked
 }
@@ -74,7 +78,8 @@ func (a *act) form(c *call, values func(string) string) (actData, error) {
 		}
 		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown, f.confirms})
 	}
-	data.OfTimes = a.preview
+	data.OfInput = a.edits && c.editsInputs() && !c.payloads
+	data.OfTimes, data.OfPoint = a.preview, a.finds
 	if a.chosen {
 		var err error
 		if data.Chosen, err = c.chosen(strings.Fields(values("keys"))); err != nil {
@@ -112,9 +117,12 @@ func (a *act) confirm(c *call) error {
 		return err
 	}
 	if a.of == &ofJobs {
-		if err := data.preview(c); err != nil {
+		if err := data.preview(c, c.param); err != nil {
 			return err
 		}
+	}
+	if a.finds && (c.param("to") != "" || c.param("event") != "") {
+		return a.pointed(c, &data, c.param("to"), c.param("event"), c.param("execution"))
 	}
 	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
@@ -125,13 +133,13 @@ func (c *call) posted(name string) string {
 }
 
 // preview shows what a bulk job would act on. The job stops at this count, and leaves out what is created later.
-func (d *actData) preview(c *call) error {
-	f, err := c.parseFilter(c.param("filter"))
+func (d *actData) preview(c *call, values func(string) string) error {
+	f, err := c.parseFilter(values("filter"))
 	if err != nil {
 		return err
 	}
-	f.Retrying = f.Retrying || c.param("act") == string(client.ActRetryNow)
-	p, err := operate.New(c.client).PreviewBulk(c.r.Context(), f)
+	f.Retrying = f.Retrying || values("act") == string(client.ActRetryNow)
+	p, err := c.previewBulk(f, values("to"))
 	if err != nil {
 		return err
 	}
@@ -148,7 +156,9 @@ func (d *actData) preview(c *call) error {
 		case "before":
 			d.Fields[i].Value = p.At.UTC().Format(time.RFC3339Nano)
 		case "text":
-			d.Fields[i].Value = d.Only
+			if d.Only != "" || values("text") == "" {
+				d.Fields[i].Value = d.Only
+			}
 		case "filter": // the job begins with the times of the preview
 			d.Fields[i].Value = absolute(d.Fields[i].Value, f)
 		}
@@ -206,6 +216,11 @@ func absolute(text string, f client.Filter) string {
 // perform does an act for a form.
 func (a *act) perform(c *call) error {
 	in, err := readInput(c, a.fields)
+	if err == nil {
+		if shown, err := a.shownFirst(c, in); shown || err != nil {
+			return err
+		}
+	}
 	if err == nil && a.preview && c.r.PostForm.Get("preview") != "" {
 		var times dueTimes
 		if times, err = in.nextTimes(c.now(), timesShown); err == nil {
@@ -230,6 +245,46 @@ func (a *act) perform(c *call) error {
 		c.s.logger.WarnContext(c.r.Context(), "act of the dashboard failed", "act", a.name, "error", err)
 	}
 	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
+// shownFirst shows what an act with a kind of point is about, in place of the act, and reports whether it has.
+func (a *act) shownFirst(c *call, in input) (shown bool, err error) {
+	find := a.finds && (in["to"] != "" || c.posted("preview") != "")
+	count := a.of == &ofJobs && in["to"] != "" && c.posted("counted") != in["to"]
+	if !find && !count {
+		return false, nil
+	}
+	data, err := a.form(c, c.posted)
+	if err != nil {
+		return false, err
+	}
+	if find {
+		return true, a.pointed(c, &data, in["to"], in["event"], "")
+	}
+	if err := data.preview(c, c.posted); err != nil {
+		return false, err
+	}
+	return true, c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+}
+
+// pointed shows the form with the point of a kind, or else before an event, and what the act means there. The form is bound to that event and to the
+// execution whose history was read, so nobody acts at a point that was not shown. An execution that is given was shown before: the point is one of it.
+func (a *act) pointed(c *call, d *actData, to, event, execution string) error {
+	status := http.StatusOK
+	p, err := c.pointOf(to, event, execution)
+	if err != nil {
+		if status, _ = classify(err); status == http.StatusNotFound || status == http.StatusUnauthorized {
+			return err
+		}
+		d.Error = c.errorText(err)
+	} else {
+		p.Fork = a.right == client.ActFork
+		d.Point = &p
+		d.set("event", strconv.FormatInt(p.Event, 10))
+		d.set("execution", strconv.FormatInt(p.Execution, 10))
+		d.set("to", "")
+	}
+	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: d})
 }
 
 // timesShown is how many due times a page previews.

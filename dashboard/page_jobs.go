@@ -62,12 +62,25 @@ func (c *call) apiPreview() error {
 	if err != nil {
 		return err
 	}
-	p, err := operate.New(c.client).PreviewBulk(c.r.Context(), f)
+	p, err := c.previewBulk(f, c.param("to"))
 	if err != nil {
 		return err
 	}
 	c.showTexts(p.Texts)
 	return c.answer(p)
+}
+
+// previewBulk previews a job, with the kind of point that it looks for, if any.
+func (c *call) previewBulk(f client.Filter, to string) (none operate.BulkPreview, err error) {
+	o := operate.New(c.client)
+	if to == "" {
+		return o.PreviewBulk(c.r.Context(), f)
+	}
+	k, err := client.ParsePointKind(to)
+	if err != nil {
+		return none, badInput("to: %v", err)
+	}
+	return o.PreviewBulkTo(c.r.Context(), f, k)
 }
 
 // showTexts hides the texts of errors like payloads: what code puts into them may be of customers.

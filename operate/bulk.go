@@ -63,12 +63,16 @@ type BulkJob struct {
 	Text     string
 	AllTexts bool
 
-	Reason    string // cancel, terminate, restart, reset, fork
-	Event     string // raise
-	Payload   any    // raise
-	Version   string // move
-	Force     bool   // delete: also those that run
-	Point     int64  // reset, fork: the event of each history to go back to, as client.Reset takes it; 1 is the beginning
+	Reason  string // cancel, terminate, restart, reset, fork
+	Event   string // raise
+	Payload any    // raise
+	Version string // move
+	Force   bool   // delete: also those that run
+	Point   int64  // reset, fork: the event of each history to go back to, as client.Reset takes it; 1 is the beginning
+	// To is for reset and fork, in place of Point: the kind of point to go back to in each history, such as client.BeforeLastFailure. The job stores the
+	// event and the execution of each before it acts. It skips instances without such a point, and those that are in another execution by then. It needs
+	// nodes of this release: those of earlier ones leave it alone. See PreviewBulkTo.
+	To        client.PointKind
 	DropLater bool   // reset: forget the events that came after the point
 	Prefix    string // fork: the ID of each new instance is that of its origin behind this
 }
@@ -200,6 +204,16 @@ func (j *BulkJob) stored(ctx context.Context, o *Operator) (bulk.Job, error) {
 	j.Filter.Retrying = j.Filter.Retrying || a.Tasks != nil
 	job.Args = bulk.Args{
 		Reason: j.Reason, Event: j.Event, Version: j.Version, Force: j.Force, Point: j.Point, Drop: j.DropLater, Prefix: j.Prefix,
+	}
+	if j.To.String() != "" {
+		to, err := j.To.MarshalText()
+		if err != nil {
+			return job, err
+		}
+		if a.Point == nil {
+			return job, fmt.Errorf("%w: %s looks for no point in a history: that is for reset and fork", client.ErrInvalid, j.Act)
+		}
+		job.Args.To = string(to)
 	}
 	if j.Payload != nil {
 		if job.Args.Payload, err = access.Encode("event", j.Payload); err != nil {

@@ -33,6 +33,9 @@ type BulkPreview struct {
 	// from beginning: see Operator.PauseQueue.
 	Queues []string `json:"queues,omitempty"`
 
+	// Points are for PreviewBulkTo: how many have the point that the job looks for.
+	Points *BulkPoints `json:"points,omitempty"`
+
 	seen textsSeen
 }
 

@@ -126,8 +126,17 @@ func (s *bulkStep) plan(ctx context.Context, page *provider.ListResult) (rest bo
 				return rest, err
 			}
 		}
+		if s.finds() {
+			if rest, err = s.planPoint(ctx, &p); err != nil {
+				return rest, err
+			}
+			if rest {
+				break
+			}
+		}
 		s.done.Plan = append(s.done.Plan, p)
 	}
+	s.searched()
 	if len(s.done.Plan) > 0 {
 		err = s.heartbeat(s.done, true)
 	}
@@ -210,10 +219,17 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 	} else if other {
 		return s.skip(ctx, &a, p, i, false)
 	}
-	if s.act.Tasks == nil {
-		err = s.act.Do(ctx, &a, i, &job.Args)
-	} else {
+	args := job.Args
+	switch {
+	case s.act.Tasks != nil:
 		err = s.actOnTasks(ctx, &a, p, &res)
+	case !s.finds():
+		err = s.act.Do(ctx, &a, i, &args)
+	case p.Point == nil:
+		err = s.noPoint(ctx, p.Key)
+	default:
+		args.Point, args.In = p.Point.Event, p.Point.Execution
+		err = s.act.Do(ctx, &a, i, &args)
 	}
 	switch {
 	case err == nil:

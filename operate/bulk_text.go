@@ -102,6 +102,7 @@ func (o *Operator) textsOf(ctx context.Context, op string, f *provider.Filter, m
 // can have it. Most has those that were not looked at, too.
 func (p BulkPreview) Only(text string) BulkPreview {
 	n := p.seen.counts[failedText{text: text}]
+	p.Points = nil // they are of all texts
 	if p.Most > 0 {
 		p.Most = max(n, p.Most-p.seen.looked+n)
 	}

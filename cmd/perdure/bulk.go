@@ -29,6 +29,7 @@ func newBulk(a *app) *cobra.Command {
 
 func newBulkPreview(a *app) *cobra.Command {
 	var filter filterFlags
+	to := ""
 	cmd := &cobra.Command{
 		Use:   "preview [SEARCH]",
 		Short: "Count what a job would act on, and show some of it",
@@ -38,12 +39,16 @@ func newBulkPreview(a *app) *cobra.Command {
 			if err := cmp.Or(filter.check(cmd), checkBulkSearch(args)); err != nil {
 				return err
 			}
+			kind, err := pointKind(to)
+			if err != nil {
+				return err
+			}
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				f, err := filter.bulk(ctx, cmd, a, c, args)
 				if err != nil {
 					return err
 				}
-				p, err := operate.New(c).PreviewBulk(ctx, f)
+				p, err := previewBulk(ctx, operate.New(c), f, kind)
 				if err != nil {
 					return err
 				}
@@ -51,12 +56,37 @@ func newBulkPreview(a *app) *cobra.Command {
 					fmt.Fprintln(w, matching(p.Counted))
 					listTable(w, p.Sample)
 					bulkTexts(w, &p)
+					if p.Points != nil {
+						fmt.Fprintln(w, bulkPoints(p.Points))
+					}
 				})
 			})
 		},
 	}
 	filter.add(cmd)
+	cmd.Flags().StringVar(&to, "to", "",
+		"reset, fork: count those without this point: first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z")
 	return cmd
+}
+
+// previewBulk previews a job, with the kind of point that it looks for, if any.
+func previewBulk(ctx context.Context, o *operate.Operator, f client.Filter, to *client.PointKind) (operate.BulkPreview, error) {
+	if to == nil {
+		return o.PreviewBulk(ctx, f)
+	}
+	return o.PreviewBulkTo(ctx, f, *to)
+}
+
+// bulkPoints says how many instances have no point, and are skipped.
+func bulkPoints(p *operate.BulkPoints) string {
+	text := fmt.Sprintf("%d of %s have no point %s", p.Without, amount.Of(p.Looked, "instance"), p.To)
+	if !p.Exact {
+		text = "at least " + fmt.Sprintf("%d, of the newest %d that were looked at, have no point %s", p.Without, p.Looked, p.To)
+	}
+	if p.Unread > 0 {
+		text += fmt.Sprintf(", and of %d it cannot be told (they fail)", p.Unread)
+	}
+	return text + ": the job skips them"
 }
 
 // bulkSearchHelp describes the argument of bulk commands that search.
@@ -128,7 +158,7 @@ func matching(n client.Counted) string {
 func newBulkStart(a *app) *cobra.Command {
 	var filter filterFlags
 	var job operate.BulkJob
-	payload, text := "", ""
+	payload, text, to := "", "", ""
 	wait := false
 	cmd := &cobra.Command{
 		Use:   "start ACT [SEARCH]",
@@ -152,7 +182,8 @@ func newBulkStart(a *app) *cobra.Command {
 	flags.StringVar(&job.Reason, "reason", "", "cancel, terminate, restart, reset, fork: reason for people to read")
 	flags.StringVar(&job.Event, "event", "", "raise: name of the event")
 	flags.StringVar(&payload, "payload", "null", "raise: payload as JSON, @file, or - for standard input")
-	flags.StringVar(&job.Version, "to", "", "move: version of the code")
+	flags.StringVar(&to, "to", "",
+		"move: version of the code; reset, fork: find the event of each: first-failure, last-failure, patch=ID, event=N or time=2026-01-02T03:04:05Z")
 	flags.BoolVar(&job.Force, "force", false, "delete: also those that run")
 	flags.Int64Var(&job.Point, "at", 0, "reset, fork: event before which each new history begins to differ; 1 is the beginning")
 	flags.BoolVar(&job.DropLater, "drop-later", false, "reset: forget the events that were received after the point")
@@ -164,6 +195,9 @@ func newBulkStart(a *app) *cobra.Command {
 			return err
 		}
 		if err := bulkText(cmd, &job, filter.filter.FailureGroup, text, args[1:]); err != nil {
+			return err
+		}
+		if err := bulkTo(cmd, &job, to); err != nil {
 			return err
 		}
 		value, err := readJSON(cmd, "payload", payload)
@@ -192,6 +226,23 @@ func newBulkStart(a *app) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// bulkTo reads --to, which is a version or a kind of point.
+func bulkTo(cmd *cobra.Command, job *operate.BulkJob, to string) error {
+	if job.Act != client.ActReset && job.Act != client.ActFork {
+		job.Version = to
+		return nil
+	}
+	kind, err := pointKind(to)
+	if err != nil || kind == nil {
+		return err
+	}
+	if cmd.Flags().Changed("at") {
+		return badUsage("flags --at and --to: give one of them")
+	}
+	job.To = *kind
+	return nil
 }
 
 // bulkText reads the choice of texts of a job. It is made for a group of failures, and only for one.
@@ -228,7 +279,11 @@ func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Clien
 	if err := o.CheckBulk(ctx, *job); err != nil { // before anybody is asked
 		return operate.Bulk{}, err
 	}
-	p, err := o.PreviewBulk(ctx, job.Filter)
+	var to *client.PointKind
+	if job.To.String() != "" {
+		to = &job.To
+	}
+	p, err := previewBulk(ctx, o, job.Filter, to)
 	if err != nil {
 		return operate.Bulk{}, err
 	}
@@ -258,7 +313,12 @@ func (a *app) startBulk(ctx context.Context, cmd *cobra.Command, c *client.Clien
 // bulkWhat says what a job does to how many instances.
 func bulkWhat(job *operate.BulkJob, p *operate.BulkPreview) string {
 	what, n := amount.Of(job.Max, "instance"), matching(p.Counted)
+	if p.Points != nil {
+		n += "; " + bulkPoints(p.Points)
+	}
 	switch {
+	case p.Points != nil && job.Max == p.Count && p.Exact:
+		return fmt.Sprintf("%s at most %s (%s)", job.Act, what, n)
 	case job.Max > p.Count, job.Max == p.Count && !p.Exact:
 		return fmt.Sprintf("%s at most %s (%s)", job.Act, what, n)
 	case job.Max < p.Count:

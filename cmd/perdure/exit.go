@@ -40,7 +40,7 @@ var exitMeanings = []exitMeaning{
 	{exitOK, "done"},
 	{exitFailure, "failure: any error without a code of its own, or findings of doctor"},
 	{exitUsage, "usage or bad input: unknown command or flag, wrong JSON, a payload over the limit"},
-	{exitNotFound, "not found: no such instance, execution, history, query or update"},
+	{exitNotFound, "not found: no such instance, execution, history, point, query or update"},
 	{
 		exitConflict,
 		"conflict: the ID is in use, or the instance has ended, is busy or not blocked, or has a full inbox or no result yet, or an older node is at work",
@@ -126,7 +126,7 @@ func codeOf(err error) exitCode {
 	switch {
 	case is(errInterrupted):
 		return exitInterrupted
-	case is(client.ErrNotFound, client.ErrUnknownQuery, client.ErrUnknownUpdate):
+	case is(client.ErrNotFound, client.ErrNoPoint, client.ErrUnknownQuery, client.ErrUnknownUpdate):
 		return exitNotFound
 	case is(client.ErrExists, client.ErrEnded, client.ErrClosing, client.ErrUpdateDiffers, client.ErrNotFinished, client.ErrNotEnded,
 		client.ErrInboxFull, client.ErrBusy, client.ErrNoNode, client.ErrSuperseded, errNotBlocked, upgrade.ErrOlder, provider.ErrConflict, provider.ErrRunning):

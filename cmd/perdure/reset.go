@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,7 +42,7 @@ type openFlags struct {
 
 func (f *openFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.at, "at", 0, "event before which the new history begins to differ; 'perdure history' numbers them (this or --to is required)")
-	cmd.Flags().StringVar(&f.to, "to", "", "find the event: first-failure or last-failure of an activity, patch=ID, or time=2026-01-02T03:04:05Z")
+	cmd.Flags().StringVar(&f.to, "to", "", "find the event: first-failure or last-failure of an activity, patch=ID, event=N, or time=2026-01-02T03:04:05Z")
 	cmd.Flags().BoolVar(&f.preview, "preview", false, "with --to: only show the event, what is lost and what runs again")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for people")
 	cmd.Flags().StringVar(&f.input, "input", "", "with --at 1: another input as JSON, @file, or - for standard input")
@@ -88,42 +87,34 @@ func (f *openFlags) options(cmd *cobra.Command) (opts []client.OpenOption, err e
 
 // pointKind reads --to; nil: it is not given.
 func pointKind(text string) (*client.PointKind, error) {
-	kind, value, _ := strings.Cut(text, "=")
-	var k client.PointKind
-	switch {
-	case text == "":
+	if text == "" {
 		return nil, nil //nolint:nilnil // the flag is not given
-	case text == "first-failure":
-		k = client.BeforeFirstFailure()
-	case text == "last-failure":
-		k = client.BeforeLastFailure()
-	case kind == "patch" && value != "":
-		k = client.BeforePatch(value)
-	case kind == "time":
-		t, err := parseMoment("to", value)
-		if err != nil {
-			return nil, err
-		}
-		k = client.BeforeTime(t)
-	default:
-		return nil, badUsage("flag --to is %q: give first-failure, last-failure, patch=ID or time=2026-01-02T03:04:05Z", text)
+	}
+	k, err := client.ParsePointKind(text)
+	if err != nil {
+		return nil, badUsage("flag --to: %v", err)
 	}
 	return &k, nil
 }
 
-// find finds the event of --to, and returns what it means; nil: --at was given. The act is bound to the execution that was read.
+// find finds the event of --to, and returns what it means; nil: --at was given. The act is bound to the execution that was read: that of --execution,
+// whichever is current, so that a repeat finds the same event.
 func (f *openFlags) find(ctx context.Context, h client.Handle[json.RawMessage]) (*client.Point, []client.OpenOption, error) {
 	if f.point == nil {
 		return nil, nil, nil
 	}
-	p, err := h.FindPoint(ctx, *f.point)
+	kind := *f.point
+	if f.execution != 0 && !f.preview {
+		kind = kind.In(f.execution)
+	}
+	p, err := h.FindPoint(ctx, kind)
 	if err != nil {
 		return nil, nil, err
 	}
 	if f.execution != 0 && f.execution != p.Execution {
 		return nil, nil, fmt.Errorf("execution %d of %q: %w: it is %d", f.execution, h.ID(), client.ErrSuperseded, p.Execution)
 	}
-	f.at = p.Event
+	f.at, f.execution = p.Event, p.Execution
 	return &p, []client.OpenOption{client.InExecution(p.Execution)}, nil
 }
 
@@ -149,10 +140,19 @@ func (f *openFlags) withOrigin(a *app, cmd *cobra.Command, id string, do func(co
 			return err
 		}
 		if err = do(ctx, h); errors.Is(err, client.ErrOutcomeUnknown) {
-			err = fmt.Errorf("%w, here with --request-id %s", err, f.request)
+			err = fmt.Errorf("%w, here with %s", err, f.again())
 		}
 		return err
 	})
+}
+
+// again returns the flags with which a repeat happens once. A repeat that looked for the point anew would find another one, in the execution that the
+// first try may have opened.
+func (f *openFlags) again() string {
+	if f.point == nil || f.execution == 0 {
+		return "--request-id " + f.request
+	}
+	return fmt.Sprintf("--at %d --execution %d --request-id %s in place of --to", f.at, f.execution, f.request)
 }
 
 func newReset(a *app) *cobra.Command {

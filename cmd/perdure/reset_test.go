@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,22 @@ func checkResets(t *testing.T, db string) {
 	code, stderr := unserved(t, "reset", "greet-1", "--at", "1", "--request-id", "r-0", "--db", db)
 	if code == exitOK || !strings.Contains(stderr, "no node has answered") || !strings.Contains(stderr, "--request-id r-0") {
 		t.Errorf("without a node: exit code %d: %s", code, stderr)
+	}
+	// A repeat with --to would look in the execution that the first try may have opened, so the text names what was found.
+	_, events, _ := perdure(t, "", "history", "greet-1", "--db", db, "-o", "json")
+	times := regexp.MustCompile(`"time": "([^"]+)"`).FindStringSubmatch(events)
+	if times == nil {
+		t.Fatalf("no time in %s", events)
+	}
+	for _, flag := range []string{"", "--execution=1"} {
+		args := []string{"reset", "greet-1", "--to", "time=" + times[1], "--request-id", "r-0", "--db", db}
+		if flag != "" {
+			args = append(args, flag)
+		}
+		code, stderr = unserved(t, args...)
+		if code == exitOK || !strings.Contains(stderr, "here with --at 1 --execution 1 --request-id r-0 in place of --to") {
+			t.Errorf("with --to, without a node: exit code %d: %s", code, stderr)
+		}
 	}
 	serve(t, db)
 	for _, c := range []struct {

@@ -68,12 +68,12 @@ type restarted struct {
 }
 
 func newRestart(a *app) *cobra.Command {
-	id, reason, request := "", "", ""
+	id, reason, request, input := "", "", "", ""
 	cmd := &cobra.Command{
 		Use:   "restart ID",
 		Short: "Start again what an instance was started with",
 		Long: "Restart starts a new instance with the orchestration, version, input and header of an instance. It takes the ID of\n" +
-			"the old one, which must have ended. With --id it has another ID. To go on from a point of the history, use reset.",
+			"the old one, which must have ended. With --id it has another ID, with --input another input. To go on from a point of the history, use reset.",
 		Example: "  perdure restart order-42 --reason 'the bank is back' --db orders.db",
 		Args:    arguments,
 	}
@@ -85,6 +85,13 @@ func newRestart(a *app) *cobra.Command {
 		opts := []client.RestartOption{client.Repeatable(request)}
 		if cmd.Flags().Changed("id") {
 			opts = append(opts, client.RestartAs(id))
+		}
+		if cmd.Flags().Changed("input") {
+			value, err := readJSON(cmd, "input", input)
+			if err != nil {
+				return err
+			}
+			opts = append(opts, client.RestartWithInput(value))
 		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			var h client.Handle[json.RawMessage]
@@ -101,6 +108,7 @@ func newRestart(a *app) *cobra.Command {
 			return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "restarted %s as %s\n", plain(out.ID), plain(out.New)) })
 		})
 	}
+	cmd.Flags().StringVar(&input, "input", "", "another input as JSON, @file, or - for standard input (default: that of the old one)")
 	cmd.Flags().StringVar(&id, "id", "", "ID of the new instance (default: that of the old one)")
 	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, kept in the audit")
 	cmd.Flags().StringVar(&request, "request-id", "", "a repeat of the command with this ID happens once (default: a random one)")

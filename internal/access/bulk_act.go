@@ -18,6 +18,9 @@ type BulkAct struct {
 	WasDone func(ctx context.Context, r *DoneRequest) (bool, error)
 	Due     func(ctx context.Context, key provider.UUID) (bool, error) // sets bulk.Planned.Due; nil: WasDone does not need it
 	Named   bool                                                       // WasDone needs bulk.Planned.ID only: the instance may be gone
+	// Point finds where the act opens the history of an instance, of an act with bulk.Args.To; nil: it opens none. The error is a client.ErrNoPoint if
+	// the history has no such point.
+	Point func(ctx context.Context, key provider.UUID, args *bulk.Args) (bulk.PlannedPoint, error)
 	// Tasks is for an act on tasks instead of Do; nil: it is on instances.
 	Tasks *BulkTasks
 }

@@ -70,7 +70,7 @@ func TestHazard151_NewWordsNeedTheSecondForm(t *testing.T) {
 	first := []Job{
 		{}, {Filter: provider.Filter{IDPrefix: "c-", Blocked: true, Replaced: true}}, {Args: Args{Reason: "why", Point: 1, Prefix: "p"}, Rate: 1},
 	}
-	second := []Job{{Filter: provider.Filter{Retrying: true}}, {Filter: provider.Filter{FailureGroup: "g"}}, {Text: "t"}, {Act: "retry-now"}, {Act: "later"}}
+	second := []Job{{Filter: provider.Filter{Retrying: true}}, {Filter: provider.Filter{FailureGroup: "g"}}, {Text: "t"}, {Args: Args{To: "last-failure"}}, {Act: "retry-now"}, {Act: "later"}}
 	for n := range first {
 		first[n].Act = "cancel"
 		if got := first[n].Form(); got != First {

@@ -42,6 +42,8 @@ type Args struct {
 	Force   bool            `json:"force,omitempty"`
 	Point   int64           `json:"point,omitempty"` // the event to reset to or to fork at
 	Drop    bool            `json:"drop,omitempty"`  // the events after the point
+	To      string          `json:"to,omitempty"`    // in place of Point: the kind of point that is looked for in each history
+	In      int64           `json:"-"`               // with To: the execution in which Point was found
 	Prefix  string          `json:"prefix,omitempty"`
 }
 
@@ -149,6 +151,14 @@ type Planned struct {
 	// Tasks are the tasks of an act on tasks, with the attempts that were pending. Another attempt is left alone, so that a repeated step does
 	// nothing twice.
 	Tasks []PlannedTask `json:"tasks,omitempty"`
+	// Point is where the history is opened, of an act that looks for its point; nil: there was none. A repeated step opens it there or not at all.
+	Point *PlannedPoint `json:"point,omitempty"`
+}
+
+// PlannedPoint is an event of an execution of an instance.
+type PlannedPoint struct {
+	Execution int64 `json:"execution"`
+	Event     int64 `json:"event"`
 }
 
 // PlannedTask is an attempt of a task of an instance.

@@ -58,7 +58,7 @@ func TestHazard153_PointsAreFoundInTheHistory(t *testing.T) {
 		return all
 	}
 	failed(1)
-	if _, err := h.FindPoint(t.Context(), client.BeforePatch("better")); !errors.Is(err, client.ErrNotFound) {
+	if _, err := h.FindPoint(t.Context(), client.BeforePatch("better")); !errors.Is(err, client.ErrNoPoint) || errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a point before a patch that is not there: %v", err)
 	}
 	if err := h.Raise(t.Context(), "go", 1); err != nil {
@@ -84,9 +84,19 @@ func TestHazard153_PointsAreFoundInTheHistory(t *testing.T) {
 		{client.BeforeLastFailure(), second.ID, second.Ref, 0},
 		{client.BeforePatch("better"), raised.ID, 0, 1},
 		{client.BeforeTime(raised.Time), raised.ID, 0, 1},
-		{client.BeforeTime(time.Unix(1, 0)), 1, 0, 1},
+		{client.BeforeTime(all[0].Time), 1, 0, 1},
+		{client.BeforeEvent(second.ID), second.ID, second.Ref, 0},
+		{client.BeforeEvent(int64(len(all)) + 1), int64(len(all)) + 1, 0, 0},
 	} {
-		p, err := h.FindPoint(t.Context(), c.kind)
+		text, err := c.kind.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, err := client.ParsePointKind(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := h.FindPoint(t.Context(), kind)
 		if err != nil || p.Event != c.want || p.Execution != 1 || p.Lost != int64(len(all))-c.want+1 || p.Received != c.received {
 			t.Errorf("%v: %+v %v, want event %d of %d", c.kind, p, err, c.want, len(all))
 		}
@@ -97,13 +107,31 @@ func TestHazard153_PointsAreFoundInTheHistory(t *testing.T) {
 			t.Errorf("%v: %v", c.kind, err)
 		}
 	}
-	for _, bad := range []client.PointKind{{}, client.BeforePatch(""), client.BeforeTime(time.Time{})} {
+	for _, bad := range []client.PointKind{{}, client.BeforePatch(""), client.BeforeTime(time.Time{}), client.BeforeEvent(0), client.BeforeLastFailure().In(0)} {
 		if _, err := h.FindPoint(t.Context(), bad); !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%v: %v, want it refused", bad, err)
 		}
 	}
-	if _, err := h.FindPoint(t.Context(), client.BeforeTime(w.stamp().Add(time.Hour))); !errors.Is(err, client.ErrNotFound) {
+	if _, err := h.FindPoint(t.Context(), client.BeforeTime(w.stamp().Add(time.Hour))); !errors.Is(err, client.ErrNoPoint) {
 		t.Errorf("a point before a time to come: %v", err)
+	}
+	for _, early := range []time.Time{time.Unix(1, 0), all[0].Time.Add(-time.Microsecond)} { // it is not event 1, which starts it anew
+		if p, err := h.FindPoint(t.Context(), client.BeforeTime(early)); !errors.Is(err, client.ErrNoPoint) {
+			t.Errorf("a point before the execution: %+v %v", p, err)
+		}
+	}
+	for _, n := range []int64{first.Ref, int64(len(all)) + 2} { // not a message, and not in the history
+		if p, err := h.FindPoint(t.Context(), client.BeforeEvent(n)); !errors.Is(err, client.ErrNoPoint) {
+			t.Errorf("the point before event %d: %+v %v", n, p, err)
+		}
+	}
+	if _, err := h.FindPoint(t.Context(), client.BeforeLastFailure().In(2)); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a point of an execution to come: %v", err)
+	}
+	for _, bad := range []string{"", "first", "patch", "patch=", "time", "time=", "time=never", "event=", "event=x", "event=0", "first-failure=1"} {
+		if _, err := client.ParsePointKind(bad); !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("the kind %q: %v", bad, err)
+		}
 	}
 	p, err := h.FindPoint(t.Context(), client.BeforeLastFailure())
 	if err != nil {
@@ -117,6 +145,9 @@ func TestHazard153_PointsAreFoundInTheHistory(t *testing.T) {
 	w.Until("it has continued as new", func() bool { return w.Get(h.Key()).Execution == 2 })
 	if _, err := client.Reset(t.Context(), h, p.Event, client.InExecution(p.Execution)); !errors.Is(err, client.ErrSuperseded) {
 		t.Errorf("a reset to the point of the execution before: %v", err)
+	}
+	if again, err := h.FindPoint(t.Context(), client.BeforeLastFailure().In(1)); err != nil || again.Event != p.Event || again.Execution != 1 {
+		t.Errorf("the point of the execution before: %+v %v, want event %d", again, err, p.Event)
 	}
 }
 

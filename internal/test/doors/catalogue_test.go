@@ -250,6 +250,11 @@ func catalogue() []group {
 				"`Reset` or `Fork`: no execution can open at that event; the text names the nearest events at which one can", "no", "the caller", "Use an event that the text names. See [Reset and fork](../how-to/reset-and-fork.md).",
 			},
 			{
+				[]kind{k("client.ErrNoPoint", client.ErrNoPoint)},
+				"no-point",
+				"`FindPoint`, or a reset or fork that finds its event: the history of the execution has no such point; a time before the execution began is none, too", "no, unless the history grows", "the caller", "Look at the history, and choose an event or another kind of point. See [Reset and fork](../how-to/reset-and-fork.md#choose-the-point).",
+			},
+			{
 				[]kind{k("client.ErrSuperseded", client.ErrSuperseded)},
 				"superseded",
 				"`Reset`, `Fork` or `Restart`: the execution is over by now, or the ID was given to another instance; a repeated `Reset`: it was made, and its execution is not stored any more", "no", "the caller", "Read the history of the current execution and choose an event of it.",
