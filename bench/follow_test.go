@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	usage "github.com/perdure/perdure/bench/measure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
@@ -71,24 +69,14 @@ func freshStore(tb testing.TB, kind string) (store provider.Provider, server fun
 	return store, server
 }
 
-// serverCPU returns a function that returns the CPU time of all processes of a server on this machine.
+// serverCPU returns a function that returns the CPU time of all processes of a server, which must be on this machine.
 func serverCPU(tb testing.TB, url string) func() time.Duration {
 	tb.Helper()
-	conn, err := pgx.Connect(tb.Context(), url)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	process, ok := usage.Server(int(conn.PgConn().PID()), "postgres")
-	if err := conn.Close(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	if !ok {
-		tb.Skip("needs a server on this machine")
-	}
+	process := postgrestest.Process(tb, url)
 	return func() time.Duration {
 		cpu, ok := usage.Family(process)
 		if !ok {
-			tb.Fatal("the server's CPU time is unknown")
+			tb.Skip("needs a server on this machine")
 		}
 		return cpu
 	}

@@ -24,7 +24,15 @@ func (b *tab) fill(fields ...[2]string) {
 // leave does what leads to another page, and waits for that.
 func (b *tab) leave(how step) {
 	b.t.Helper()
-	b.do(chromedp.SetAttributeValue(chromedp.CSS("body"), "data-left", "yes"), how, chromedp.WaitReady(chromedp.CSS("body:not([data-left]) main")))
+	b.leaving(func() { b.do(how) })
+}
+
+// leaving is leave by several steps.
+func (b *tab) leaving(do func()) {
+	b.t.Helper()
+	b.do(chromedp.SetAttributeValue(chromedp.CSS("body"), "data-left", "yes"))
+	do()
+	b.do(chromedp.WaitReady(chromedp.CSS("body:not([data-left]) main")))
 }
 
 // follow clicks a link of the page's main part.

@@ -195,7 +195,7 @@ func TestKeysTogether(t *testing.T) {
 	press("u")
 	press("p")
 	press("/")
-	press("status:failed" + kb.Enter)
+	b.leaving(func() { press("status:failed" + kb.Enter) })
 	b.says("refund-17")
 	if at := eval[string](b, `new URL(location.href).searchParams.get("q")`); at != "status:failed" {
 		t.Errorf("the search is for %q", at)

@@ -3,6 +3,7 @@ package postgrestest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -32,6 +33,16 @@ func Exec(t testing.TB, url string, statements ...string) {
 func VacuumFull(t testing.TB, url, schema string) {
 	t.Helper()
 	Exec(t, url, "VACUUM FULL "+text(t, url, "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables WHERE schemaname = '"+schema+"'"))
+}
+
+// Process returns the process ID that the server which url names has on its machine. All its other processes are children of that.
+func Process(t testing.TB, url string) int {
+	t.Helper()
+	id, err := strconv.Atoi(text(t, url, `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // text returns what a query returns.
