@@ -77,16 +77,17 @@ func previewBulk(ctx context.Context, o *operate.Operator, f client.Filter, to *
 	return o.PreviewBulkTo(ctx, f, *to)
 }
 
-// bulkPoints says how many instances have no point, and are skipped.
+// bulkPoints says how many instances have no point.
 func bulkPoints(p *operate.BulkPoints) string {
-	text := fmt.Sprintf("%d of %s have no point %s", p.Without, amount.Of(p.Looked, "instance"), p.To)
+	count := fmt.Sprintf("%d of %d", p.Without, p.Looked)
 	if !p.Exact {
-		text = "at least " + fmt.Sprintf("%d, of the newest %d that were looked at, have no point %s", p.Without, p.Looked, p.To)
+		count = fmt.Sprintf("at least %d, of the newest %d", p.Without, p.Looked)
 	}
+	text := fmt.Sprintf("without a point %s, so that the job skips them: %s", p.To, count)
 	if p.Unread > 0 {
-		text += fmt.Sprintf(", and of %d it cannot be told (they fail)", p.Unread)
+		text += fmt.Sprintf("; %d cannot be read here, and fail", p.Unread)
 	}
-	return text + ": the job skips them"
+	return text
 }
 
 // bulkSearchHelp describes the argument of bulk commands that search.
