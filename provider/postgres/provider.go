@@ -222,7 +222,7 @@ func start(db *database, kinds *kinds) *Provider {
 	p.Enqueue = p.group.enqueue
 	p.claims = &claims{db: db, kinds: kinds, cache: p.cache, waiters: p.waiters, presence: p.presence, notifier: p.notifier, group: p.group}
 	p.asks = &asks{db: db, hub: p.hub, notifier: p.notifier}
-	p.shared = relational.NewQueries(storage{db, &p.cache.clock, &stampSums{}}, &db.door, p.hub, p.group.enqueue, 1)
+	p.shared = relational.NewQueries(storage{db, &p.cache.clock}, &db.door, p.hub, p.group.enqueue, 1)
 	p.reader = &reader{db: db, commits: p.commits, janitor: p.janitor}
 	p.deleter = deleter{group: p.group}
 	p.joins = &joins{db: db, kinds: kinds, units: p.units, pending: p.pending, relearn: make(chan struct{}, 1)}

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"hash/maphash"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,45 +25,7 @@ const (
 	FROM unnest($1::uuid[], $2::text[], $3::bigint[]) n (key, name, nr)`
 )
 
-// sqlStampSums returns one row for all instances: how many rows each table has of them, and a sum that grows with each new version of one.
-const sqlStampSums = `SELECT concat_ws(' ', (SELECT count(*) || ' ' || sum(xmin::text::bigint) FROM perdure.instance WHERE key = ANY($1)),
-	(SELECT count(*) || ' ' || sum(xmin::text::bigint) FROM perdure.outcome WHERE key = ANY($1)),
-	(SELECT count(*) || ' ' || sum(xmin::text::bigint) FROM perdure.task WHERE key = ANY($1)),
-	(SELECT count(*) || ' ' || sum(xmin::text::bigint) FROM perdure.dead_letter WHERE key = ANY($1)))`
-
-//nolint:gochecknoglobals // constant; lists are compared within the process
-var stampSeed = maphash.MakeSeed()
-
-// stampSums is what the last stamps were read for. While the sums of the same instances stay, nothing has changed, and the stamps, which cost the
-// server three times as much, are not read.
-type stampSums struct {
-	mu   sync.Mutex
-	of   uint64 // a hash of the list, in any order
-	sums string // read before the stamps were; "": they were not read
-}
-
-// hold reports whether the stamps of a list were read after sums.
-func (l *stampSums) hold(list []relational.Followed, sums string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sums == sums && l.of == hashOf(list)
-}
-
-// read keeps what hold compares with.
-func (l *stampSums) read(list []relational.Followed, sums string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.of, l.sums = hashOf(list), sums
-}
-
-func hashOf(list []relational.Followed) (sum uint64) {
-	for _, what := range list {
-		sum += maphash.Comparable(stampSeed, what)
-	}
-	return sum
-}
-
-// Stamps implements [relational.Storage], in one round trip if nothing has changed, and in two if something has. Key-values have no sums.
+// Stamps implements [relational.Storage], in one round trip.
 func (s storage) Stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
 	var keys, valueKeys []provider.UUID
 	var names []string
@@ -78,14 +38,6 @@ func (s storage) Stamps(ctx context.Context, list []relational.Followed) (stamps
 		}
 	}
 	err = s.db.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
-		sums := ""
-		if len(names) == 0 {
-			b := s.db.byIndex()
-			b.Queue(s.db.names.sql(sqlStampSums), uuids(keys)).QueryRow(func(r pgx.Row) error { return r.Scan(&sums) })
-			if err := s.db.exchange(ctx, c.Conn(), b); err != nil || s.sums.hold(list, sums) {
-				return err
-			}
-		}
 		stamps = make([]uint64, len(list))
 		b := s.db.byIndex()
 		place := func(rows pgx.Rows) error {
@@ -104,11 +56,7 @@ func (s storage) Stamps(ctx context.Context, list []relational.Followed) (stamps
 		if len(names) > 0 {
 			b.Queue(s.db.names.sql(sqlValueStamps), uuids(valueKeys), names, valueAt).Query(place)
 		}
-		if err := s.db.exchange(ctx, c.Conn(), b); err != nil {
-			return err
-		}
-		s.sums.read(list, sums)
-		return nil
+		return s.db.exchange(ctx, c.Conn(), b)
 	})
 	return stamps, err
 }

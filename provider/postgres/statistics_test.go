@@ -130,7 +130,7 @@ func checkPlans(t *testing.T, p *Provider) {
 
 func checkedQueries(t *testing.T, p *Provider, most float64) relational.Queries {
 	t.Helper()
-	return relational.NewQueries(planned{storage{p.db, &p.cache.clock, &stampSums{}}, t, most}, nil, nil, nil, 1)
+	return relational.NewQueries(planned{storage{p.db, &p.cache.clock}, t, most}, nil, nil, nil, 1)
 }
 
 // checkLists checks the plans of a list and of counts. A count without a maximum may read whole tables.

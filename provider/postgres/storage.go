@@ -19,7 +19,6 @@ import (
 type storage struct {
 	db    *database
 	clock *clock
-	sums  *stampSums
 }
 
 // Read implements [relational.Storage].
