@@ -50,8 +50,8 @@ func (c *Client) Restart(ctx context.Context, id, reason string, opts ...Restart
 }
 
 // Restart starts the orchestration of the instance again, from the beginning: a new instance with the same version, input and header, or with
-// the input of RestartWithInput. It
-// takes the ID of the old one, which must have ended; the old one stays readable by its key. With RestartAs it has another ID. If
+// the input of RestartWithInput. It takes the ID of the old one, which must have ended; the old one stays readable by its key. With
+// RestartAs it has another ID. If
 // the instance has continued as new, the new one begins with the input of the first execution. It is no child, has no delay, and no
 // attributes but those that its code sets. A time limit is set anew; see WithTimeLimit. To go on from a point of the history, use Reset.
 //

@@ -126,7 +126,4 @@ func (s *bulkStep) noPoint(ctx context.Context, key provider.UUID) error {
 }
 
 // endsStep reports whether an error is one of the storage or of ctx, which may be over later, and not of an instance.
-func endsStep(ctx context.Context, err error) bool {
-	e, ok := errors.AsType[*provider.Error](err)
-	return ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || ok && e.Retryable
-}
+func endsStep(ctx context.Context, err error) bool { return ctx.Err() != nil || passes(err) }

@@ -11,7 +11,6 @@ import (
 	"github.com/perdure/perdure/internal/bulk"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/reserved"
-	"github.com/perdure/perdure/internal/sealing"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -247,23 +246,6 @@ func (s *bulkStep) actOn(ctx context.Context, p bulk.Planned) error {
 		s.fail(i, err)
 	}
 	return nil
-}
-
-// repeats reports whether the step is repeated after an error of an act: the storage, or what the act needs, was out of reach, or nobody knows what
-// happened. What perdure has refused would be refused for ever, and hold the job up.
-func repeats(err error) bool {
-	if errors.Is(err, client.ErrUnserved) { // it may never be served
-		return false
-	}
-	for _, passes := range []error{context.DeadlineExceeded, client.ErrOutcomeUnknown, client.ErrOverloaded, client.ErrNotFinished, sealing.ErrCodec} {
-		if errors.Is(err, passes) {
-			return true
-		}
-	}
-	if _, ok := errors.AsType[*provider.Error](err); !ok && client.Code(err) != "" {
-		return false
-	}
-	return provider.Retryable(err)
 }
 
 // fail counts an instance on which the act failed.
