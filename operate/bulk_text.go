@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/access"
@@ -18,6 +19,8 @@ const (
 	shownTexts = 10
 	// textPages bounds how many pages a preview reads for texts. A store may end pages early.
 	textPages = 50
+	// textTime bounds how long a start looks for the text of its job. A preview shows texts of the newest 5,000, which it meets first.
+	textTime = 10 * time.Second
 )
 
 // failedText is what is known of the text of an error.
@@ -59,14 +62,24 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// textsOf counts the texts of up to most instances that match a filter with a group, the newest first. 0 is all. It ends early if until returns
-// true for a text.
-func (o *Operator) textsOf(ctx context.Context, op string, f *provider.Filter, most int64, until func(failedText) bool) (textsSeen, error) {
+// textBounds ends a look for texts.
+type textBounds struct {
+	most  int64     // at so many instances, or after textPages; 0: at all
+	until time.Time // between two pages; zero: never
+}
+
+// open reports whether another page may be read.
+func (b textBounds) open(looked int64, pages int) bool {
+	return (b.most == 0 || looked < b.most && pages < textPages) && (b.until.IsZero() || time.Now().Before(b.until))
+}
+
+// textsOf counts the texts of instances that match a filter with a group, the newest first. It ends early if until returns true for a text.
+func (o *Operator) textsOf(ctx context.Context, op string, f *provider.Filter, bounds textBounds, until func(failedText) bool) (textsSeen, error) {
 	seen := textsSeen{counts: map[failedText]int64{}}
-	for pages, cursor := 0, ""; most == 0 || seen.looked < most && pages < textPages; pages++ {
+	for pages, cursor := 0, ""; bounds.open(seen.looked, pages); pages++ {
 		size := int64(provider.MaxPage)
-		if most > 0 {
-			size = min(size, most-seen.looked)
+		if bounds.most > 0 {
+			size = min(size, bounds.most-seen.looked)
 		}
 		page, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.List, provider.ListRequest{
 			Filter: *f, Cursor: cursor, Max: int(size),
@@ -116,13 +129,13 @@ func (p BulkPreview) Only(text string) BulkPreview {
 	return p
 }
 
-// hasText returns an error if no instance that matches the filter of a job failed with its text.
+// hasText returns an error if no instance that matches the filter of a job failed with its text, or none that was looked at within textTime.
 func (o *Operator) hasText(ctx context.Context, op string, job *bulk.Job) error {
 	if job.Text == "" {
 		return nil
 	}
 	found, cut := false, false
-	_, err := o.textsOf(ctx, op, &job.Filter, 0, func(t failedText) bool {
+	seen, err := o.textsOf(ctx, op, &job.Filter, textBounds{until: time.Now().Add(textTime)}, func(t failedText) bool {
 		found = found || t == failedText{text: job.Text}
 		cut = cut || t == failedText{job.Text, true}
 		return found
@@ -133,6 +146,9 @@ func (o *Operator) hasText(ctx context.Context, op string, job *bulk.Job) error 
 	case cut:
 		return fmt.Errorf("%w: the text %s is the beginning of longer ones, which may differ behind it: take any text, or chosen instances",
 			client.ErrInvalid, bulk.QuoteText(job.Text))
+	case !seen.all:
+		return fmt.Errorf("%w: none of the newest %d instances that match failed with the text %s, and to look further takes too long: take one that a preview shows",
+			client.ErrInvalid, seen.looked, bulk.QuoteText(job.Text))
 	}
 	return fmt.Errorf("%w: no instance that matches failed with the text %s: take one that a preview shows", client.ErrInvalid, bulk.QuoteText(job.Text))
 }
