@@ -53,6 +53,9 @@ type Retention struct {
 	Rate float64 `json:"rate"`
 }
 
+// Off reports whether nothing is removed.
+func (r *Retention) Off() bool { return len(r.Rules) == 0 && r.Trim == nil && r.Audit == 0 }
+
 // RetentionInfo says what a store removes by itself, and what the last round did.
 type RetentionInfo struct {
 	Retention

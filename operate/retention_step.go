@@ -107,16 +107,26 @@ func (s *retentionStep) finish(cursor string) {
 }
 
 func (s *retentionStep) prune(ctx context.Context, cut retention.Cut) (int64, error) {
+	p := pruningOf(cut)
+	return s.pruned(ctx, &p)
+}
+
+// pruningOf returns the instances of a cut.
+func pruningOf(cut retention.Cut) Pruning {
 	p := Pruning{Age: cut.Age, Names: cut.Names, ExceptNames: cut.Except}
 	for _, status := range cut.Statuses {
 		p.Statuses = append(p.Statuses, client.Status(status.String()))
 	}
-	return s.pruned(ctx, &p)
+	return p
 }
+
+// systemPruning returns schedules and bulk jobs that ended long ago.
+func systemPruning() Pruning { return Pruning{Age: systemAge, system: true} }
 
 // pruneOwn removes schedules and bulk jobs that ended long ago.
 func (s *retentionStep) pruneOwn(ctx context.Context) (int64, error) {
-	return s.pruned(ctx, &Pruning{Age: systemAge, system: true})
+	p := systemPruning()
+	return s.pruned(ctx, &p)
 }
 
 // pruned plans and makes one call of the store.

@@ -34,6 +34,21 @@ type Trimmed struct {
 func (o *Operator) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 	const op = "trimming executions"
 	done := Trimmed{Cursor: t.Cursor}
+	trimmer, err := o.trimmer(ctx, &t)
+	if err != nil {
+		return done, fmt.Errorf("%s: %w", op, err)
+	}
+	if t.Preview {
+		err = o.trim(ctx, op, trimmer, &t, &done)
+		return done, err
+	}
+	a := access.Act{Kind: string(client.ActPrune), Op: op, Other: "old executions", Detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
+	err = o.caller.Perform(ctx, &a, func(ctx context.Context) error { return o.trim(ctx, op, trimmer, &t, &done) })
+	return done, err
+}
+
+// trimmer checks the selection, and returns what can trim it.
+func (o *Operator) trimmer(ctx context.Context, t *Trimming) (provider.Trimmer, error) {
 	err := o.usable(ctx)
 	switch {
 	case err != nil:
@@ -45,19 +60,13 @@ func (o *Operator) Trim(ctx context.Context, t Trimming) (Trimmed, error) {
 		err = fmt.Errorf("%w: limit %d: give 1 or more, or 0 for none", client.ErrInvalid, t.Limit)
 	}
 	if err != nil {
-		return done, fmt.Errorf("%s: %w", op, err)
+		return nil, err
 	}
 	trimmer, ok := provider.As[provider.Trimmer](o.caller.Store.Provider)
 	if !ok {
-		return done, fmt.Errorf("%s: %w", op, provider.Lacking("trim", "Trimmer"))
+		return nil, provider.Lacking("trim", "Trimmer")
 	}
-	if t.Preview {
-		err = o.trim(ctx, op, trimmer, &t, &done)
-		return done, err
-	}
-	a := access.Act{Kind: string(client.ActPrune), Op: op, Other: "old executions", Detail: fmt.Sprintf("left %v ago, all but the last %d", t.Age, max(t.Keep, 1))}
-	err = o.caller.Perform(ctx, &a, func(ctx context.Context) error { return o.trim(ctx, op, trimmer, &t, &done) })
-	return done, err
+	return trimmer, nil
 }
 
 func (o *Operator) trim(ctx context.Context, op string, trimmer provider.Trimmer, t *Trimming, done *Trimmed) error {

@@ -65,9 +65,33 @@ type Cut struct {
 
 // Cuts returns what the rules remove. No instance is in two of them.
 func (r *Rules) Cuts() (cuts []Cut) {
+	for _, one := range r.cuts() {
+		cuts = add(cuts, one.Cut)
+	}
+	return cuts
+}
+
+// CutsOf returns what one of the rules removes: what it matches and no earlier one does. No instance is in two of the cuts.
+func (r *Rules) CutsOf(rule int) (cuts []Cut) {
+	for _, one := range r.cuts() {
+		if one.rule == rule {
+			cuts = add(cuts, one.Cut)
+		}
+	}
+	return cuts
+}
+
+// ruleCut is what a rule removes of one status.
+type ruleCut struct {
+	Cut
+
+	rule int
+}
+
+func (r *Rules) cuts() (cuts []ruleCut) {
 	for s := provider.StatusCompleted; s <= provider.StatusTerminated; s++ {
 		var claimed []string
-		for _, rule := range r.Rules {
+		for n, rule := range r.Rules {
 			if len(rule.Statuses) > 0 && !slices.Contains(rule.Statuses, s) {
 				continue
 			}
@@ -79,7 +103,7 @@ func (r *Rules) Cuts() (cuts []Cut) {
 			}
 			claimed = append(claimed, rule.Names...)
 			if rule.Age != Forever {
-				cuts = add(cuts, cut)
+				cuts = append(cuts, ruleCut{cut, n})
 			}
 			if len(rule.Names) == 0 {
 				break
