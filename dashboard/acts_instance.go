@@ -149,7 +149,7 @@ func start(ctx context.Context, c *call, in input) (outcome, error) {
 		opts = append(opts, client.WithTimeLimit(in.span("timeLimit")))
 	}
 	h, err := client.StartNamed[json.RawMessage](ctx, c.client, in["orchestration"], in.json("input"), opts...)
-	return outcome{started{h.ID(), h.Key().String()}, "/instances/" + h.Key().String()}, err
+	return outcome{value: started{h.ID(), h.Key().String()}, page: "/instances/" + h.Key().String()}, err
 }
 
 func raise(ctx context.Context, c *call, in input) (outcome, error) {

@@ -25,38 +25,20 @@ func deletionActs() []act {
 		},
 		{
 			of: &ofStore, name: "prune", right: client.ActPrune, title: "Delete old instances", danger: true, do: prune, answers: reflect.TypeFor[operate.Pruned](),
-			says: "Instances that ended so long ago are deleted with their histories, the oldest first.",
-			fields: []field{
-				{name: "age", kind: aSpan, label: "Ended at least so long ago", required: true, value: "720h", help: "At least 24h."},
-				{name: "names", kind: aList, label: "Orchestrations", help: "One a line. None: all."},
-				{name: "statuses", kind: aList, label: "Statuses", help: "One a line, such as Completed. None: all."},
-				{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Instances, 1 to 10,000."},
-				{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."},
-			},
+			says: "Instances that ended so long ago are deleted with their histories, the oldest first.", counts: countPrune,
+			fields: append(pruneFields(),
+				field{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Instances, 1 to 10,000."},
+				field{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."}),
 		},
 		{
 			of: &ofStore, name: "trim", right: client.ActPrune, title: "Delete old executions", danger: true, do: trim, answers: reflect.TypeFor[operate.Trimmed](),
-			says: "Executions that were left so long ago by instances that continue as new are deleted with their histories. The instances go on.",
-			fields: []field{
-				{name: "age", kind: aSpan, label: "Left at least so long ago", required: true, value: "720h", help: "At least 24h."},
-				{name: "keep", kind: anInt, label: "Keep", value: "1", help: "Executions before the current one, 1 to 1,000. Empty: 1."},
-				{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Executions, 1 to 10,000."},
-				{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."},
-			},
+			says:   "Executions that were left so long ago by instances that continue as new are deleted with their histories. The instances go on.",
+			counts: countTrim,
+			fields: append(trimFields(),
+				field{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Executions, 1 to 10,000."},
+				field{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."}),
 		},
 	}
-}
-
-func trim(ctx context.Context, c *call, in input) (outcome, error) {
-	t := operate.Trimming{Age: in.span("age"), Keep: int(in.int("keep")), Limit: in.int("limit"), Cursor: in["cursor"]}
-	switch {
-	case t.Age < operate.MinPruneAge:
-		return outcome{}, badInput("age is %v: give at least %v", t.Age, operate.MinPruneAge)
-	case t.Limit < 1 || t.Limit > countLimit:
-		return outcome{}, badInput("limit is %d: give 1 to %d", t.Limit, countLimit)
-	}
-	done, err := operate.New(c.client).Trim(ctx, t)
-	return outcome{value: done}, err
 }
 
 func remove(ctx context.Context, c *call, in input) (outcome, error) {
@@ -69,19 +51,7 @@ func remove(ctx context.Context, c *call, in input) (outcome, error) {
 		opts = append(opts, client.Force())
 	}
 	n, err := h.Delete(ctx, opts...)
-	return outcome{counted{n}, "/instances"}, err
-}
-
-func prune(ctx context.Context, c *call, in input) (outcome, error) {
-	p := operate.Pruning{Age: in.span("age"), Names: in.list("names"), Limit: in.int("limit"), Cursor: in["cursor"]}
-	for _, s := range in.list("statuses") {
-		p.Statuses = append(p.Statuses, client.Status(s))
-	}
-	if p.Limit < 1 || p.Limit > countLimit {
-		return outcome{}, badInput("limit is %d: give 1 to %d", p.Limit, countLimit)
-	}
-	done, err := operate.New(c.client).Prune(ctx, p)
-	return outcome{value: done}, err
+	return outcome{value: counted{n}, page: "/instances"}, err
 }
 
 // jobActs are acts on many instances, and on the jobs that do them.

@@ -116,7 +116,7 @@ func fork(ctx context.Context, c *call, in input) (outcome, error) {
 		return outcome{}, err
 	}
 	made, err := client.Fork(ctx, h, at, in["id"], opts...)
-	return outcome{started{made.ID(), made.Key().String()}, "/instances/" + made.Key().String()}, err
+	return outcome{value: started{made.ID(), made.Key().String()}, page: "/instances/" + made.Key().String()}, err
 }
 
 func deadLetterActs() []act {

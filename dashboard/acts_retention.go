@@ -19,24 +19,15 @@ const forever = "forever"
 func retentionActs() []act {
 	return []act{
 		{
-			of: &ofRetention, name: "set", right: client.ActRetention, title: "Set the rules", danger: true, do: setRetention, filled: presentRules,
+			of: &ofRetention, name: "set", right: client.ActRetention, title: "Set the rules", danger: true, do: setRetention, filled: presentRules, counts: countRules,
 			says: "The rules take the place of those before. Once an hour, a node removes what they do not keep, for good.",
-			fields: []field{
-				{
-					name: "rules", kind: aList, label: "Rules",
-					help: "One a line: AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE, such as Checkout:Failed=720h. AGE is at least 24h, or forever. " +
-						"The first one that matches counts. Instances without a rule stay.",
-				},
-				{name: "trim", kind: aSpan, label: "Old executions stay", help: "Of instances that continue as new. At least 24h. Empty: they stay for ever."},
-				{name: "keep", kind: anInt, label: "Executions before the current one that stay", help: "1 to 1,000. Empty: 1."},
-				{name: "audit", kind: aSpan, label: "Records of the audit stay", help: "At least 24h. Empty: they stay for ever."},
-				{name: "batch", kind: anInt, label: "Instances in one step", help: "1 to 1,000. Empty: 100."},
-				{name: "rate", label: "Instances a second", help: "At most 10,000. Empty: 200."},
-				{name: "off", kind: aBool, label: "Remove nothing any more"},
-			},
+			fields: append(ruleFields(),
+				field{name: "batch", kind: anInt, label: "Instances in one step", help: "1 to 1,000. Empty: 100."},
+				field{name: "rate", label: "Instances a second", help: "At most 10,000. Empty: 200."},
+				field{name: "off", kind: aBool, label: "Remove nothing any more"}),
 		},
 		{
-			of: &ofRetention, name: "run", right: client.ActRetention, title: "Begin a round now", danger: true,
+			of: &ofRetention, name: "run", right: client.ActRetention, title: "Begin a round now", danger: true, counts: countRound,
 			says: "A node removes what the rules do not keep, now and not within the hour.",
 			do: func(ctx context.Context, c *call, _ input) (outcome, error) {
 				return outcome{}, operate.New(c.client).RunRetention(ctx)
@@ -45,22 +36,43 @@ func retentionActs() []act {
 	}
 }
 
-// setRetention stores rules. Nothing given is a mistake, since it would switch retention off.
+// ruleFields say what stays.
+func ruleFields() []field {
+	return []field{
+		{
+			name: "rules", kind: aList, label: "Rules",
+			help: "One a line: AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE, such as Checkout:Failed=720h. AGE is at least 24h, or forever. " +
+				"The first one that matches counts. Instances without a rule stay.",
+		},
+		{name: "trim", kind: aSpan, label: "Old executions stay", help: "Of instances that continue as new. At least 24h. Empty: they stay for ever."},
+		{name: "keep", kind: anInt, label: "Executions before the current one that stay", help: "1 to 1,000. Empty: 1."},
+		{name: "audit", kind: aSpan, label: "Records of the audit stay", help: "At least 24h. Empty: they stay for ever."},
+	}
+}
+
 func setRetention(ctx context.Context, c *call, in input) (outcome, error) {
-	r, err := in.retention()
+	r, err := in.rules(c)
 	if err != nil {
 		return outcome{}, err
 	}
-	given := len(r.Rules) > 0 || r.Trim != nil || r.Audit != 0
-	switch off := in.bool("off"); {
-	case off && c.isAPI() && given:
-		return outcome{}, badInput("off goes alone: leave out the rules")
-	case off:
-		r = operate.Retention{}
-	case !given:
-		return outcome{}, badInput("there are no rules: give rules, trim or audit, or off")
-	}
 	return outcome{}, operate.New(c.client).SetRetention(ctx, r)
+}
+
+// rules returns the rules that the fields set. Nothing given is a mistake, since it would switch retention off.
+func (in input) rules(c *call) (operate.Retention, error) {
+	r, err := in.retention()
+	if err != nil {
+		return r, err
+	}
+	switch off := in.bool("off"); {
+	case off && c.isAPI() && !r.Off():
+		return r, badInput("off goes alone: leave out the rules")
+	case off:
+		return operate.Retention{}, nil
+	case r.Off():
+		return r, badInput("there are no rules: give rules, trim or audit, or off")
+	}
+	return r, nil
 }
 
 // retention returns what the fields say.

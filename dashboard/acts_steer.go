@@ -87,7 +87,7 @@ func restart(ctx context.Context, c *call, in input) (outcome, error) {
 		opts = append(opts, client.RestartWithInput(in.json("input")))
 	}
 	made, err := h.Restart(ctx, in["reason"], opts...)
-	return outcome{started{made.ID(), made.Key().String()}, "/instances/" + made.Key().String()}, err
+	return outcome{value: started{made.ID(), made.Key().String()}, page: "/instances/" + made.Key().String()}, err
 }
 
 // activityActs are acts on a pending activity. They name what was shown, so that a page that is out of date changes nothing.

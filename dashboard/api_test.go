@@ -40,6 +40,9 @@ func TestAnswersFitTheDocument(t *testing.T) {
 			if strings.HasSuffix(path, "/schedules/next") {
 				path += "?crons=0+9+*+*+*&every=90m%2B1m&n=3"
 			}
+			if strings.HasSuffix(path, "/prune/preview") || strings.HasSuffix(path, "/trim/preview") {
+				path += "?age=24h"
+			}
 			sign := "?"
 			if strings.Contains(path, "?") {
 				sign = "&"

@@ -3,12 +3,14 @@ package dashboard
 import (
 	"bytes"
 	"encoding/json"
+	"html"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -130,6 +132,22 @@ func (s *site) form(path string, values url.Values, change ...func(*http.Request
 		values.Set(principalField, "ann")
 	}
 	return s.post(path, values, change...)
+}
+
+// field returns what a field of the page of an act begins with.
+func (s *site) field(path, name string) string {
+	s.t.Helper()
+	return formValue(s.t, s.get(path).body, name)
+}
+
+// formValue returns the value of a field of a page.
+func formValue(t *testing.T, body, name string) string {
+	t.Helper()
+	m := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(body)
+	if m == nil {
+		t.Fatalf("there is no field %s in %s", name, body)
+	}
+	return html.UnescapeString(m[1])
 }
 
 // post sends a form as it is.

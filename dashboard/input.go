@@ -78,6 +78,25 @@ func readInput(c *call, fields []field) (input, error) {
 	return in, nil
 }
 
+// readQuery reads fields from the query, in which a list has its name several times. others are further parameters.
+func (c *call) readQuery(fields []field, others ...string) (input, error) {
+	q, in := c.r.URL.Query(), input{}
+	for i := range fields {
+		f := &fields[i]
+		in[f.name] = strings.TrimSpace(strings.Join(q[f.name], "\n"))
+		if err := f.check(in[f.name]); err != nil {
+			return nil, err
+		}
+		q.Del(f.name)
+	}
+	for name := range q {
+		if name != payloadsParam.name && !slices.Contains(others, name) {
+			return nil, badInput("there is no parameter %q: see the API's document for those of this path", name)
+		}
+	}
+	return in, nil
+}
+
 func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, "too-large", "the request has more than %d bytes", maxBody)
 }

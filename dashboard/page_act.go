@@ -3,6 +3,7 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,6 +45,10 @@ type actData struct {
 	OfInput           bool                 // the form can show the input of the instance, which it does not yet
 	OfTimes           bool                 // the form can show due times
 	Times             []time.Time          // due times; nil: nobody has asked
+	OfCounts          bool                 // the form can count
+	Counts            []counting           // what the act would remove; nil: it was not counted
+	Counted           string               // the fields that were counted, as fingerprint has them
+	Done              string               // what it has come to; "": nothing yet
 }
 
 // kindNames are the kinds of fields as templates know them.
@@ -79,7 +84,7 @@ func (a *act) form(c *call, values func(string) string) (actData, error) {
 		data.Fields = append(data.Fields, formField{f.name, f.label, f.help, v, kindNames[f.kind], f.choices, f.required, f.shown, f.confirms})
 	}
 	data.OfInput = a.edits && c.editsInputs() && !c.payloads
-	data.OfTimes, data.OfPoint = a.preview, a.finds
+	data.OfTimes, data.OfPoint, data.OfCounts = a.preview, a.finds, a.counts != nil && len(a.fields) > 0
 	if a.chosen {
 		var err error
 		if data.Chosen, err = c.chosen(strings.Fields(values("keys"))); err != nil {
@@ -118,6 +123,11 @@ func (a *act) confirm(c *call) error {
 	}
 	if a.of == &ofJobs {
 		if err := data.preview(c, c.param); err != nil {
+			return err
+		}
+	}
+	if a.counts != nil {
+		if err := a.countBegin(c, &data); err != nil {
 			return err
 		}
 	}
@@ -217,7 +227,8 @@ func absolute(text string, f client.Filter) string {
 func (a *act) perform(c *call) error {
 	in, err := readInput(c, a.fields)
 	if err == nil {
-		if shown, err := a.shownFirst(c, in); shown || err != nil {
+		var shown bool
+		if shown, err = a.shownFirst(c, in); shown {
 			return err
 		}
 	}
@@ -247,21 +258,57 @@ func (a *act) perform(c *call) error {
 	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
 
-// shownFirst shows what an act with a kind of point is about, in place of the act, and reports whether it has.
+// fingerprint names what a form was sent with. Browsers change the ends of lines.
+func fingerprint(fields []field, in input) string {
+	hash := sha256.New()
+	for i := range fields {
+		_, _ = fmt.Fprintf(hash, "%s=%q\n", fields[i].name, in.list(fields[i].name))
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
+
+// count adds what the act would remove, and binds the form to its fields.
+func (a *act) count(c *call, d *actData, in input) (err error) {
+	d.Counts, err = a.counts(c.r.Context(), c, in)
+	d.Counted = fingerprint(a.fields, in)
+	return err
+}
+
+// countBegin adds what the act would remove with the fields that the form begins with. Fields that are refused are not counted: somebody fills them.
+func (a *act) countBegin(c *call, d *actData) error {
+	in := input{}
+	for i := range d.Fields {
+		in[d.Fields[i].Name] = d.Fields[i].Value
+		if a.fields[i].check(strings.TrimSpace(d.Fields[i].Value)) != nil {
+			return nil
+		}
+	}
+	err := a.count(c, d, in)
+	if status, _ := classify(err); err != nil && status < http.StatusInternalServerError {
+		return nil
+	}
+	return err
+}
+
+// shownFirst shows what an act with a kind of point is about, or what one would remove, in place of the act, and reports whether it has.
 func (a *act) shownFirst(c *call, in input) (shown bool, err error) {
 	find := a.finds && (in["to"] != "" || c.posted("preview") != "")
 	count := a.of == &ofJobs && in["to"] != "" && c.posted("counted") != in["to"]
-	if !find && !count {
+	sum := a.counts != nil && (c.posted("preview") != "" || c.posted("counted") != fingerprint(a.fields, in))
+	if !find && !count && !sum {
 		return false, nil
 	}
 	data, err := a.form(c, c.posted)
 	if err != nil {
 		return false, err
 	}
-	if find {
+	if sum {
+		if err := a.count(c, &data, in); err != nil || data.Counts == nil && c.posted("preview") == "" {
+			return false, err
+		}
+	} else if find {
 		return true, a.pointed(c, &data, in["to"], in["event"], "")
-	}
-	if err := data.preview(c, c.posted); err != nil {
+	} else if err := data.preview(c, c.posted); err != nil {
 		return false, err
 	}
 	return true, c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
@@ -305,6 +352,9 @@ func (a *act) performed(c *call, result outcome) error {
 	if all, ok := result.value.(list[each]); ok {
 		return a.performedOn(c, all.Items)
 	}
+	if result.says != "" {
+		return a.performedHere(c, result.says)
+	}
 	out, ok := result.value.(answer)
 	if !ok {
 		to := result.page
@@ -329,6 +379,19 @@ func (a *act) performed(c *call, result outcome) error {
 		data.Result = &shownPayload{Text: "null"}
 	}
 	return c.show(http.StatusOK, "act", v)
+}
+
+// performedHere shows the form of an act again with what it has come to, and what is left.
+func (a *act) performedHere(c *call, says string) error {
+	data, err := a.form(c, c.posted)
+	if err == nil {
+		data.Done = says
+		err = a.countBegin(c, &data)
+	}
+	if err != nil {
+		return err
+	}
+	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
 
 // performedOn shows what an act has come to on each of several instances.

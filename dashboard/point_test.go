@@ -4,7 +4,6 @@ import (
 	"html"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -67,13 +66,7 @@ func TestHazard153_TheFormShowsThePointFirst(t *testing.T) {
 	viewer := w.site(Options{Authorize: as(client.RoleViewer)})
 	readOnly := w.site(Options{Authorize: as(client.RoleAdmin), ReadOnly: true})
 	of := "/instances/" + key
-	value := func(body, field string) string {
-		m := regexp.MustCompile(`name="` + field + `" value="([^"]*)"`).FindStringSubmatch(body)
-		if m == nil {
-			t.Fatalf("there is no field %s in %s", field, body)
-		}
-		return html.UnescapeString(m[1])
-	}
+	value := func(body, field string) string { return formValue(t, body, field) }
 	execution := func() string {
 		t.Helper()
 		return s.get("/api/v1" + of).json(t)["execution"].(string)

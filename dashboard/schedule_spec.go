@@ -155,16 +155,9 @@ func (c *call) now() time.Time {
 
 // apiNext previews the due times of a specification.
 func (c *call) apiNext() error {
-	in := input{}
-	q := c.r.URL.Query()
-	for _, f := range specFields() {
-		if !q.Has(f.name) {
-			continue
-		}
-		in[f.name] = strings.Join(q[f.name], "\n")
-		if err := f.check(in[f.name]); err != nil {
-			return err
-		}
+	in, err := c.readQuery(specFields(), "after", "n")
+	if err != nil {
+		return err
 	}
 	after, err := c.timeParam("after")
 	if err != nil {

@@ -253,12 +253,19 @@ func TestRetentionInTheBrowser(t *testing.T) {
 	b.fill([2]string{"rules", "Order:Failed=forever\n720h"}, [2]string{"trim", "1h"})
 	b.says("within which a repeated start must find its instance")
 	b.fill([2]string{"trim", "168h"}, [2]string{"audit", "8760h"})
+	b.says("Instances by rule 2, 720h0m0s")
+	b.shoot("retention-counted-wide-light")
+	if info().On {
+		t.Error("it is on before anybody has seen the counts")
+	}
+	b.fill()
 	b.says("Set the rules: done")
 	b.says("30 days")
 	if r := info(); len(r.Rules) != 2 || r.Rules[0].Age != orchestration.Off || r.SetBy != "ann@shop" {
 		t.Errorf("the rules are %+v", r)
 	}
 	b.follow("Begin a round now")
+	b.says("What it would remove now")
 	b.fill()
 	b.do(chromedp.WaitReady(`//main[contains(., "Instances removed")]`))
 	b.shoot("retention-on-wide-light")
@@ -325,5 +332,5 @@ func TestStartManyInTheBrowser(t *testing.T) {
 	b.open("/retention")
 	b.follow("Delete old executions")
 	b.fill()
-	b.says("Delete old executions: done")
+	b.says("Deleted: 0 executions.")
 }
