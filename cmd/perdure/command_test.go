@@ -126,7 +126,11 @@ var commandLines = []struct{ name, line string }{
 	{"trim", "trim --older-than 0s --yes --db DB"},
 	{"trim-json", "trim --keep 3 --yes --db DB -o json"},
 	{"retention-off", "retention show --db DB"},
+	{"prune-preview-limit", "prune --older-than 0s --young --limit 2 --preview --db DB"},
+	{"retention-preview", "retention preview --rule Greet=168h --rule :failed=forever --rule 720h --trim 48h --audit 720h --db DB"},
+	{"retention-preview-off", "retention preview --db DB"},
 	{"retention-set", "retention set --rule Greet=168h --rule :failed=forever --rule 720h --trim 48h --audit 720h --yes --db DB"},
+	{"retention-preview-json", "retention preview --db DB -o json"},
 	{"retention-off-json", "retention show --db DB -o json"},
 	{"bulk-preview", "bulk preview --name Greet --db DB"},
 	{"bulk-start", "bulk start terminate --name Idle --job j --reason old --rate 5 --yes --db DB"},
@@ -191,7 +195,8 @@ func TestMistakes(t *testing.T) {
 		says []string
 	}{
 		{"prune --older-than 0s --young --db DB", exitUsage, []string{"add --yes", "delete 5 instances"}},
-		{"prune --older-than 0s --young --limit 2 --db DB", exitUsage, []string{"add --yes", "delete 2 instances that"}},
+		{"prune --older-than 0s --young --limit 2 --db DB", exitUsage, []string{"add --yes", "delete 2 of 5 instances that"}},
+		{"trim --db DB", exitUsage, []string{"add --yes", "delete 0 executions that"}},
 		{"prune --older-than 1h --db DB", exitUsage, []string{"--older-than is 1h", "--young"}},
 		{"delete idle-1 --yes --db DB", exitConflict, []string{"idle-1", "add --force"}},
 		{"bulk start cancel --name Idle --db DB", exitUsage, []string{"add --yes to cancel 1 instance\n"}},

@@ -18,6 +18,7 @@ type deleted struct {
 	ID        string `json:"id,omitempty"`
 	Action    string `json:"action"`
 	Instances int64  `json:"instances"`
+	More      bool   `json:"more,omitempty"` // the limit ended it
 }
 
 // trimmed is the output of trim.
@@ -104,7 +105,7 @@ func newPrune(a *app) *cobra.Command {
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			what := ""
 			if !*yes {
-				if what, err = a.prunable(ctx, cmd, c, p); err != nil {
+				if what, err = a.prunable(ctx, c, p); err != nil {
 					return err
 				}
 			}
@@ -117,28 +118,25 @@ func newPrune(a *app) *cobra.Command {
 	return cmd
 }
 
-// mostPreviewed is how far a preview counts before a question.
-const mostPreviewed = 10_000
-
 // prunable says what a prune would delete now.
-func (a *app) prunable(ctx context.Context, cmd *cobra.Command, c *client.Client, p operate.Pruning) (string, error) {
-	what := " that ended " + p.Age.String() + " ago or earlier for good"
-	p.Preview = true
-	if p.Limit == 0 || p.Limit > mostPreviewed {
-		p.Limit = mostPreviewed
+func (a *app) prunable(ctx context.Context, c *client.Client, p operate.Pruning) (string, error) {
+	n, err := operate.New(c).PreviewPrune(ctx, p)
+	return fmt.Sprintf("delete %s that ended %v ago or earlier for good", ofPreview(n, "instance", p.Limit), p.Age), err
+}
+
+// ofPreview returns a count of what would go with its noun. most is the most that goes; 0: all.
+func ofPreview(n client.Counted, noun string, most int64) string {
+	text := amount.Of(n.Count, noun)
+	switch {
+	case n.Count == 0 && !n.Exact:
+		text = amount.Noun(0, noun) + " that could not be counted in time"
+	case !n.Exact:
+		text = "at least " + text
 	}
-	shown := a.newProgress(cmd, "instance")
-	p.Progress = func(n int64) { shown.set(n, 0) }
-	done, err := operate.New(c).Prune(ctx, p)
-	shown.end()
-	if err != nil {
-		return "", err
+	if most > 0 && (n.Count > most || !n.Exact) {
+		text = fmt.Sprintf("%d of %s", most, text)
 	}
-	count := amount.Of(done.Instances, "instance")
-	if done.Cursor != "" && p.Limit == mostPreviewed {
-		count += " or more"
-	}
-	return "delete " + count + what, nil
+	return text
 }
 
 // prune shows how far it has come.
@@ -153,12 +151,16 @@ func (a *app) prune(ctx context.Context, cmd *cobra.Command, c *client.Client, p
 	if err != nil {
 		return err
 	}
-	out := deleted{Action: "prune", Instances: done.Instances}
+	out := deleted{Action: "prune", Instances: done.Instances, More: done.Cursor != ""}
+	more := ""
+	if out.More {
+		more = "; the limit ended it, and there may be more"
+	}
 	if p.Preview {
 		out.Action = "preview"
-		return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "%s would be deleted\n", amount.Of(out.Instances, "instance")) })
+		return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "%s would be deleted%s\n", amount.Of(out.Instances, "instance"), more) })
 	}
-	return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "deleted %s\n", amount.Of(out.Instances, "instance")) })
+	return a.show(cmd, out, func(w *grid) { fmt.Fprintf(w, "deleted %s%s\n", amount.Of(out.Instances, "instance"), more) })
 }
 
 func newTrim(a *app) *cobra.Command {
@@ -179,10 +181,20 @@ func newTrim(a *app) *cobra.Command {
 		if t.Preview {
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error { return a.trim(ctx, cmd, c, t) })
 		}
-		if err := a.confirm(cmd, *yes, "delete the histories of executions that instances left "+t.Age.String()+" ago or earlier for good"); err != nil {
-			return err
-		}
-		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error { return a.trim(ctx, cmd, c, t) })
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			what := ""
+			if !*yes {
+				n, err := operate.New(c).PreviewTrim(ctx, t)
+				if err != nil {
+					return err
+				}
+				what = fmt.Sprintf("delete %s that instances left %v ago or earlier, with their histories, for good", ofPreview(n, "execution", 0), t.Age)
+			}
+			if err := a.confirm(cmd, *yes, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
+				return err
+			}
+			return a.trim(ctx, cmd, c, t)
+		})
 	}
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func newRetention(a *app) *cobra.Command {
 		Long: "Retention removes ended instances and old executions by rules, once an hour, on any node. It is off until rules are\n" +
 			"set, here or in the code of the service.",
 	}
-	cmd.AddCommand(newRetentionSet(a), newRetentionShow(a), newRetentionRun(a))
+	cmd.AddCommand(newRetentionSet(a), newRetentionPreview(a), newRetentionShow(a), newRetentionRun(a))
 	return cmd
 }
 
@@ -47,12 +48,8 @@ func newRetentionSet(a *app) *cobra.Command {
 		Example: "  perdure retention set --rule Checkout=168h --rule :failed=2160h --rule 720h --trim 168h --yes --db orders.db",
 		Args:    arguments,
 	}
+	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.rules, "rule", nil, "how long ended instances stay; repeatable, the first that matches counts")
-	flags.StringVar(&f.file, "rules", "", "the rules as JSON, as 'retention show -o json' prints them; @file or -")
-	flags.DurationVar(&f.trim, "trim", 0, "how long old executions of instances that continue as new stay; 0: for ever")
-	flags.IntVar(&f.keep, "keep", 1, "how many executions before the current one stay")
-	flags.DurationVar(&f.audit, "audit", 0, "how long audit records stay; 0: for ever")
 	flags.Float64Var(&f.rate, "rate", 0, "most instances to remove in a second; 0: 200")
 	flags.BoolVar(&f.off, "off", false, "remove nothing any more")
 	flags.BoolVar(&f.yes, "yes", false, "do it without asking; needed where there is no terminal to ask on")
@@ -61,12 +58,16 @@ func newRetentionSet(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if !f.off {
-			if err := a.confirm(cmd, f.yes, "let the store delete what the rules do not keep, for good"); err != nil {
-				return err
-			}
-		}
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if !f.off && !f.yes {
+				what, err := retentionWould(ctx, c, r)
+				if err != nil {
+					return err
+				}
+				if err := a.confirm(cmd, false, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
+					return err
+				}
+			}
 			if err := operate.New(c).SetRetention(ctx, r); err != nil {
 				return err
 			}
@@ -74,6 +75,91 @@ func newRetentionSet(a *app) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// retentionWould says what rules would let the store delete.
+func retentionWould(ctx context.Context, c *client.Client, r operate.Retention) (string, error) {
+	p, err := operate.New(c).PreviewRetention(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	sum := client.Counted{Count: p.Own.Count, Exact: p.Own.Exact}
+	for _, n := range p.Rules {
+		sum = client.Counted{Count: sum.Count + n.Count, Exact: sum.Exact && n.Exact}
+	}
+	return fmt.Sprintf("let the store delete what the rules do not keep, for good: now %s, %s and %s", ofPreview(sum, "instance", 0),
+		ofPreview(p.Executions, "execution", 0), ofPreview(p.Records, "audit record", 0)), nil
+}
+
+// add adds the flags that say what stays.
+func (f *retentionFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.rules, "rule", nil, "how long ended instances stay; repeatable, the first that matches counts")
+	flags.StringVar(&f.file, "rules", "", "the rules as JSON, as 'retention show -o json' prints them; @file or -")
+	flags.DurationVar(&f.trim, "trim", 0, "how long old executions of instances that continue as new stay; 0: for ever")
+	flags.IntVar(&f.keep, "keep", 1, "how many executions before the current one stay")
+	flags.DurationVar(&f.audit, "audit", 0, "how long audit records stay; 0: for ever")
+}
+
+func newRetentionPreview(a *app) *cobra.Command {
+	var f retentionFlags
+	cmd := &cobra.Command{
+		Use:   "preview",
+		Short: "Count what the rules would delete now",
+		Long: "Preview counts what a round would delete if it began now, by the given rules, or by those that are set. It deletes\n" +
+			"nothing. It counts each up to 10,000, for about three seconds. What an earlier rule matches is not counted again.",
+		Example: "  perdure retention preview --rule Checkout=168h --rule 720h --db orders.db\n  perdure retention preview --db orders.db",
+		Args:    arguments,
+	}
+	f.add(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		given := slices.ContainsFunc([]string{"rule", "rules", "trim", "audit"}, cmd.Flags().Changed)
+		var r operate.Retention
+		if given {
+			var err error
+			if r, err = f.retention(cmd); err != nil {
+				return err
+			}
+		}
+		return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			o := operate.New(c)
+			if !given {
+				info, err := o.Retention(ctx)
+				if err != nil {
+					return err
+				}
+				r = info.Retention
+			}
+			p, err := o.PreviewRetention(ctx, r)
+			if err != nil {
+				return err
+			}
+			return a.show(cmd, p, func(w *grid) { previewTable(w, &r, &p) })
+		})
+	}
+	return cmd
+}
+
+// previewTable shows what rules would delete.
+func previewTable(w *grid, r *operate.Retention, p *operate.RetentionPreview) {
+	if r.Off() {
+		fmt.Fprintln(w, "retention is off: nothing is removed")
+		return
+	}
+	row(w, "ORCHESTRATIONS", "STATUSES", "STAY", "WOULD GO NOW")
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		row(w, allOr(strings.Join(rule.Names, ",")), allOr(joined(rule.Statuses)), stay(rule.Age), ofPreview(p.Rules[i], "instance", 0))
+	}
+	if len(r.Rules) > 0 {
+		row(w, "ended schedules and bulk jobs", "all", "720h0m0s", ofPreview(p.Own, "instance", 0))
+	}
+	if r.Trim != nil {
+		row(w, "old executions", fmt.Sprintf("all but the last %d", max(r.Trim.Keep, 1)), stay(r.Trim.Age), ofPreview(p.Executions, "execution", 0))
+	}
+	if r.Audit > 0 {
+		row(w, "audit records", "all", stay(r.Audit), ofPreview(p.Records, "audit record", 0))
+	}
 }
 
 // retention returns what the flags say.
