@@ -194,6 +194,8 @@ func askingDashboards() section {
 				{"prune without an age", post("/instances/prune", `{"limit": 1}`), bad, `age is missing: it is needed`, ""},
 				{"prune of an hour", post("/instances/prune", `{"age": "1h", "limit": 1}`), bad, `pruning instances: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: give more, or set Young`, ""},
 				{"trim of an hour", post("/instances/trim", `{"age": "1h", "limit": 1}`), bad, `age is 1h0m0s: give at least 24h0m0s`, ""},
+				{"a count of what a prune of an hour would delete", get("/instances/prune/preview?age=1h"), bad, `previewing a prune: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: give more, or set Young`, ""},
+				{"a count with a parameter that there is not", get("/instances/prune/preview?age=48h&status=Failed"), bad, `there is no parameter "status": see the API's document for those of this path`, ""},
 				{"retention without rules", post("/retention/set", `{}`), bad, `there are no rules: give rules, trim or audit, or off`, ""},
 				{"retention with a rule of no age", post("/retention/set", `{"rules": ["Order=soon"]}`), bad, `rule "Order=soon": give AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE, with an age such as 720h or forever`, ""},
 				{"retention with a rule of no status", post("/retention/set", `{"rules": ["Order:Gone=48h"]}`), bad, `rule for "Order:Gone" has no status behind the colon: give Completed, Failed, Cancelled, Terminated`, ""},

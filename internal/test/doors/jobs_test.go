@@ -98,7 +98,7 @@ func startingBulk() section {
 // settingRetention has the doors of retention.
 func settingRetention() section {
 	return section{
-		title: "SetRetention and RunRetention",
+		title: "SetRetention, RunRetention, Prune, Trim and their previews",
 		intro: "Nothing is stored. `runtime.Options.Retention` refuses the same rules. No rules are set.",
 		rows: func(t *testing.T, store *world) []row {
 			c := clienttest.New(t, store, client.Options{})
@@ -138,6 +138,18 @@ func settingRetention() section {
 					_, err := operate.New(c).Trim(ctx, operate.Trimming{Age: -1})
 					return err
 				}, clientInvalid, `trimming executions: invalid request: age -1ns is negative: give the time since the execution was left`, "Give the time since the execution was left."},
+				{"`PreviewPrune` of an hour", func(ctx context.Context) error {
+					_, err := operate.New(c).PreviewPrune(ctx, operate.Pruning{Age: time.Hour})
+					return err
+				}, clientInvalid, `previewing a prune: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: give more, or set Young`, "Preview what `Prune` would do."},
+				{"`PreviewTrim` that keeps -1", func(ctx context.Context) error {
+					_, err := operate.New(c).PreviewTrim(ctx, operate.Trimming{Keep: -1})
+					return err
+				}, clientInvalid, `previewing a trim: invalid request: keep -1: give 1 to 1000, or 0 for 1`, "Leave it out."},
+				{"`PreviewRetention` of a rule of an hour", func(ctx context.Context) error {
+					_, err := operate.New(c).PreviewRetention(ctx, operate.Retention{Rules: []operate.RetentionRule{{Age: time.Hour}}})
+					return err
+				}, clientInvalid, `previewing the retention: rule 1: invalid request: age 1h0m0s is less than 24h0m0s, within which a repeated start must find its instance: give more`, "Preview rules that can be set."},
 			}
 		},
 	}
