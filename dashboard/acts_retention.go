@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 )
@@ -156,10 +157,10 @@ func presentRules(ctx context.Context, c *call) (input, error) {
 		in["rules"] += ruleLines(&info.Rules[i])
 	}
 	if info.Trim != nil {
-		in["trim"], in["keep"] = info.Trim.Age.String(), strconv.Itoa(info.Trim.Keep)
+		in["trim"], in["keep"] = amount.Span(info.Trim.Age), strconv.Itoa(info.Trim.Keep)
 	}
 	if info.Audit != 0 {
-		in["audit"] = info.Audit.String()
+		in["audit"] = amount.Span(info.Audit)
 	}
 	return in, nil
 }
@@ -175,7 +176,7 @@ func ruleLines(r *operate.RetentionRule) string {
 	}
 	age := forever
 	if r.Age != orchestration.Off {
-		age = r.Age.String()
+		age = amount.Span(r.Age)
 	}
 	var lines strings.Builder
 	for _, name := range names {

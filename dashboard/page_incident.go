@@ -99,11 +99,11 @@ func (*incidentData) Rate(r operate.IncidentRate) string {
 		}
 		return n.String()
 	}
-	text := one(r.Last) + ", hour before " + one(r.Before)
+	text := one(r.Last) + " (hour before: " + one(r.Before)
 	if r.Growth == operate.IncidentGrowthUnknown {
-		return text
+		return text + ")"
 	}
-	return text + ", " + string(r.Growth)
+	return text + ", " + string(r.Growth) + ")"
 }
 
 // Grows reports whether a figure is known to grow.

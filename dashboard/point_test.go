@@ -146,7 +146,7 @@ func TestHazard153_ThePageCountsWhatHasNoPoint(t *testing.T) {
 	}
 	jobs := func() string { return s.get("/api/v1/jobs").body }
 	r = s.form("/jobs/start", in)
-	if r.StatusCode != http.StatusOK || !strings.Contains(r.body, "no point <code>last-failure</code>") || !strings.Contains(r.body, `name="counted" value="last-failure"`) ||
+	if r.StatusCode != http.StatusOK || !strings.Contains(r.body, "Without a point <code>last-failure</code>") || !strings.Contains(r.body, `name="counted" value="last-failure"`) ||
 		!strings.Contains(r.body, "mended") || strings.Contains(jobs(), "reset") {
 		t.Errorf("status %d: %s", r.StatusCode, r.body)
 	}

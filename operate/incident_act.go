@@ -125,8 +125,12 @@ func stopBlocked(b *IncidentBlocks) (acts []IncidentAct) {
 			continue
 		}
 		a := IncidentAct{Instances: one.running, AtLeast: b.AtLeast}
-		a.suspend(one.Orchestration, true, fmt.Sprintf("%s of %s %s blocked (%s): suspended, nothing is tried until they are resumed",
-			a.amount("instance"), one.Orchestration, isOrAre(one.running), one.Reason))
+		them, theyAre := "them", "they are"
+		if one.running == 1 {
+			them, theyAre = "it", "it is"
+		}
+		a.suspend(one.Orchestration, true, fmt.Sprintf("%s of %s %s blocked (%s): suspend %s, so that nothing is tried until %s resumed",
+			a.amount("instance"), one.Orchestration, isOrAre(one.running), one.Reason, them, theyAre))
 		acts = append(acts, a)
 	}
 	return acts

@@ -27,7 +27,7 @@ func sampleIncident() *operate.Incident {
 				Verb: operate.IncidentPause, Queue: "-bank", Instances: 310, Command: "perdure queue pause --reason incident -- -bank",
 				Why: "310 instances of Checkout failed by activity charge within the last hour",
 			},
-			{Verb: operate.IncidentSuspend, Command: "perdure bulk start suspend --name Refund --blocked --status Running", Why: "2 instances of Refund are blocked (nondeterminism): suspended, nothing is tried until they are resumed"},
+			{Verb: operate.IncidentSuspend, Command: "perdure bulk start suspend --name Refund --blocked --status Running", Why: "2 instances of Refund are blocked (nondeterminism): suspend them, so that nothing is tried until they are resumed"},
 		},
 		Trend: &operate.IncidentTrend{
 			Failed:  operate.IncidentRate{Last: exact(310), Before: exact(12), Growth: operate.IncidentGrowing},

@@ -121,7 +121,7 @@ func newPrune(a *app) *cobra.Command {
 // prunable says what a prune would delete now.
 func (a *app) prunable(ctx context.Context, c *client.Client, p operate.Pruning) (string, error) {
 	n, err := operate.New(c).PreviewPrune(ctx, p)
-	return fmt.Sprintf("delete %s that ended %v ago or earlier for good", ofPreview(n, "instance", p.Limit), p.Age), err
+	return fmt.Sprintf("delete %s that ended %s ago or earlier for good", ofPreview(n, "instance", p.Limit), amount.Span(p.Age)), err
 }
 
 // ofPreview returns a count of what would go with its noun. most is the most that goes; 0: all.
@@ -188,7 +188,7 @@ func newTrim(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				what = fmt.Sprintf("delete %s that instances left %v ago or earlier, with their histories, for good", ofPreview(n, "execution", 0), t.Age)
+				what = fmt.Sprintf("delete %s that instances left %s ago or earlier, with their histories, for good", ofPreview(n, "execution", 0), amount.Span(t.Age))
 			}
 			if err := a.confirm(cmd, *yes, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
 				return err

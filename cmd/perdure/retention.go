@@ -152,7 +152,7 @@ func previewTable(w *grid, r *operate.Retention, p *operate.RetentionPreview) {
 		row(w, allOr(strings.Join(rule.Names, ",")), allOr(joined(rule.Statuses)), stay(rule.Age), ofPreview(p.Rules[i], "instance", 0))
 	}
 	if len(r.Rules) > 0 {
-		row(w, "ended schedules and bulk jobs", "all", "720h0m0s", ofPreview(p.Own, "instance", 0))
+		row(w, "ended schedules and bulk jobs", "all", "720h", ofPreview(p.Own, "instance", 0))
 	}
 	if r.Trim != nil {
 		row(w, "old executions", fmt.Sprintf("all but the last %d", max(r.Trim.Keep, 1)), stay(r.Trim.Age), ofPreview(p.Executions, "execution", 0))
@@ -304,7 +304,7 @@ func stay(age time.Duration) string {
 	if age == orchestration.Off {
 		return "for ever"
 	}
-	return age.String()
+	return amount.Span(age)
 }
 
 func newRetentionRun(a *app) *cobra.Command {

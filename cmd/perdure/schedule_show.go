@@ -100,9 +100,9 @@ func timesText(s *client.ScheduleSpec) string {
 		parts = append(parts, "cron "+c)
 	}
 	for _, i := range s.Every {
-		text := "every " + durationText(i.Every)
+		text := "every " + amount.Span(i.Every)
 		if i.Offset > 0 {
-			text += "+" + durationText(i.Offset)
+			text += "+" + amount.Span(i.Offset)
 		}
 		parts = append(parts, text)
 	}
@@ -114,18 +114,6 @@ func timesText(s *client.ScheduleSpec) string {
 		text += " in " + s.Zone
 	}
 	return cmp.Or(text, "-")
-}
-
-// durationText leaves out trailing units that are zero.
-func durationText(d time.Duration) string {
-	text := d.String()
-	if d%time.Minute == 0 {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if d%time.Hour == 0 {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 func newScheduleShow(a *app) *cobra.Command {
@@ -163,7 +151,7 @@ func scheduleTable(w *grid, d *client.ScheduleDescription) {
 		row(w, "bounds", instant(d.Spec.From)+" to "+instant(d.Spec.Until))
 	}
 	if d.Spec.Jitter > 0 {
-		row(w, "jitter", durationText(d.Spec.Jitter))
+		row(w, "jitter", amount.Span(d.Spec.Jitter))
 	}
 	row(w, "overlap", cmp.Or(d.Spec.Overlap, client.OverlapSkip))
 	row(w, "created", instant(d.CreatedAt))

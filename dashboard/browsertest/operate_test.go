@@ -253,7 +253,7 @@ func TestRetentionInTheBrowser(t *testing.T) {
 	b.fill([2]string{"rules", "Order:Failed=forever\n720h"}, [2]string{"trim", "1h"})
 	b.says("within which a repeated start must find its instance")
 	b.fill([2]string{"trim", "168h"}, [2]string{"audit", "8760h"})
-	b.says("Instances by rule 2, 720h0m0s")
+	b.says("Instances by rule 2, 720h")
 	b.shoot("retention-counted-wide-light")
 	if info().On {
 		t.Error("it is on before anybody has seen the counts")

@@ -1,9 +1,10 @@
-// Package amount writes numbers of things for people: "1 instance", "2 instances".
+// Package amount writes numbers of things and durations for people: "1 instance", "2 instances", "720h".
 package amount
 
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Of returns a number with its noun. The noun is given as it stands behind 1.
@@ -26,4 +27,16 @@ func Noun[N int | int64](n N, noun string) string {
 		return noun + "es"
 	}
 	return noun + "s"
+}
+
+// Span returns a duration without trailing units that are zero, such as "720h". time.ParseDuration reads it.
+func Span(d time.Duration) string {
+	text := d.String()
+	if d != 0 && d%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d != 0 && d%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

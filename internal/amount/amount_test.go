@@ -2,6 +2,7 @@ package amount_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
@@ -28,6 +29,21 @@ func TestOnlyOneIsSingular(t *testing.T) {
 	} {
 		if got := amount.Of(c.n, c.noun); got != c.want {
 			t.Errorf("%d of %q is %q, want %q", c.n, c.noun, got, c.want)
+		}
+	}
+}
+
+func TestSpansHaveNoTrailingZeros(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0s", 720 * time.Hour: "720h", 90 * time.Minute: "1h30m", 10 * time.Second: "10s", time.Hour + 10*time.Second: "1h0m10s", time.Millisecond: "1ms",
+		-time.Hour: "-1h",
+	} {
+		if got := amount.Span(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+		if back, err := time.ParseDuration(amount.Span(d)); err != nil || back != d {
+			t.Errorf("%v reads as %v, %v", d, back, err)
 		}
 	}
 }
