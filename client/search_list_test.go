@@ -262,6 +262,44 @@ func TestHazard162_NoRowIsLostOrDoubled(t *testing.T) {
 	})
 }
 
+// An instance that leaves one branch for another between two lists of a page is on the page.
+func TestHazard162_AnInstanceThatChangesBranchIsListed(t *testing.T) {
+	t.Parallel()
+	for _, search := range []string{"status:suspended OR status:running", "status:running OR status:suspended"} {
+		for before := 1; before <= 3; before++ {
+			store := memory.New(memory.Options{})
+			s := &scanning{Full: provider.FullOf(store), rows: func() int { return 100 }, before: func() {}}
+			c, err := client.New(s, client.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := client.StartNamed[any](t.Context(), c, "Order", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of, err := client.ParseSearch(search, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lists := 0
+			s.before = func() {
+				if lists++; lists == before {
+					if err := h.Suspend(t.Context(), ""); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			list, err := c.ListSearch(t.Context(), of, client.Page{})
+			if err != nil || len(list.Items) != 1 || list.Cursor != "" || lists != 3 {
+				t.Errorf("%s, suspended before list %d of %d: %d instances, %v", search, before, lists, len(list.Items), err)
+			}
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestHazard162_NoRowIsLostOrDoubledOnSQLite(t *testing.T) {
 	t.Parallel()
 	dir, n := t.TempDir(), 0

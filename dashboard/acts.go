@@ -51,8 +51,7 @@ type act struct {
 	finds   bool                                        // the field to finds an event, which the page shows with what it means before the act
 	edits   bool                                        // the form can begin with the input of the instance
 	chosen  bool                                        // the field keys names the instances that it is about
-	// counts returns what the act would remove now. The page shows it first, and acts only on the fields that it has counted. nil: there is nothing to count.
-	counts func(context.Context, *call, input) ([]counting, error)
+	counts  *countable                                  // what the page counts before the act, without which it does nothing; nil: nothing
 
 	answers reflect.Type // what outcome.value is; nil: nothing
 }
@@ -61,7 +60,6 @@ type act struct {
 type outcome struct {
 	value any    // of the API; nil: nothing
 	page  string // where the browser goes; "": where the act leads
-	says  string // what the page of the act says of it; "": the browser goes elsewhere
 }
 
 // acts returns all acts.

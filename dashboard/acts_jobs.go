@@ -15,45 +15,6 @@ type counted struct {
 	Instances int64 `json:"instances"`
 }
 
-// deletionActs delete instances.
-func deletionActs() []act {
-	return []act{
-		{
-			of: &ofInstance, name: "delete", right: client.ActDelete, title: "Delete", danger: true, do: remove, answers: reflect.TypeFor[counted](),
-			says:   "The instance is deleted with its history, its values and its children. Its ID is free again.",
-			fields: []field{{name: "force", kind: aBool, label: "Also if it runs"}},
-		},
-		{
-			of: &ofStore, name: "prune", right: client.ActPrune, title: "Delete old instances", danger: true, do: prune, answers: reflect.TypeFor[operate.Pruned](),
-			says: "Instances that ended so long ago are deleted with their histories, the oldest first.", counts: countPrune,
-			fields: append(pruneFields(),
-				field{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Instances, 1 to 10,000."},
-				field{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."}),
-		},
-		{
-			of: &ofStore, name: "trim", right: client.ActPrune, title: "Delete old executions", danger: true, do: trim, answers: reflect.TypeFor[operate.Trimmed](),
-			says:   "Executions that were left so long ago by instances that continue as new are deleted with their histories. The instances go on.",
-			counts: countTrim,
-			fields: append(trimFields(),
-				field{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Executions, 1 to 10,000."},
-				field{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."}),
-		},
-	}
-}
-
-func remove(ctx context.Context, c *call, in input) (outcome, error) {
-	h, err := c.handle()
-	if err != nil {
-		return outcome{}, err
-	}
-	var opts []client.DeleteOption
-	if in.bool("force") {
-		opts = append(opts, client.Force())
-	}
-	n, err := h.Delete(ctx, opts...)
-	return outcome{value: counted{n}, page: "/instances"}, err
-}
-
 // jobActs are acts on many instances, and on the jobs that do them.
 func jobActs() []act {
 	on := func(do func(context.Context, operate.Bulk) error) func(context.Context, *call, input) (outcome, error) {

@@ -2,14 +2,52 @@ package dashboard
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"net/url"
+	"reflect"
+	"strconv"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/operate"
-	"github.com/perdure/perdure/orchestration"
 )
+
+// deletionActs delete instances.
+func deletionActs() []act {
+	return []act{
+		{
+			of: &ofInstance, name: "delete", right: client.ActDelete, title: "Delete", danger: true, do: remove, answers: reflect.TypeFor[counted](),
+			says:   "The instance is deleted with its history, its values and its children. Its ID is free again.",
+			fields: []field{{name: "force", kind: aBool, label: "Also if it runs"}},
+		},
+		{
+			of: &ofStore, name: "prune", right: client.ActPrune, title: "Delete old instances", danger: true, do: prune, answers: reflect.TypeFor[operate.Pruned](),
+			says: "Instances that ended so long ago are deleted with their histories, the oldest first.", counts: &countable{rows: countPrune},
+			fields: append(pruneFields(),
+				field{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Instances, 1 to 10,000."},
+				field{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."}),
+		},
+		{
+			of: &ofStore, name: "trim", right: client.ActPrune, title: "Delete old executions", danger: true, do: trim, answers: reflect.TypeFor[operate.Trimmed](),
+			says:   "Executions that were left so long ago by instances that continue as new are deleted with their histories. The instances go on.",
+			counts: &countable{rows: countTrim},
+			fields: append(trimFields(),
+				field{name: "limit", kind: anInt, label: "At most", required: true, value: "1000", help: "Executions, 1 to 10,000."},
+				field{name: "cursor", label: "Cursor", shown: true, help: "Of the answer before."}),
+		},
+	}
+}
+
+func remove(ctx context.Context, c *call, in input) (outcome, error) {
+	h, err := c.handle()
+	if err != nil {
+		return outcome{}, err
+	}
+	var opts []client.DeleteOption
+	if in.bool("force") {
+		opts = append(opts, client.Force())
+	}
+	n, err := h.Delete(ctx, opts...)
+	return outcome{value: counted{n}, page: "/instances"}, err
+}
 
 // pruneFields select ended instances.
 func pruneFields() []field {
@@ -51,7 +89,7 @@ func prune(ctx context.Context, c *call, in input) (outcome, error) {
 		return outcome{}, badInput("limit is %d: give 1 to %d", p.Limit, countLimit)
 	}
 	done, err := operate.New(c.client).Prune(ctx, p)
-	return outcome{value: done, says: "Deleted: " + amount.Of(done.Instances, "instance") + "."}, err
+	return outcome{value: done, page: in.again("/instances/prune", pruneFields(), done.Instances)}, err
 }
 
 func trim(ctx context.Context, c *call, in input) (outcome, error) {
@@ -63,30 +101,27 @@ func trim(ctx context.Context, c *call, in input) (outcome, error) {
 		return outcome{}, badInput("limit is %d: give 1 to %d", t.Limit, countLimit)
 	}
 	done, err := operate.New(c.client).Trim(ctx, t)
-	return outcome{value: done, says: "Deleted: " + amount.Of(done.Executions, "execution") + "."}, err
+	return outcome{value: done, page: in.again("/instances/trim", trimFields(), done.Executions)}, err
 }
 
-// counting is what an act would remove of one kind.
-type counting struct {
-	What string
-	client.Counted
-}
-
-// Number returns the count as the page shows it. What was not counted is not 0.
-func (n counting) Number() string {
-	switch {
-	case n.Exact:
-		return group(n.Count)
-	case n.Count == 0:
-		return "not counted: it would take too long"
-	default:
-		return "at least " + group(n.Count)
+// again returns the address of a form with the fields of what was done and how many have gone, for another one. It is an address, so that to read
+// the page once more deletes nothing.
+func (in input) again(path string, fields []field, gone int64) string {
+	q := url.Values{goneParam: {strconv.FormatInt(gone, 10)}, "limit": {in["limit"]}}
+	for i := range fields {
+		if v := in[fields[i].name]; v != "" {
+			q.Set(fields[i].name, v)
+		}
 	}
+	return path + "?" + q.Encode()
 }
 
 func countPrune(ctx context.Context, c *call, in input) ([]counting, error) {
 	n, err := operate.New(c.client).PreviewPrune(ctx, in.pruning())
-	return []counting{{"Instances, children included", n}}, err
+	if err != nil {
+		return nil, err
+	}
+	return []counting{{What: "Instances, children included", Counted: n}}, nil
 }
 
 func countTrim(ctx context.Context, c *call, in input) ([]counting, error) {
@@ -95,103 +130,8 @@ func countTrim(ctx context.Context, c *call, in input) ([]counting, error) {
 		return nil, err
 	}
 	n, err := operate.New(c.client).PreviewTrim(ctx, t)
-	return []counting{{"Executions", n}}, err
-}
-
-// countRules counts what the rules of a form would remove.
-func countRules(ctx context.Context, c *call, in input) ([]counting, error) {
-	r, err := in.rules(c)
 	if err != nil {
 		return nil, err
 	}
-	return countRetention(ctx, c, r)
-}
-
-// countRound counts what a round by the stored rules would remove.
-func countRound(ctx context.Context, c *call, _ input) ([]counting, error) {
-	info, err := operate.New(c.client).Retention(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return countRetention(ctx, c, info.Retention)
-}
-
-// countRetention has a row for each kind of what rules would remove. Rules that keep all have none.
-func countRetention(ctx context.Context, c *call, r operate.Retention) (rows []counting, err error) {
-	p, err := operate.New(c.client).PreviewRetention(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	for i := range r.Rules {
-		if r.Rules[i].Age == orchestration.Off {
-			continue
-		}
-		lines := strings.Fields(ruleLines(&r.Rules[i]))
-		rows = append(rows, counting{fmt.Sprintf("Instances by rule %d, %s", i+1, strings.Join(lines, ", ")), p.Rules[i]})
-	}
-	if len(r.Rules) > 0 {
-		rows = append(rows, counting{"Ended schedules and bulk jobs", p.Own})
-	}
-	if r.Trim != nil {
-		rows = append(rows, counting{"Executions", p.Executions})
-	}
-	if r.Audit != 0 {
-		rows = append(rows, counting{"Records of the audit", p.Records})
-	}
-	return rows, nil
-}
-
-// apiCountPrune counts what a prune would delete.
-func (c *call) apiCountPrune() error {
-	in, err := c.readQuery(pruneFields())
-	if err != nil {
-		return err
-	}
-	n, err := operate.New(c.client).PreviewPrune(c.r.Context(), in.pruning())
-	if err != nil {
-		return err
-	}
-	return c.answer(n)
-}
-
-// apiCountTrim counts what a trim would delete.
-func (c *call) apiCountTrim() error {
-	in, err := c.readQuery(trimFields())
-	if err != nil {
-		return err
-	}
-	t, err := in.trimming()
-	if err != nil {
-		return err
-	}
-	n, err := operate.New(c.client).PreviewTrim(c.r.Context(), t)
-	if err != nil {
-		return err
-	}
-	return c.answer(n)
-}
-
-// apiCountRetention counts what rules would remove: those that are given, or else those that are set.
-func (c *call) apiCountRetention() error {
-	in, err := c.readQuery(ruleFields())
-	if err != nil {
-		return err
-	}
-	r, err := in.retention()
-	if err != nil {
-		return err
-	}
-	o := operate.New(c.client)
-	if r.Off() {
-		info, err := o.Retention(c.r.Context())
-		if err != nil {
-			return err
-		}
-		r = info.Retention
-	}
-	p, err := o.PreviewRetention(c.r.Context(), r)
-	if err != nil {
-		return err
-	}
-	return c.answer(p)
+	return []counting{{What: "Executions", Counted: n}}, nil
 }

@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,7 +22,8 @@ const forever = "forever"
 func retentionActs() []act {
 	return []act{
 		{
-			of: &ofRetention, name: "set", right: client.ActRetention, title: "Set the rules", danger: true, do: setRetention, filled: presentRules, counts: countRules,
+			of: &ofRetention, name: "set", right: client.ActRetention, title: "Set the rules", danger: true, do: setRetention,
+			filled: presentRules, counts: &countable{rows: countRules},
 			says: "The rules take the place of those before. Once an hour, a node removes what they do not keep, for good.",
 			fields: append(ruleFields(),
 				field{name: "batch", kind: anInt, label: "Instances in one step", help: "1 to 1,000. Empty: 100."},
@@ -28,7 +31,7 @@ func retentionActs() []act {
 				field{name: "off", kind: aBool, label: "Remove nothing any more"}),
 		},
 		{
-			of: &ofRetention, name: "run", right: client.ActRetention, title: "Begin a round now", danger: true, counts: countRound,
+			of: &ofRetention, name: "run", right: client.ActRetention, title: "Begin a round now", danger: true, counts: &countable{rows: countRound, rests: roundRests},
 			says: "A node removes what the rules do not keep, now and not within the hour.",
 			do: func(ctx context.Context, c *call, _ input) (outcome, error) {
 				return outcome{}, operate.New(c.client).RunRetention(ctx)
@@ -84,6 +87,9 @@ func (in input) retention() (r operate.Retention, err error) {
 			return r, err
 		}
 		r.Rules = append(r.Rules, rule)
+	}
+	if in["trim"] == "" && in["keep"] != "" {
+		return r, badInput("keep is for trim: give that, too")
 	}
 	if in["trim"] != "" {
 		r.Trim = &operate.TrimRule{Age: in.span("trim"), Keep: int(in.int("keep"))}
@@ -192,6 +198,59 @@ func ruleLines(r *operate.RetentionRule) string {
 		}
 	}
 	return lines.String()
+}
+
+// countRules counts what the rules of a form would remove.
+func countRules(ctx context.Context, c *call, in input) ([]counting, error) {
+	r, err := in.rules(c)
+	if err != nil {
+		return nil, err
+	}
+	return countRetention(ctx, c, r)
+}
+
+// countRound counts what a round by the stored rules would remove.
+func countRound(ctx context.Context, c *call, _ input) ([]counting, error) {
+	info, err := operate.New(c.client).Retention(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return countRetention(ctx, c, info.Retention)
+}
+
+// roundRests says by which rules a round goes.
+func roundRests(ctx context.Context, c *call) (string, error) {
+	info, err := operate.New(c.client).Retention(ctx)
+	if err != nil {
+		return "", err
+	}
+	rules, err := json.Marshal(info.Retention)
+	return string(rules), err
+}
+
+// countRetention has a row for each kind of what rules would remove. Rules that keep all have none.
+func countRetention(ctx context.Context, c *call, r operate.Retention) (rows []counting, err error) {
+	p, err := operate.New(c.client).PreviewRetention(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Rules {
+		if r.Rules[i].Age == orchestration.Off {
+			continue
+		}
+		lines := strings.Fields(ruleLines(&r.Rules[i]))
+		rows = append(rows, counting{What: fmt.Sprintf("Instances by rule %d, %s", i+1, strings.Join(lines, ", ")), Counted: p.Rules[i]})
+	}
+	if len(r.Rules) > 0 {
+		rows = append(rows, counting{What: "Ended schedules and bulk jobs", Counted: p.Own})
+	}
+	if r.Trim != nil {
+		rows = append(rows, counting{What: "Old executions, also of instances above", Counted: p.Executions})
+	}
+	if r.Audit != 0 {
+		rows = append(rows, counting{What: "Records of the audit", Counted: p.Records})
+	}
+	return rows, nil
 }
 
 // retentionData is what the page of retention shows.

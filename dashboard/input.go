@@ -114,13 +114,18 @@ func readForm(c *call, fields []field) (input, error) {
 	in := input{}
 	for i := range fields {
 		f := &fields[i]
-		text := strings.ReplaceAll(c.r.PostForm.Get(f.name), "\r\n", "\n")
+		text := c.posted(f.name)
 		if f.kind != aJSON && f.kind != aNote {
 			text = strings.TrimSpace(text)
 		}
 		in[f.name] = text
 	}
 	return in, nil
+}
+
+// posted returns a value of the form that was sent. Browsers end lines with CR LF.
+func (c *call) posted(name string) string {
+	return strings.ReplaceAll(c.r.PostForm.Get(name), "\r\n", "\n")
 }
 
 func readJSON(body io.Reader, fields []field) (input, error) {

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,8 +46,8 @@ type actData struct {
 	Times             []time.Time          // due times; nil: nobody has asked
 	OfCounts          bool                 // the form can count
 	Counts            []counting           // what the act would remove; nil: it was not counted
-	Counted           string               // the fields that were counted, as fingerprint has them
-	Done              string               // what it has come to; "": nothing yet
+	Counted           string               // what was counted, as basis has it; "": nothing was
+	Gone              *int64               // how many have gone; nil: nothing was done
 }
 
 // kindNames are the kinds of fields as templates know them.
@@ -127,19 +126,15 @@ func (a *act) confirm(c *call) error {
 		}
 	}
 	if a.counts != nil {
-		if err := a.countBegin(c, &data); err != nil {
-			return err
+		a.countBegin(c, &data)
+		if n, err := c.intParam(goneParam); err == nil && q.Has(goneParam) {
+			data.Gone = &n
 		}
 	}
 	if a.finds && (c.param("to") != "" || c.param("event") != "") {
 		return a.pointed(c, &data, c.param("to"), c.param("event"), c.param("execution"))
 	}
 	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
-}
-
-// posted returns a value of the form that was sent. Browsers end lines with CR LF.
-func (c *call) posted(name string) string {
-	return strings.ReplaceAll(c.r.PostForm.Get(name), "\r\n", "\n")
 }
 
 // preview shows what a bulk job would act on. The job stops at this count, and leaves out what is created later.
@@ -258,57 +253,27 @@ func (a *act) perform(c *call) error {
 	return c.show(status, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
 
-// fingerprint names what a form was sent with. Browsers change the ends of lines.
-func fingerprint(fields []field, in input) string {
-	hash := sha256.New()
-	for i := range fields {
-		_, _ = fmt.Fprintf(hash, "%s=%q\n", fields[i].name, in.list(fields[i].name))
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
-}
-
-// count adds what the act would remove, and binds the form to its fields.
-func (a *act) count(c *call, d *actData, in input) (err error) {
-	d.Counts, err = a.counts(c.r.Context(), c, in)
-	d.Counted = fingerprint(a.fields, in)
-	return err
-}
-
-// countBegin adds what the act would remove with the fields that the form begins with. Fields that are refused are not counted: somebody fills them.
-func (a *act) countBegin(c *call, d *actData) error {
-	in := input{}
-	for i := range d.Fields {
-		in[d.Fields[i].Name] = d.Fields[i].Value
-		if a.fields[i].check(strings.TrimSpace(d.Fields[i].Value)) != nil {
-			return nil
-		}
-	}
-	err := a.count(c, d, in)
-	if status, _ := classify(err); err != nil && status < http.StatusInternalServerError {
-		return nil
-	}
-	return err
-}
-
 // shownFirst shows what an act with a kind of point is about, or what one would remove, in place of the act, and reports whether it has.
 func (a *act) shownFirst(c *call, in input) (shown bool, err error) {
 	find := a.finds && (in["to"] != "" || c.posted("preview") != "")
 	count := a.of == &ofJobs && in["to"] != "" && c.posted("counted") != in["to"]
-	sum := a.counts != nil && (c.posted("preview") != "" || c.posted("counted") != fingerprint(a.fields, in))
-	if !find && !count && !sum {
+	if !find && !count && a.counts == nil {
 		return false, nil
 	}
 	data, err := a.form(c, c.posted)
 	if err != nil {
 		return false, err
 	}
-	if sum {
-		if err := a.count(c, &data, in); err != nil || data.Counts == nil && c.posted("preview") == "" {
+	if a.counts != nil {
+		if show, err := a.countFirst(c, &data); !show {
 			return false, err
 		}
-	} else if find {
+		return true, c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
+	}
+	if find {
 		return true, a.pointed(c, &data, in["to"], in["event"], "")
-	} else if err := data.preview(c, c.posted); err != nil {
+	}
+	if err := data.preview(c, c.posted); err != nil {
 		return false, err
 	}
 	return true, c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
@@ -352,16 +317,17 @@ func (a *act) performed(c *call, result outcome) error {
 	if all, ok := result.value.(list[each]); ok {
 		return a.performedOn(c, all.Items)
 	}
-	if result.says != "" {
-		return a.performedHere(c, result.says)
-	}
 	out, ok := result.value.(answer)
 	if !ok {
 		to := result.page
 		if to == "" {
 			to = a.after(c)
 		}
-		c.redirect(to + "?done=" + a.id())
+		sign := "?"
+		if strings.Contains(to, "?") {
+			sign = "&"
+		}
+		c.redirect(to + sign + "done=" + a.id())
 		return nil
 	}
 	data, err := a.form(c, c.posted)
@@ -379,19 +345,6 @@ func (a *act) performed(c *call, result outcome) error {
 		data.Result = &shownPayload{Text: "null"}
 	}
 	return c.show(http.StatusOK, "act", v)
-}
-
-// performedHere shows the form of an act again with what it has come to, and what is left.
-func (a *act) performedHere(c *call, says string) error {
-	data, err := a.form(c, c.posted)
-	if err == nil {
-		data.Done = says
-		err = a.countBegin(c, &data)
-	}
-	if err != nil {
-		return err
-	}
-	return c.show(http.StatusOK, "act", view{Title: a.title, Nav: a.nav(), Data: &data})
 }
 
 // performedOn shows what an act has come to on each of several instances.

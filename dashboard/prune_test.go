@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 )
 
@@ -60,11 +63,14 @@ func TestTheFormOfAPruneCountsFirst(t *testing.T) {
 		}
 	}
 	begin := s.get(path)
-	has(begin, "What it would remove now", "<dd>5</dd>")
+	has(begin, "What matches now", "<dd>5</dd>")
 	has(s.get(path+"?age=2000h"), "<dd>0</dd>")
-	if r := s.get(path + "?age=soon"); r.StatusCode != http.StatusOK || strings.Contains(r.body, "What it would remove") {
-		t.Errorf("an age that is none: %d: %s", r.StatusCode, r.body)
+	for _, q := range []string{"?age=soon", "?age=1h", "?statuses=Gone"} { // somebody fills them
+		if r := s.get(path + q); r.StatusCode != http.StatusOK || strings.Contains(r.body, "What matches now") || strings.Contains(r.body, `name="counted"`) {
+			t.Errorf("%s: %d: %s", q, r.StatusCode, r.body)
+		}
 	}
+	has(s.get(path+"?age=%20720h%20&names=%0D%0AOrder%0D%0A"), "<dd>5</dd>")
 	old := formValue(t, begin.body, "counted")
 	for name, in := range map[string]url.Values{
 		"nothing counted":  {"age": {"720h"}, "limit": {"2"}},
@@ -89,7 +95,13 @@ func TestTheFormOfAPruneCountsFirst(t *testing.T) {
 	}
 	in := url.Values{"age": {"720h"}, "names": {"Order\r\n"}, "limit": {"2"}}
 	in.Set("counted", formValue(t, s.form(path, in).body, "counted"))
-	has(s.form(path, in), "Deleted: 2 instances.", "<dd>3</dd>")
+	done := s.form(path, in)
+	if done.StatusCode != http.StatusSeeOther || w.left() != 3 {
+		t.Errorf("status %d, %d are left, want 3: %s", done.StatusCode, w.left(), done.body)
+	}
+	for range 2 { // to read the page once more deletes nothing
+		has(s.get(done.Header.Get("Location")), "Deleted: <strong>2</strong>", "<dd>3</dd>", `name="limit" value="2"`)
+	}
 	if w.left() != 3 {
 		t.Errorf("%d are left, want 3", w.left())
 	}
@@ -120,6 +132,8 @@ func TestTheAPICountsWhatWouldGo(t *testing.T) {
 		},
 		{"/retention/preview?rules=48h", http.StatusOK, `{"rules":[{"count":"5","exact":true}]`},
 		{"/retention/preview", http.StatusOK, `{"rules":[]`},
+		{"/retention/preview?keep=3", http.StatusBadRequest, "keep is for trim"},
+		{"/retention/preview?rules=", http.StatusOK, `{"rules":[]`},
 		{"/retention/preview?rules=1h", http.StatusBadRequest, "less than 24h0m0s"},
 	} {
 		if r := viewer.get("/api/v1" + c.path); r.StatusCode != c.status || !strings.Contains(r.body, c.want) {
@@ -133,12 +147,38 @@ func TestTheAPICountsWhatWouldGo(t *testing.T) {
 		t.Errorf("by the rules that are set: %s", r.body)
 	}
 	for _, path := range []string{"/instances/prune", "/instances/trim", "/retention/set", "/retention/run"} {
-		if r := viewer.get(path); r.StatusCode != http.StatusForbidden || strings.Contains(r.body, "would remove") {
+		if r := viewer.get(path); r.StatusCode != http.StatusForbidden || strings.Contains(r.body, "What matches now") {
 			t.Errorf("%s for a viewer: %d", path, r.StatusCode)
 		}
 	}
+	if r := viewer.get("/api/v1/retention/preview?audit=0s"); !strings.Contains(r.body, `{"rules":[]`) {
+		t.Errorf("by rules that are given and keep all: %s", r.body)
+	}
 	if w.left() != 5 {
 		t.Errorf("%d are left, want 5", w.left())
+	}
+}
+
+// lookless is a store that cannot look for what to remove.
+type lookless struct{ *provider.Full }
+
+func (lookless) Prune(context.Context, provider.PruneRequest) (provider.PruneResult, error) {
+	return provider.PruneResult{}, &provider.Error{Op: "prune", Outcome: provider.OutcomeNothing, Err: errors.New("the disk is gone")}
+}
+
+// Where the store fails, the form says that it could not count, and is bound to nothing.
+func TestTheFormSaysThatItCouldNotCount(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { _ = store.Close() })
+	w := &world{t, clienttest.New(t, lookless{provider.FullOf(store)}, client.Options{Logger: slog.New(slog.DiscardHandler)})}
+	s := w.site(Options{Authorize: as(client.RoleAdmin)})
+	r := s.get("/instances/prune")
+	if r.StatusCode != http.StatusOK || !strings.Contains(r.body, "It could not be counted") || strings.Contains(r.body, `name="counted"`) || !strings.Contains(r.body, `name="age"`) {
+		t.Errorf("status %d: %s", r.StatusCode, r.body)
+	}
+	if r := s.form("/instances/prune", url.Values{"age": {"720h"}, "limit": {"10"}}); r.StatusCode < 500 || strings.Contains(r.body, "What matches now") {
+		t.Errorf("status %d: %s", r.StatusCode, r.body)
 	}
 }
 
@@ -166,6 +206,14 @@ func TestTheFormsOfRetentionCountFirst(t *testing.T) {
 		if r := s.get(path); !strings.Contains(r.body, rows) {
 			t.Errorf("%s: status %d: %s", path, r.StatusCode, r.body)
 		}
+	}
+	seen := url.Values{"counted": {s.field("/retention/run", "counted")}}
+	if r := s.call("/retention/set", object{"rules": []string{"48h"}}); r.StatusCode != http.StatusNoContent {
+		t.Errorf("status %d: %s", r.StatusCode, r.body)
+	}
+	// The rules have changed since the form was shown: it begins no round by others.
+	if r := s.form("/retention/run", seen); r.StatusCode != http.StatusOK || !strings.Contains(r.body, "Instances by rule 1, 48h</dt><dd>5</dd>") {
+		t.Errorf("status %d: %s", r.StatusCode, r.body)
 	}
 	if r := s.form("/retention/set", url.Values{"rules": {"48h"}, "off": {"true"}}); r.StatusCode != http.StatusSeeOther || on() {
 		t.Errorf("switching it off removes nothing and needs no count: status %d, on: %v: %s", r.StatusCode, on(), r.body)

@@ -68,7 +68,7 @@ func (o *Operator) PreviewBulk(ctx context.Context, f client.Filter) (BulkPrevie
 	}
 	p := BulkPreview{At: now.Add(time.Microsecond), Sample: list.Items}
 	if f.FailureGroup != "" {
-		if p.seen, err = o.textsOf(ctx, op, &stored, textBounds{most: provider.MaxGrouped}, nil); err != nil {
+		if p.seen, err = o.textsOf(ctx, op, &stored, textBounds{most: provider.MaxGrouped, until: time.Now().Add(textTime)}, nil); err != nil {
 			return p, err
 		}
 		p.Texts, p.OtherTexts = p.seen.most()

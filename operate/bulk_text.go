@@ -19,7 +19,8 @@ const (
 	shownTexts = 10
 	// textPages bounds how many pages a preview reads for texts. A store may end pages early.
 	textPages = 50
-	// textTime bounds how long a start looks for the text of its job. A preview shows texts of the newest 5,000, which it meets first.
+	// textTime bounds how long a preview looks for texts, and a start for that of its job. A preview shows texts of the newest 5,000, which a start meets
+	// first.
 	textTime = 10 * time.Second
 )
 
@@ -65,16 +66,16 @@ func compareBool(a, b bool) int {
 // textBounds ends a look for texts.
 type textBounds struct {
 	most  int64     // at so many instances, or after textPages; 0: at all
-	until time.Time // between two pages; zero: never
+	until time.Time // between two pages
 }
 
 // open reports whether another page may be read.
 func (b textBounds) open(looked int64, pages int) bool {
-	return (b.most == 0 || looked < b.most && pages < textPages) && (b.until.IsZero() || time.Now().Before(b.until))
+	return (b.most == 0 || looked < b.most && pages < textPages) && time.Now().Before(b.until)
 }
 
-// textsOf counts the texts of instances that match a filter with a group, the newest first. It ends early if until returns true for a text.
-func (o *Operator) textsOf(ctx context.Context, op string, f *provider.Filter, bounds textBounds, until func(failedText) bool) (textsSeen, error) {
+// textsOf counts the texts of instances that match a filter with a group, the newest first. It ends early if found returns true for a text.
+func (o *Operator) textsOf(ctx context.Context, op string, f *provider.Filter, bounds textBounds, found func(failedText) bool) (textsSeen, error) {
 	seen := textsSeen{counts: map[failedText]int64{}}
 	for pages, cursor := 0, ""; bounds.open(seen.looked, pages); pages++ {
 		size := int64(provider.MaxPage)
@@ -99,7 +100,7 @@ func (o *Operator) textsOf(ctx context.Context, op string, f *provider.Filter, b
 				continue // most says that there are others
 			}
 			t := failedText{text, !whole}
-			if seen.counts[t]++; until != nil && until(t) {
+			if seen.counts[t]++; found != nil && found(t) {
 				return seen, nil
 			}
 		}

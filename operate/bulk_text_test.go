@@ -18,7 +18,7 @@ import (
 type crowd struct{ *provider.Full }
 
 func (crowd) List(context.Context, provider.ListRequest) (provider.ListResult, error) {
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	return provider.ListResult{Instances: slices.Repeat([]provider.Instance{{Excerpt: []byte(`{"v":1,"text":"status 503"}`)}}, 10), Cursor: "more"}, nil
 }
 

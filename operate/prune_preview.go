@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,18 +14,17 @@ import (
 )
 
 const (
-	// prunePreviewCount is how far a preview counts each kind of what goes.
+	// prunePreviewCount is how far a preview counts each kind of what goes. It may count the rest of a step besides.
 	prunePreviewCount = 10_000
-	// prunePreviewTime is how long a preview counts. It ends between two steps.
+	// prunePreviewTime is how long a preview counts.
 	prunePreviewTime = 3 * time.Second
 )
 
-// PreviewPrune counts what Prune would delete now, children included: up to 10,000 instances, for about 3 s. Pruning.Limit, Cursor and Progress do not
-// matter. A viewer has the right. A child of an execution that its parent has left can go by itself or with the parent, and may be counted
-// twice. Errors are those of Prune.
+// PreviewPrune counts what Prune would delete now if it had no limit, children included: up to about 10,000 instances, for 3 s at most. Pruning.Limit,
+// Cursor and Progress do not matter. A viewer has the right. A child of an execution that its parent has left can go by itself or with the
+// parent, and may be counted twice. Errors are those of Prune.
 func (o *Operator) PreviewPrune(ctx context.Context, p Pruning) (client.Counted, error) {
 	const op = "previewing a prune"
-	p.Limit = 0
 	req, err := p.request()
 	if err == nil {
 		err = o.usable(ctx)
@@ -32,36 +32,51 @@ func (o *Operator) PreviewPrune(ctx context.Context, p Pruning) (client.Counted,
 	if err != nil {
 		return client.Counted{}, fmt.Errorf("%s: %w", op, err)
 	}
-	if req.Spare, err = o.exemptRuns(ctx, op); err != nil {
-		return client.Counted{}, err
+	bounded, cancel := context.WithTimeout(ctx, prunePreviewTime)
+	defer cancel()
+	if req.Spare, err = o.exemptRuns(bounded, op); err != nil {
+		return client.Counted{}, inTime(ctx, bounded, err)
 	}
-	return o.countPrunable(ctx, op, req, time.Now().Add(prunePreviewTime))
+	n, err := o.countPrunable(bounded, op, req, prunePreviewCount)
+	return n, inTime(ctx, bounded, err)
 }
 
-// PreviewTrim counts what Trim would delete now: up to 10,000 executions, for about 3 s. Trimming.Limit, Cursor and Progress do not matter. A viewer has
-// the right. Errors are those of Trim.
+// PreviewTrim counts what Trim would delete now if it had no limit: up to about 10,000 executions, for 3 s at most. Trimming.Limit, Cursor and
+// Progress do not matter. A viewer has the right. Errors are those of Trim.
 func (o *Operator) PreviewTrim(ctx context.Context, t Trimming) (client.Counted, error) {
 	const op = "previewing a trim"
-	t.Limit = 0
 	trimmer, err := o.trimmer(ctx, &t)
 	if err != nil {
 		return client.Counted{}, fmt.Errorf("%s: %w", op, err)
 	}
-	return o.countTrimmable(ctx, op, trimmer, provider.TrimRequest{Age: t.Age, Keep: t.Keep}, time.Now().Add(prunePreviewTime))
+	bounded, cancel := context.WithTimeout(ctx, prunePreviewTime)
+	defer cancel()
+	n, err := o.countTrimmable(bounded, op, trimmer, provider.TrimRequest{Age: t.Age, Keep: t.Keep})
+	return n, inTime(ctx, bounded, err)
 }
 
-// RetentionPreview says what a round of retention would remove if it began now. Each count goes up to 10,000.
+// RetentionPreview says what a round of retention would remove if it began now. Each count goes up to about 10,000.
 type RetentionPreview struct {
 	// Rules has the instances of each of Retention.Rules, in their order, children included. Those that an earlier rule matches are left out. A child
 	// may be counted twice, as PreviewPrune says, also by two rules.
-	Rules      []client.Counted `json:"rules"`
-	Own        client.Counted   `json:"own"` // ended schedules and bulk jobs, which go after 30 days if there are rules
-	Executions client.Counted   `json:"executions"`
-	Records    client.Counted   `json:"records"` // of the audit
+	Rules []client.Counted `json:"rules"`
+	Own   client.Counted   `json:"own"` // ended schedules and bulk jobs, which go after 30 days if there are rules
+	// Executions has old executions, also those of instances that Rules counts. These go with their instances, and a round counts them there.
+	Executions client.Counted `json:"executions"`
+	Records    client.Counted `json:"records"` // of the audit
 }
 
-// PreviewRetention counts what a round of retention with these rules would remove if it began now, for about 3 s. What it did not come to has the count
-// 0, which is not exact. Nothing is stored. A viewer has the right. Errors are those of SetRetention.
+// Instances returns the sum of Rules and Own.
+func (p *RetentionPreview) Instances() client.Counted {
+	sum := p.Own
+	for _, n := range p.Rules {
+		sum = plus(sum, n)
+	}
+	return sum
+}
+
+// PreviewRetention counts what a round of retention with these rules would remove if it began now, for 3 s at most. What it did not come to has the
+// count 0, which is not exact. Nothing is stored. A viewer has the right. Errors are those of SetRetention.
 func (o *Operator) PreviewRetention(ctx context.Context, r Retention) (RetentionPreview, error) {
 	const op = "previewing the retention"
 	err := o.usable(ctx)
@@ -72,108 +87,127 @@ func (o *Operator) PreviewRetention(ctx context.Context, r Retention) (Retention
 	if err != nil {
 		return RetentionPreview{}, fmt.Errorf("%s: %w", op, err)
 	}
-	until := time.Now().Add(prunePreviewTime)
+	bounded, cancel := context.WithTimeout(ctx, prunePreviewTime)
+	defer cancel()
+	p := RetentionPreview{Rules: make([]client.Counted, len(rules.Rules))}
+	return p, inTime(ctx, bounded, o.countRetention(bounded, op, &rules, &p))
+}
+
+// countRetention fills a preview in the order of a round.
+func (o *Operator) countRetention(ctx context.Context, op string, rules *retention.Rules, p *RetentionPreview) error {
+	cuts := rules.Cuts()
 	var spare []provider.UUID
-	if len(rules.Rules) > 0 {
+	if len(cuts) > 0 {
+		var err error
 		if spare, err = o.exemptRuns(ctx, op); err != nil {
-			return RetentionPreview{}, err
+			return err
 		}
-	}
-	p := RetentionPreview{
-		Rules: make([]client.Counted, 0, len(rules.Rules)), Own: client.Counted{Exact: true}, Executions: client.Counted{Exact: true}, Records: client.Counted{Exact: true},
 	}
 	for n := range rules.Rules {
-		count, err := o.countCuts(ctx, op, rules.CutsOf(n), spare, until)
-		if err != nil {
-			return p, err
-		}
-		p.Rules = append(p.Rules, count)
-	}
-	if len(rules.Cuts()) > 0 {
-		own := systemPruning()
-		req, err := own.request()
-		if err != nil {
-			return p, fmt.Errorf("%s: %w", op, err)
-		}
-		req.Spare = spare
-		if p.Own, err = o.countPrunable(ctx, op, req, until); err != nil {
-			return p, err
+		if err := o.countCuts(ctx, op, rules.CutsOf(n), spare, &p.Rules[n]); err != nil {
+			return err
 		}
 	}
+	if err := o.countOwn(ctx, op, len(cuts) > 0, spare, &p.Own); err != nil {
+		return err
+	}
+	p.Executions.Exact = true
 	if trimmer, ok := provider.As[provider.Trimmer](o.caller.Store.Provider); ok && rules.Trim != nil {
-		req := provider.TrimRequest{Age: rules.Trim.Age, Keep: rules.Trim.Keep}
-		if p.Executions, err = o.countTrimmable(ctx, op, trimmer, req, until); err != nil {
-			return p, err
+		var err error
+		p.Executions, err = o.countTrimmable(ctx, op, trimmer, provider.TrimRequest{Age: rules.Trim.Age, Keep: rules.Trim.Keep})
+		if err != nil {
+			return err
 		}
 	}
-	if rules.Audit != 0 {
-		p.Records, err = o.countRecords(ctx, op, rules.Audit, until)
-	}
-	return p, err
+	return o.countRecords(ctx, op, rules.Audit, &p.Records)
 }
 
 // countCuts counts what the cuts of a rule remove. No instance is in two of them.
-func (o *Operator) countCuts(
-	ctx context.Context, op string, cuts []retention.Cut, spare []provider.UUID, until time.Time,
-) (sum client.Counted, err error) {
-	sum.Exact = true
+func (o *Operator) countCuts(ctx context.Context, op string, cuts []retention.Cut, spare []provider.UUID, sum *client.Counted) error {
 	for _, cut := range cuts {
 		p := pruningOf(cut)
 		req, err := p.request()
 		if err != nil {
-			return sum, fmt.Errorf("%s: %w", op, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		req.Spare = spare
-		n, err := o.countPrunable(ctx, op, req, until)
-		if err != nil {
-			return sum, err
+		n, err := o.countPrunable(ctx, op, req, prunePreviewCount-sum.Count)
+		if sum.Count += n.Count; err != nil || !n.Exact {
+			return err
 		}
-		sum = client.Counted{Count: sum.Count + n.Count, Exact: sum.Exact && n.Exact}
 	}
-	return sum, nil
+	sum.Exact = true
+	return nil
 }
 
-func (o *Operator) countPrunable(ctx context.Context, op string, req provider.PruneRequest, until time.Time) (n client.Counted, err error) {
+// countOwn counts the instances of perdure itself, which go if a rule removes any instances.
+func (o *Operator) countOwn(ctx context.Context, op string, rules bool, spare []provider.UUID, own *client.Counted) error {
+	if !rules {
+		own.Exact = true
+		return nil
+	}
+	p := systemPruning()
+	req, err := p.request()
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	req.Spare = spare
+	*own, err = o.countPrunable(ctx, op, req, prunePreviewCount)
+	return err
+}
+
+// countPrunable returns what it has counted also with an error.
+func (o *Operator) countPrunable(ctx context.Context, op string, req provider.PruneRequest, most int64) (n client.Counted, err error) {
 	req.Look = true
-	for n.Count < prunePreviewCount && time.Now().Before(until) {
+	for n.Count < most && !n.Exact {
 		res, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Prune, req)
 		if err != nil {
 			return n, access.Explain(op, 0, err)
 		}
-		n.Count += res.Instances
-		if req.Cursor = res.Cursor; req.Cursor == "" {
-			n.Exact = true
-			break
-		}
+		req.Cursor = res.Cursor
+		n = client.Counted{Count: n.Count + res.Instances, Exact: res.Cursor == ""}
 	}
 	return n, nil
 }
 
-func (o *Operator) countTrimmable(
-	ctx context.Context, op string, trimmer provider.Trimmer, req provider.TrimRequest, until time.Time,
-) (n client.Counted, err error) {
+// countTrimmable returns what it has counted also with an error.
+func (o *Operator) countTrimmable(ctx context.Context, op string, trimmer provider.Trimmer, req provider.TrimRequest) (n client.Counted, err error) {
 	req.Max, req.Look = pruneStep, true
-	for n.Count < prunePreviewCount && time.Now().Before(until) {
+	for n.Count < prunePreviewCount && !n.Exact {
 		res, err := access.Read(ctx, o.caller.Store, op, trimmer.Trim, req)
 		if err != nil {
 			return n, access.Explain(op, 0, err)
 		}
-		n.Count += res.Executions
-		if req.Cursor = res.Cursor; req.Cursor == "" {
-			n.Exact = true
-			break
-		}
+		req.Cursor = res.Cursor
+		n = client.Counted{Count: n.Count + res.Executions, Exact: res.Cursor == ""}
 	}
 	return n, nil
 }
 
-func (o *Operator) countRecords(ctx context.Context, op string, age time.Duration, until time.Time) (client.Counted, error) {
-	if !time.Now().Before(until) {
-		return client.Counted{}, nil
+// countRecords counts records of the audit of an age; 0: they stay.
+func (o *Operator) countRecords(ctx context.Context, op string, age time.Duration, n *client.Counted) error {
+	if age == 0 {
+		n.Exact = true
+		return nil
 	}
 	old, err := audit.Old(ctx, o.caller.Store, age, prunePreviewCount)
 	if err != nil {
-		return client.Counted{}, access.Explain(op, 0, err)
+		return access.Explain(op, 0, err)
 	}
-	return client.Counted{Count: int64(len(old)), Exact: len(old) < prunePreviewCount}, nil
+	*n = client.Counted{Count: int64(len(old)), Exact: len(old) < prunePreviewCount}
+	return nil
+}
+
+// inTime returns an error of a count, unless it only says that the time of the count is over: what was counted until then is the answer. A store that
+// fails until then is an error.
+func inTime(ctx, bounded context.Context, err error) error {
+	_, failed := errors.AsType[*provider.Error](err)
+	if bounded.Err() != nil && ctx.Err() == nil && !failed {
+		return nil
+	}
+	return err
+}
+
+func plus(a, b client.Counted) client.Counted {
+	return client.Counted{Count: a.Count + b.Count, Exact: a.Exact && b.Exact}
 }

@@ -195,8 +195,12 @@ func TestMistakes(t *testing.T) {
 		says []string
 	}{
 		{"prune --older-than 0s --young --db DB", exitUsage, []string{"add --yes", "delete 5 instances"}},
-		{"prune --older-than 0s --young --limit 2 --db DB", exitUsage, []string{"add --yes", "delete 2 of 5 instances that"}},
+		{"prune --older-than 0s --young --limit 2 --db DB", exitUsage, []string{"add --yes", "delete about 2 at most, of 5 instances that"}},
 		{"trim --db DB", exitUsage, []string{"add --yes", "delete 0 executions that"}},
+		{"prune --older-than 0s --young --limit -1 --db DB", exitUsage, []string{"limit -1: give 1 or more"}},
+		{"retention set --rule 720h --trim 48h --db DB", exitUsage, []string{"add --yes", "for good: now 0 instances, 0 old executions and 0 audit records"}},
+		{"retention preview --keep 3 --db DB", exitUsage, []string{"there are no rules", "none of the flags"}},
+		{"retention preview --rule 720h --keep 3 --db DB", exitUsage, []string{"--keep is for --trim"}},
 		{"prune --older-than 1h --db DB", exitUsage, []string{"--older-than is 1h", "--young"}},
 		{"delete idle-1 --yes --db DB", exitConflict, []string{"idle-1", "add --force"}},
 		{"bulk start cancel --name Idle --db DB", exitUsage, []string{"add --yes to cancel 1 instance\n"}},

@@ -121,22 +121,23 @@ func newPrune(a *app) *cobra.Command {
 // prunable says what a prune would delete now.
 func (a *app) prunable(ctx context.Context, c *client.Client, p operate.Pruning) (string, error) {
 	n, err := operate.New(c).PreviewPrune(ctx, p)
-	return fmt.Sprintf("delete %s that ended %s ago or earlier for good", ofPreview(n, "instance", p.Limit), amount.Span(p.Age)), err
+	what := fmt.Sprintf("delete %s that ended %s ago or earlier for good", ofPreview(n, "instance"), amount.Span(p.Age))
+	if p.Limit > 0 && (n.Count > p.Limit || !n.Exact) {
+		what = fmt.Sprintf("delete about %d at most, of %s that ended %s ago or earlier, for good", p.Limit, ofPreview(n, "instance"), amount.Span(p.Age))
+	}
+	return what, err
 }
 
-// ofPreview returns a count of what would go with its noun. most is the most that goes; 0: all.
-func ofPreview(n client.Counted, noun string, most int64) string {
-	text := amount.Of(n.Count, noun)
+// ofPreview returns a count of what would go with its noun.
+func ofPreview(n client.Counted, noun string) string {
 	switch {
-	case n.Count == 0 && !n.Exact:
-		text = amount.Noun(0, noun) + " that could not be counted in time"
-	case !n.Exact:
-		text = "at least " + text
+	case n.Exact:
+		return amount.Of(n.Count, noun)
+	case n.Count == 0:
+		return "an unknown number of " + amount.Noun(0, noun)
+	default:
+		return "at least " + amount.Of(n.Count, noun)
 	}
-	if most > 0 && (n.Count > most || !n.Exact) {
-		text = fmt.Sprintf("%d of %s", most, text)
-	}
-	return text
 }
 
 // prune shows how far it has come.
@@ -188,7 +189,7 @@ func newTrim(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				what = fmt.Sprintf("delete %s that instances left %s ago or earlier, with their histories, for good", ofPreview(n, "execution", 0), amount.Span(t.Age))
+				what = fmt.Sprintf("delete %s that instances left %s ago or earlier, with their histories, for good", ofPreview(n, "execution"), amount.Span(t.Age))
 			}
 			if err := a.confirm(cmd, *yes, what); err != nil { //nolint:contextcheck // it takes that of cmd, which is ctx
 				return err

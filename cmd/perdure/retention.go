@@ -83,12 +83,8 @@ func retentionWould(ctx context.Context, c *client.Client, r operate.Retention) 
 	if err != nil {
 		return "", err
 	}
-	sum := client.Counted{Count: p.Own.Count, Exact: p.Own.Exact}
-	for _, n := range p.Rules {
-		sum = client.Counted{Count: sum.Count + n.Count, Exact: sum.Exact && n.Exact}
-	}
-	return fmt.Sprintf("let the store delete what the rules do not keep, for good: now %s, %s and %s", ofPreview(sum, "instance", 0),
-		ofPreview(p.Executions, "execution", 0), ofPreview(p.Records, "audit record", 0)), nil
+	return fmt.Sprintf("let the store delete what the rules do not keep, for good: now %s, %s and %s", ofPreview(p.Instances(), "instance"),
+		ofPreview(p.Executions, "old execution"), ofPreview(p.Records, "audit record")), nil
 }
 
 // add adds the flags that say what stays.
@@ -113,7 +109,7 @@ func newRetentionPreview(a *app) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		given := slices.ContainsFunc([]string{"rule", "rules", "trim", "audit"}, cmd.Flags().Changed)
+		given := slices.ContainsFunc([]string{"rule", "rules", "trim", "keep", "audit"}, cmd.Flags().Changed)
 		var r operate.Retention
 		if given {
 			var err error
@@ -143,22 +139,23 @@ func newRetentionPreview(a *app) *cobra.Command {
 // previewTable shows what rules would delete.
 func previewTable(w *grid, r *operate.Retention, p *operate.RetentionPreview) {
 	if r.Off() {
-		fmt.Fprintln(w, "retention is off: nothing is removed")
+		fmt.Fprintln(w, "there are no rules: nothing is removed")
 		return
 	}
 	row(w, "ORCHESTRATIONS", "STATUSES", "STAY", "WOULD GO NOW")
 	for i := range r.Rules {
 		rule := &r.Rules[i]
-		row(w, allOr(strings.Join(rule.Names, ",")), allOr(joined(rule.Statuses)), stay(rule.Age), ofPreview(p.Rules[i], "instance", 0))
+		row(w, allOr(strings.Join(rule.Names, ",")), allOr(joined(rule.Statuses)), stay(rule.Age), ofPreview(p.Rules[i], "instance"))
 	}
 	if len(r.Rules) > 0 {
-		row(w, "ended schedules and bulk jobs", "all", "720h", ofPreview(p.Own, "instance", 0))
+		row(w, "ended schedules and bulk jobs", "all", "720h", ofPreview(p.Own, "instance"))
 	}
 	if r.Trim != nil {
-		row(w, "old executions", fmt.Sprintf("all but the last %d", max(r.Trim.Keep, 1)), stay(r.Trim.Age), ofPreview(p.Executions, "execution", 0))
+		row(w, "old executions, also of instances above", fmt.Sprintf("all but the last %d", max(r.Trim.Keep, 1)), stay(r.Trim.Age),
+			ofPreview(p.Executions, "execution"))
 	}
 	if r.Audit > 0 {
-		row(w, "audit records", "all", stay(r.Audit), ofPreview(p.Records, "audit record", 0))
+		row(w, "audit records", "all", stay(r.Audit), ofPreview(p.Records, "audit record"))
 	}
 }
 
@@ -170,8 +167,12 @@ func (f *retentionFlags) retention(cmd *cobra.Command) (r operate.Retention, err
 		return r, badUsage("flag --off goes alone: leave out the rules")
 	case f.off:
 		return r, nil
+	case !given && cmd.Flags().Lookup("off") == nil:
+		return r, badUsage("there are no rules: give --rule, --rules, --trim or --audit, or none of the flags for the rules that are set")
 	case !given:
 		return r, badUsage("there are no rules: give --rule, --rules, --trim or --audit, or --off")
+	case f.trim == 0 && cmd.Flags().Changed("keep"):
+		return r, badUsage("flag --keep is for --trim: give that, too")
 	case f.file != "":
 		text, err := readJSON(cmd, "rules", f.file)
 		if err != nil {

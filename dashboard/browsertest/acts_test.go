@@ -149,10 +149,10 @@ func acts(t *testing.T, s *site, b *tab) {
 		t.Errorf("after delete it is still there: %v", err)
 	}
 	b.open("/instances/prune")
-	b.says("What it would remove now")
+	b.says("What matches now")
 	b.fill([2]string{"age", "100h"}) // the form counts anew, since its field has changed
 	b.fill()
-	b.says("Deleted: 0 instances.")
+	b.says("Deleted: 0")
 
 	b.open("/queues")
 	b.follow("Pause")

@@ -265,7 +265,7 @@ func TestRetentionInTheBrowser(t *testing.T) {
 		t.Errorf("the rules are %+v", r)
 	}
 	b.follow("Begin a round now")
-	b.says("What it would remove now")
+	b.says("What matches now")
 	b.fill()
 	b.do(chromedp.WaitReady(`//main[contains(., "Instances removed")]`))
 	b.shoot("retention-on-wide-light")
@@ -332,5 +332,5 @@ func TestStartManyInTheBrowser(t *testing.T) {
 	b.open("/retention")
 	b.follow("Delete old executions")
 	b.fill()
-	b.says("Deleted: 0 executions.")
+	b.says("Deleted: 0")
 }

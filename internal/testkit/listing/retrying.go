@@ -17,7 +17,7 @@ const (
 // whichever of them changed something.
 func CheckRetrying(t *testing.T, handles ...provider.Provider) {
 	t.Helper()
-	c := retrying{T: t}
+	c := retrying{TB: t}
 	for _, p := range handles {
 		c.handles = append(c.handles, provider.FullOf(p))
 	}
@@ -57,8 +57,21 @@ func CheckRetrying(t *testing.T, handles ...provider.Provider) {
 	c.is("more one", false)
 }
 
+// FillTasks stores many tasks of one queue that no node of a test serves, up to 1,000 of one instance. With retry, one
+// attempt of each has failed, and the next begins in an hour.
+func FillTasks(tb testing.TB, store provider.Provider, tasks int, retry bool) {
+	tb.Helper()
+	c := retrying{TB: tb, handles: []*provider.Full{provider.FullOf(store)}}
+	for n := 0; n < tasks; n += provider.MaxBatch {
+		c.start(fmt.Sprint("filled-", n), min(provider.MaxBatch, tasks-n))
+		if retry {
+			c.retry(c.fetch(0, time.Minute))
+		}
+	}
+}
+
 type retrying struct {
-	*testing.T
+	testing.TB
 
 	handles []*provider.Full
 	calls   int
@@ -204,7 +217,7 @@ func (c *retrying) tasks(p *provider.Full, req provider.ListTasksRequest) (list 
 func CheckRetryingReads(t *testing.T, p provider.Provider, read func() int64) {
 	t.Helper()
 	const many, few, most = 2_000, 3, 100
-	c := retrying{T: t, handles: []*provider.Full{provider.FullOf(p)}}
+	c := retrying{TB: t, handles: []*provider.Full{provider.FullOf(p)}}
 	c.start("one", few)
 	c.retry(c.fetch(0, lease))
 	c.start("healthy", many)
