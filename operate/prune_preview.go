@@ -158,7 +158,7 @@ func (o *Operator) countOwn(ctx context.Context, op string, rules bool, spare []
 
 // countPrunable returns what it has counted also with an error.
 func (o *Operator) countPrunable(ctx context.Context, op string, req provider.PruneRequest, most int64) (n client.Counted, err error) {
-	req.Look = true
+	req.Look, req.Max = true, provider.MaxBatch
 	for n.Count < most && !n.Exact {
 		res, err := access.Read(ctx, o.caller.Store, op, o.caller.Store.Prune, req)
 		if err != nil {
@@ -172,7 +172,7 @@ func (o *Operator) countPrunable(ctx context.Context, op string, req provider.Pr
 
 // countTrimmable returns what it has counted also with an error.
 func (o *Operator) countTrimmable(ctx context.Context, op string, trimmer provider.Trimmer, req provider.TrimRequest) (n client.Counted, err error) {
-	req.Max, req.Look = pruneStep, true
+	req.Look, req.Max = true, provider.MaxBatch
 	for n.Count < prunePreviewCount && !n.Exact {
 		res, err := access.Read(ctx, o.caller.Store, op, trimmer.Trim, req)
 		if err != nil {

@@ -245,7 +245,7 @@ func (cl *cleaner) prunable(
 		}
 		err := c.each(ctx, sqlPrunable, place(&found.Trees), before, from.At, from.Key[:], limit,
 			jsonList(req.Names), jsonList(req.ExceptNames), jsonList(req.Statuses), jsonKeys(req.Spare), req.Max)
-		if err != nil {
+		if err != nil || len(found.Trees) == req.Max { // the next call goes on behind the last tree
 			return err
 		}
 		return c.each(ctx, sqlScannedLast, place(&found.Last), before, from.At, from.Key[:], limit-1)
@@ -258,12 +258,15 @@ func (cl *cleaner) sizes(ctx context.Context, keys []provider.UUID) (all []int64
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	err = cl.read(ctx, "prune", func(c *conn) error {
-		all = make([]int64, 0, len(keys))
-		for _, key := range keys {
-			err := c.each(ctx, sqlTreeSize, func(r *row) error {
-				all = append(all, r.int(0))
-				return nil
-			}, key[:], jsonKeys(keys))
+		all = make([]int64, len(keys))
+		others := jsonKeys(keys)
+		for n, key := range keys {
+			all[n] = 1
+			parent := false
+			err := c.each(ctx, sqlOneChild, func(*row) error { parent = true; return nil }, key[:])
+			if err == nil && parent { // each tree reads the whole list of others: most have no children, and need it not
+				err = c.each(ctx, sqlTreeSize, func(r *row) error { all[n] = r.int(0); return nil }, key[:], others)
+			}
 			if err != nil {
 				return err
 			}
