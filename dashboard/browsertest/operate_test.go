@@ -70,7 +70,7 @@ func TestFailAnActivity(t *testing.T) {
 	s := newSite(t)
 	b := s.tab(t)
 	s.start("Delivery", "parcel-9", sample.Order{Region: "eu", Slow: true})
-	s.until("parcel-9", func(d *client.Description) bool { return len(d.Activities) == 1 && d.Activities[0].Failure != nil })
+	s.until("parcel-9", func(d *client.Description) bool { return len(d.Activities) == 1 && d.Activities[0].Attempt >= 3 }) // which waits for 20 s
 	b.act("parcel-9", "Fail", [2]string{"error", "the parcel is lost"}, [2]string{"reason", "the carrier says so"})
 	b.says("Fail: done")
 	s.until("parcel-9", func(d *client.Description) bool {
