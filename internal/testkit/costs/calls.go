@@ -16,7 +16,7 @@ import (
 const (
 	// stores is on how many stores each call is measured, rounds is how often on each, and repeats is how many calls a measurement has.
 	// Other work of the process, or a store that is about something else, can only add to a measurement, so the lowest counts.
-	stores, rounds, repeats = 3, 4, 40
+	stores, rounds, repeats = 8, 4, 40
 	// loose is by how much a figure of a call may grow. Pools and maps of the process make it vary by less.
 	loose = 0.03
 )
