@@ -16,9 +16,12 @@ import (
 const (
 	// stores is on how many stores each call is measured, rounds is how often on each, and repeats is how many calls a measurement has.
 	// Other work of the process, or a store that is about something else, can only add to a measurement, so the lowest counts.
-	stores, rounds, repeats = 8, 4, 40
+	stores, rounds, repeats = 3, 4, 40
 	// loose is by how much a figure of a call may grow. Pools and maps of the process make it vary by less.
 	loose = 0.03
+	// looseTurn is loose for the fetch of a turn, which depends on when the goroutines of the store run: on SQLite it varies from 117 to 125
+	// allocations between processes on one machine.
+	looseTurn = 0.08
 )
 
 // Calls returns what single calls of a store allocate, in allocations and bytes of the whole process: a create, the fetch of its first
@@ -37,9 +40,13 @@ func Calls(t testing.TB, open func() provider.Provider) (figures []Figure) {
 		}
 	}
 	for _, name := range c.names {
+		slack := loose
+		if name == "fetch of a turn" {
+			slack = looseTurn
+		}
 		figures = append(figures,
-			Figure{Name: "allocations of a " + name, Value: c.count[name], Slack: loose},
-			Figure{Name: "bytes of a " + name, Value: c.bytes[name], Slack: loose})
+			Figure{Name: "allocations of a " + name, Value: c.count[name], Slack: slack},
+			Figure{Name: "bytes of a " + name, Value: c.bytes[name], Slack: slack})
 	}
 	return figures
 }
