@@ -107,13 +107,7 @@ func TestPreviewsSayThatTheStoreFails(t *testing.T) {
 func TestHazard87_PreviewsSpareSchedules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := clienttest.NewWorld(t, client.Options{})
-		ended := make([]client.Handle[clienttest.Receipt], 5)
-		for n := range ended {
-			ended[n] = w.Start()
-			if err := ended[n].Terminate(t.Context(), ""); err != nil {
-				t.Fatal(err)
-			}
-		}
+		ended := terminated(w, 5)
 		type run struct {
 			Key provider.UUID `json:"key"`
 		}

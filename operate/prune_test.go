@@ -40,16 +40,23 @@ func storeSchedule(w *clienttest.World, shown any) {
 	}
 }
 
+// terminated starts instances and terminates them.
+func terminated(w *clienttest.World, n int) (ended []client.Handle[clienttest.Receipt]) {
+	w.T.Helper()
+	for range n {
+		h := w.Start()
+		if err := h.Terminate(w.T.Context(), ""); err != nil {
+			w.T.Fatal(err)
+		}
+		ended = append(ended, h)
+	}
+	return ended
+}
+
 // A prune with a table of names leaves what the schedules must find, and takes nothing that is young.
 func TestHazard87_PruneSparesSchedules(t *testing.T) {
 	w := clienttest.NewWorld(t, client.Options{})
-	ended := make([]client.Handle[clienttest.Receipt], 5)
-	for n := range ended {
-		ended[n] = w.Start()
-		if err := ended[n].Terminate(t.Context(), ""); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ended := terminated(w, 5)
 	type run struct {
 		Key provider.UUID `json:"key"`
 	}
