@@ -13,8 +13,8 @@ import (
 func TestCallsOnAHeldInstanceEnd(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()
-	url := postgrestest.URL(t)
-	p := opened(t, url, Options{Schema: postgrestest.Schema(t, url), Timeout: time.Second})
+	patient := store(t)
+	p := impatient(t, postgrestest.URL(t), Options{Schema: patient.db.opts.Schema, Timeout: time.Second})
 	for what, call := range map[string]func(provider.Instance) error{
 		"send": func(in provider.Instance) error {
 			_, err := p.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text("m")})
@@ -33,8 +33,8 @@ func TestCallsOnAHeldInstanceEnd(t *testing.T) {
 			return err
 		},
 	} {
-		in := create(t, p, what)
-		release := hold(t, p, in.Key)
+		in := create(t, patient, what)
+		release := hold(t, patient, in.Key)
 		ended := make(chan error, 1)
 		go func() { ended <- call(in) }()
 		select {

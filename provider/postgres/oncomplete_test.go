@@ -92,7 +92,7 @@ func TestSlowFunctionIsStored(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()
 	first := store(t)
-	p := opened(t, postgrestest.URL(t), Options{Schema: first.db.opts.Schema, Timeout: 2 * time.Second})
+	p := impatient(t, postgrestest.URL(t), Options{Schema: first.db.opts.Schema, Timeout: 2 * time.Second})
 	count := ledger(t, first)
 	item := running(t, first)
 	complete := func() (provider.TaskReportResult, error) {

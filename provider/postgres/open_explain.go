@@ -90,9 +90,11 @@ func advice(err error) string {
 	if _, waited := errors.AsType[*waitError](err); waited {
 		return ""
 	}
-	_, connecting := errors.AsType[*pgconn.ConnectError](err)
-	if connecting || errors.Is(err, context.DeadlineExceeded) {
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting {
 		return "check host, port and sslmode, and that the server runs"
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // also when a server is connected, but slow
+		return "check host, port and sslmode, that the server runs, and that the timeout leaves it time to answer"
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -33,5 +34,20 @@ func TestExecModes(t *testing.T) {
 		for range 2 { // the second time with cached instances
 			wantErrors(t, grouped(p, memberSend(a.Key, text("m")), memberSend(b.Key, text("m"))), nil, nil)
 		}
+	}
+}
+
+// A server that is connected may be too slow for the timeout.
+func TestAdviceOnATimeout(t *testing.T) {
+	t.Parallel()
+	config, err := pgx.ParseConfig("postgres://app:secret@127.0.0.1:5/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := notOpened(config, failed("load kinds", context.DeadlineExceeded, provider.OutcomeNothing))
+	const want = "open postgres://app@127.0.0.1:5/app: context deadline exceeded; " +
+		"check host, port and sslmode, that the server runs, and that the timeout leaves it time to answer"
+	if slow.Error() != want || !provider.Retryable(slow) {
+		t.Errorf("%v, retryable %t", slow, provider.Retryable(slow))
 	}
 }

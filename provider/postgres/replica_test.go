@@ -22,8 +22,9 @@ func TestRepeatWaitsForTheStandby(t *testing.T) {
 			primary := postgrestest.New(t)
 			standby := primary.Standby(t)
 			o := Options{Timeout: time.Second, Pooler: pooler}
-			p := opened(t, primary.URL(), o)
-			in, steered := create(t, p, "in"), create(t, p, "steered")
+			patient := opened(t, primary.URL(), Options{Pooler: pooler})
+			p := impatient(t, primary.URL(), o)
+			in, steered := create(t, patient, "in"), create(t, patient, "steered")
 			primary.WaitForStandbys(t)
 			standby.Stop(t, syscall.SIGINT)
 			created, committed := createRequest("created"), turn(&in, 1)
@@ -49,7 +50,7 @@ func TestRepeatWaitsForTheStandby(t *testing.T) {
 			primary.Stop(t, syscall.SIGKILL)
 			standby.Promote(t)
 			for what, call := range calls { // these are repeats of what it has
-				if err := call(opened(t, standby.URL(), o)); err != nil {
+				if err := call(opened(t, standby.URL(), Options{Pooler: pooler})); err != nil {
 					t.Errorf("%s was told to be stored, and returns %v after a fail-over", what, err)
 				}
 			}

@@ -51,6 +51,22 @@ func openedWith(t *testing.T, url string, o Options) *Provider {
 	return p
 }
 
+// impatient opens a store whose calls last a second or two. A busy server may take longer for a call of an opening, so that
+// the opening is repeated until it succeeds.
+func impatient(t *testing.T, url string, o Options) (p *Provider) {
+	t.Helper()
+	o.unprimed, o.Logger = true, quietly(o.Logger)
+	eventually(t, "the store is opened", func() bool {
+		var err error
+		if p, err = OpenWith(t.Context(), url+"&pool_max_conns=4", o); err != nil && !provider.Retryable(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	closeAtEnd(t, p)
+	return p
+}
+
 func quietly(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return silent
