@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -16,25 +17,28 @@ import (
 	"github.com/perdure/perdure/internal/shell"
 	"github.com/perdure/perdure/internal/timeline"
 	"github.com/perdure/perdure/operate"
+	"github.com/perdure/perdure/provider"
 )
 
 const (
 	incidentWidth = 80 // columns
 	incidentLines = 3  // of one text
 	incidentShown = 5  // rows of each part; JSON has more
+
+	incidentOpening = 5 * time.Second
 )
 
 func newIncident(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "incident",
 		Short: "Show at once what changed, fails, retries, is blocked and waits, and what stops it",
-		Long: "Incident shows what somebody on call needs to know first, and the act that stops the most. It changes nothing. It reads the\n" +
-			"database within five seconds, however many instances there are: one that does not answer a first, small read is asked nothing\n" +
-			"else. What could not be read is called unknown. With -o json there are more rows of each part.",
+		Long: "Incident shows what somebody on call needs to know first, and the act that stops the most. It changes nothing. It opens a\n" +
+			"database within five seconds and reads it within five, however many instances there are: one that does not answer a first,\n" +
+			"small read is asked nothing else. What could not be read is called unknown. With -o json there are more rows of each part.",
 		Example: "  perdure incident --db orders.db\n  perdure incident -o json --db orders.db",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.with(cmd.Context(), within(incidentOpening, database.read), func(ctx context.Context, c *client.Client) error {
 				in, err := operate.New(c).Incident(ctx)
 				if err != nil {
 					return err
@@ -55,6 +59,19 @@ func newIncident(a *app) *cobra.Command {
 }
 
 var errNoAnswer = errors.New("the database does not answer")
+
+// within returns an opener that waits no longer than a time limit for a server.
+func within(limit time.Duration, open opener) opener {
+	return func(db database, ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+		bounded, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		store, err := open(db, bounded, logger)
+		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+			return nil, &storeError{fmt.Errorf("looking at an incident: %w within %s: %w", errNoAnswer, limit, err)}
+		}
+		return store, err
+	}
+}
 
 // incidentText writes an incident for a terminal. Commands are in one line of their own, so that they can be copied.
 type incidentText struct {

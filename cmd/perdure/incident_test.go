@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
+	"github.com/perdure/perdure/internal/testkit/longtest"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/provider/memory"
 )
@@ -129,5 +132,20 @@ func TestIncidentCommand(t *testing.T) {
 	}
 	if code, out, _ = perdure(t, "", "incident", "--db", "missing.db"); code != exitStore || out != "" {
 		t.Errorf("a missing database: exit code %d, %q", code, out)
+	}
+}
+
+// A server that takes connections and answers nothing holds nobody up for longer than the opening of an incident may last.
+func TestIncidentOfASilentServer(t *testing.T) {
+	longtest.Skip(t)
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	code, out, errs := perdure(t, "", "incident", "--db", fmt.Sprintf("postgres://app:secret@%s/app?sslmode=disable", silent.Addr()))
+	if code != exitStore || out != "" || !strings.Contains(errs, "looking at an incident: the database does not answer within 5s: open postgres://app@127.0.0.1:") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }
