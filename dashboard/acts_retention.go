@@ -7,16 +7,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/amount"
 	"github.com/perdure/perdure/operate"
 	"github.com/perdure/perdure/orchestration"
 )
-
-// forever is the age of what stays.
-const forever = "forever"
 
 // retentionActs are acts on what the store removes by itself.
 func retentionActs() []act {
@@ -82,9 +78,9 @@ func (in input) rules(c *call) (operate.Retention, error) {
 // retention returns what the fields say.
 func (in input) retention() (r operate.Retention, err error) {
 	for _, line := range in.list("rules") {
-		rule, err := parseRule(line)
+		rule, err := operate.ParseRetentionRule(line)
 		if err != nil {
-			return r, err
+			return r, badInput("%v", err)
 		}
 		r.Rules = append(r.Rules, rule)
 	}
@@ -103,55 +99,6 @@ func (in input) retention() (r operate.Retention, err error) {
 	return r, nil
 }
 
-// parseRule reads a rule in the form of the command line: AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE.
-func parseRule(text string) (rule operate.RetentionRule, err error) {
-	age := text
-	if i := strings.LastIndexByte(text, '='); i >= 0 {
-		age = text[i+1:]
-		if err := ruleFor(text[:i], &rule); err != nil {
-			return rule, err
-		}
-	}
-	if age == forever {
-		rule.Age = orchestration.Off
-		return rule, nil
-	}
-	if rule.Age, err = time.ParseDuration(age); err != nil {
-		return rule, badInput("rule %q: give AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE, with an age such as 720h or forever", text)
-	}
-	return rule, nil
-}
-
-// ruleFor reads NAME, NAME:STATUS or :STATUS. A colon at the end belongs to no name.
-func ruleFor(of string, rule *operate.RetentionRule) error {
-	name, after := of, ""
-	if i := strings.LastIndexByte(of, ':'); i >= 0 {
-		name, after = of[:i], of[i+1:]
-	}
-	if name != "" {
-		rule.Names = []string{name}
-	}
-	if after == "" {
-		return nil
-	}
-	status, ok := statusOf(after)
-	if !ok {
-		return badInput("rule for %q has no status behind the colon: give %s", of, strings.Join(statusNames()[2:], ", "))
-	}
-	rule.Statuses = []client.Status{status}
-	return nil
-}
-
-// statusOf returns the status of a name in any case.
-func statusOf(name string) (client.Status, bool) {
-	for _, s := range statusNames() {
-		if strings.EqualFold(s, name) {
-			return client.Status(s), true
-		}
-	}
-	return "", false
-}
-
 // presentRules returns the rules as the fields of a form have them.
 func presentRules(ctx context.Context, c *call) (input, error) {
 	info, err := operate.New(c.client).Retention(ctx)
@@ -160,7 +107,7 @@ func presentRules(ctx context.Context, c *call) (input, error) {
 	}
 	in := input{"rate": strconv.FormatFloat(info.Rate, 'g', -1, 64), "batch": strconv.Itoa(info.Batch)}
 	for i := range info.Rules {
-		in["rules"] += ruleLines(&info.Rules[i])
+		in["rules"] += strings.Join(info.Rules[i].Texts(), "\n") + "\n"
 	}
 	if info.Trim != nil {
 		in["trim"], in["keep"] = amount.Span(info.Trim.Age), strconv.Itoa(info.Trim.Keep)
@@ -169,35 +116,6 @@ func presentRules(ctx context.Context, c *call) (input, error) {
 		in["audit"] = amount.Span(info.Audit)
 	}
 	return in, nil
-}
-
-// ruleLines returns a rule as lines of a form. A rule of several names and statuses is as many lines.
-func ruleLines(r *operate.RetentionRule) string {
-	names, statuses := r.Names, r.Statuses
-	if len(names) == 0 {
-		names = []string{""}
-	}
-	if len(statuses) == 0 {
-		statuses = []client.Status{""}
-	}
-	age := forever
-	if r.Age != orchestration.Off {
-		age = amount.Span(r.Age)
-	}
-	var lines strings.Builder
-	for _, name := range names {
-		for _, status := range statuses {
-			of := name
-			if status != "" || strings.Contains(name, ":") {
-				of += ":" + string(status)
-			}
-			if of != "" {
-				of += "="
-			}
-			lines.WriteString(of + age + "\n")
-		}
-	}
-	return lines.String()
 }
 
 // countRules counts what the rules of a form would remove.
@@ -238,8 +156,8 @@ func countRetention(ctx context.Context, c *call, r operate.Retention) (rows []c
 		if r.Rules[i].Age == orchestration.Off {
 			continue
 		}
-		lines := strings.Fields(ruleLines(&r.Rules[i]))
-		rows = append(rows, counting{What: fmt.Sprintf("Instances by rule %d, %s", i+1, strings.Join(lines, ", ")), Counted: p.Rules[i]})
+		rule := strings.Join(r.Rules[i].Texts(), ", ")
+		rows = append(rows, counting{What: fmt.Sprintf("Instances by rule %d, %s", i+1, rule), Counted: p.Rules[i]})
 	}
 	if len(r.Rules) > 0 {
 		rows = append(rows, counting{What: "Ended schedules and bulk jobs", Counted: p.Own})

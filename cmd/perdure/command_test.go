@@ -199,6 +199,7 @@ func TestMistakes(t *testing.T) {
 		{"trim --db DB", exitUsage, []string{"add --yes", "delete 0 executions that"}},
 		{"prune --older-than 0s --young --limit -1 --db DB", exitUsage, []string{"limit -1: give 1 or more"}},
 		{"retention set --rule 720h --trim 48h --db DB", exitUsage, []string{"add --yes", "for good: now 0 instances, 0 old executions and 0 audit records"}},
+		{"retention preview --rule Order:Gone=48h --db DB", exitUsage, []string{`flag --rule: rule for "Order:Gone" has no status behind the colon: give Completed`}},
 		{"retention preview --keep 3 --db DB", exitUsage, []string{"there are no rules", "none of the flags"}},
 		{"retention preview --rule 720h --keep 3 --db DB", exitUsage, []string{"--keep is for --trim"}},
 		{"prune --older-than 1h --db DB", exitUsage, []string{"--older-than is 1h", "--young"}},

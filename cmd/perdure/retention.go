@@ -184,9 +184,9 @@ func (f *retentionFlags) retention(cmd *cobra.Command) (r operate.Retention, err
 		return r, nil
 	}
 	for _, text := range f.rules {
-		rule, err := ruleOf(text)
+		rule, err := operate.ParseRetentionRule(text)
 		if err != nil {
-			return r, err
+			return r, badUsage("flag --rule: %v", err)
 		}
 		r.Rules = append(r.Rules, rule)
 	}
@@ -195,40 +195,6 @@ func (f *retentionFlags) retention(cmd *cobra.Command) (r operate.Retention, err
 	}
 	r.Audit, r.Rate = f.audit, f.rate
 	return r, nil
-}
-
-// ruleOf parses NAME:STATUS=AGE, of which AGE alone is required.
-func ruleOf(text string) (rule operate.RetentionRule, err error) {
-	age := text
-	if i := strings.LastIndex(text, "="); i >= 0 {
-		age = text[i+1:]
-		if err := ruleFor(text[:i], &rule); err != nil {
-			return rule, err
-		}
-	}
-	if age == "forever" {
-		rule.Age = orchestration.Off
-		return rule, nil
-	}
-	if rule.Age, err = time.ParseDuration(age); err != nil {
-		return rule, badUsage("flag --rule is %q: give AGE, NAME=AGE or NAME:STATUS=AGE, with an age such as 720h or forever", text)
-	}
-	return rule, nil
-}
-
-// ruleFor parses NAME, NAME:STATUS or :STATUS.
-func ruleFor(of string, rule *operate.RetentionRule) (err error) {
-	name := of
-	if i := strings.LastIndex(of, ":"); i >= 0 {
-		name = of[:i]
-		if rule.Statuses, err = parseStatuses([]string{of[i+1:]}); err != nil {
-			return err
-		}
-	}
-	if name != "" {
-		rule.Names = []string{name}
-	}
-	return nil
 }
 
 func newRetentionShow(a *app) *cobra.Command {

@@ -198,7 +198,7 @@ func askingDashboards() section {
 				{"a count with a parameter that there is not", get("/instances/prune/preview?age=48h&status=Failed"), bad, `there is no parameter "status": see the API's document for those of this path`, ""},
 				{"retention without rules", post("/retention/set", `{}`), bad, `there are no rules: give rules, trim or audit, or off`, ""},
 				{"retention with a rule of no age", post("/retention/set", `{"rules": ["Order=soon"]}`), bad, `rule "Order=soon": give AGE, NAME=AGE, NAME:STATUS=AGE or :STATUS=AGE, with an age such as 720h or forever`, ""},
-				{"retention with a rule of no status", post("/retention/set", `{"rules": ["Order:Gone=48h"]}`), bad, `rule for "Order:Gone" has no status behind the colon: give Completed, Failed, Cancelled, Terminated`, ""},
+				{"retention with a rule of no status", post("/retention/set", `{"rules": ["Order:Gone=48h"]}`), bad, `rule for "Order:Gone" has no status behind the colon: give Completed, Failed, Cancelled or Terminated, or end a name that has colons with one`, ""},
 				{"a round of retention without rules", post("/retention/run", `{}`), gone, `running the retention: not found: there are no rules; set some with SetRetention`, ""},
 				{"an interval that is none", get("/schedules/next?every=often"), bad, `every has "often": give a duration such as 90s or 1h30m, or 15m+30s with an offset`, ""},
 				{"a preview of 1,001 times", get("/schedules/next?every=1h&n=1001"), bad, `parameter n is 1001: give 1 to 1000`, ""},
