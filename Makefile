@@ -108,7 +108,7 @@ test-quick: need-go ## part 3: the quick tests of all other packages
 test-long: need-go need-cc test-race test-plain test-bench otel perdurevet linearizability serverless ## all tests in their long form, on all stores (long)
 	@printf '\nmake test-long: all parts passed\n'
 
-# As in test-quick. -short is not set: more rounds, more stores, real crashes. provider/postgres takes 11 to 19 minutes, so that a
+# As in test-quick. -short is not set: more rounds, more stores, real crashes. provider/postgres takes 14 to 19 minutes, so that a
 # slow machine needs more than the 30 minutes of the other parts.
 test-race: need-go need-cc ## part 1 of test-long: tests of the engine's packages, under the race detector
 	@part() { \

@@ -191,9 +191,9 @@ func TestTheFormsOfRetentionCountFirst(t *testing.T) {
 		t.Helper()
 		return s.get("/api/v1/retention").json(t)["on"] == true
 	}
-	in := url.Values{"rules": {"Order:Failed=48h\r\nOther=forever\r\n720h"}, "audit": {"48h"}}
+	in := url.Values{"rules": {"an Order:Failed=48h\r\nOther=forever\r\n720h"}, "audit": {"48h"}}
 	r := s.form("/retention/set", in)
-	rows := "<dt>Instances by rule 1, Order:Failed=48h</dt><dd>0</dd><dt>Instances by rule 3, 720h</dt><dd>5</dd>" +
+	rows := "<dt>Instances by rule 1, an Order:Failed=48h</dt><dd>0</dd><dt>Instances by rule 3, 720h</dt><dd>5</dd>" +
 		"<dt>Ended schedules and bulk jobs</dt><dd>0</dd><dt>Records of the audit</dt><dd>0</dd>"
 	if r.StatusCode != http.StatusOK || !strings.Contains(r.body, rows) || on() {
 		t.Errorf("status %d, on: %v: %s", r.StatusCode, on(), r.body)

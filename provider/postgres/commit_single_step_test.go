@@ -75,7 +75,7 @@ func givesUpASingleStep(t *testing.T, p *Provider, holder *pgxpool.Conn, gate in
 		if provider.OutcomeOf(err) != provider.OutcomeUnknown {
 			t.Errorf("the call returns %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Second):
 		t.Fatal("the caller waits on")
 	}
 	open()

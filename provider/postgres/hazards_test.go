@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -207,7 +208,9 @@ func TestHazard35_RenewalsOwnTheirConnections(t *testing.T) {
 		}
 		defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	}
-	res, err := p.RenewTasks(t.Context(), provider.RenewTasksRequest{Lease: lease, Items: []provider.TaskRenewal{{
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	res, err := p.RenewTasks(ctx, provider.RenewTasksRequest{Lease: lease, Items: []provider.TaskRenewal{{
 		TaskRef: provider.TaskRef{Key: in.Key, Execution: 1, EventID: 1}, Token: c.Tasks[0].Lease.Token,
 	}}})
 	if err != nil || res.Items[0].Err != nil {

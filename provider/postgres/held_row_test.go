@@ -94,8 +94,10 @@ func TestHazard99_RenewalsPassHeldRowsAndAFullPool(t *testing.T) {
 	for i := range req.Items {
 		hold(t, p, req.Items[i].Key)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
 	for range 3 {
-		res, err := p.RenewTasks(t.Context(), req)
+		res, err := p.RenewTasks(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}

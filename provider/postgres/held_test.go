@@ -13,8 +13,7 @@ import (
 func TestCallsOnAHeldInstanceEnd(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()
-	patient := store(t)
-	p := impatient(t, postgrestest.URL(t), Options{Schema: patient.db.opts.Schema, Timeout: time.Second})
+	p := impatient(t, postgrestest.URL(t), Options{Schema: store(t).db.opts.Schema, Timeout: time.Second})
 	for what, call := range map[string]func(provider.Instance) error{
 		"send": func(in provider.Instance) error {
 			_, err := p.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text("m")})
@@ -33,8 +32,8 @@ func TestCallsOnAHeldInstanceEnd(t *testing.T) {
 			return err
 		},
 	} {
-		in := create(t, patient, what)
-		release := hold(t, patient, in.Key)
+		in := createSoon(t, p, what)
+		release := hold(t, p, in.Key)
 		ended := make(chan error, 1)
 		go func() { ended <- call(in) }()
 		select {

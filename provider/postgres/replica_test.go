@@ -22,9 +22,9 @@ func TestRepeatWaitsForTheStandby(t *testing.T) {
 			primary := postgrestest.New(t)
 			standby := primary.Standby(t)
 			o := Options{Timeout: time.Second, Pooler: pooler}
-			patient := opened(t, primary.URL(), Options{Pooler: pooler})
+			opened(t, primary.URL(), Options{}) // makes the tables
 			p := impatient(t, primary.URL(), o)
-			in, steered := create(t, patient, "in"), create(t, patient, "steered")
+			in, steered := createSoon(t, p, "in"), createSoon(t, p, "steered")
 			primary.WaitForStandbys(t)
 			standby.Stop(t, syscall.SIGINT)
 			created, committed := createRequest("created"), turn(&in, 1)

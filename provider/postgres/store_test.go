@@ -51,7 +51,7 @@ func openedWith(t *testing.T, url string, o Options) *Provider {
 	return p
 }
 
-// impatient opens a store whose calls last a second or two. A busy server may take longer for a call of an opening, so that
+// impatient opens a store whose timeout is a second or two. A busy server may take longer for a call of the opening, so that
 // the opening is repeated until it succeeds.
 func impatient(t *testing.T, url string, o Options) (p *Provider) {
 	t.Helper()
@@ -122,6 +122,21 @@ func create(t *testing.T, p *Provider, id string) provider.Instance {
 		t.Fatal(err)
 	}
 	return res.Instance
+}
+
+// createSoon is create for a store of [impatient]: the same request is repeated until the store answers.
+func createSoon(t *testing.T, p *Provider, id string) (in provider.Instance) {
+	t.Helper()
+	req := createRequest(id)
+	eventually(t, "the instance is stored", func() bool {
+		res, err := p.Create(t.Context(), req)
+		if err != nil && !provider.Retryable(err) {
+			t.Fatal(err)
+		}
+		in = res.Instance
+		return err == nil
+	})
+	return in
 }
 
 func get(t *testing.T, p *Provider, key provider.UUID) provider.Instance {
